@@ -1,0 +1,1 @@
+//! The OpenAI chat completions wire format, and every server that speaks it

@@ -1,0 +1,1 @@
+//! The run folder: journal, redaction, file layouts

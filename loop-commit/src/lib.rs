@@ -1,0 +1,1 @@
+//! The two commit loops as pure decisions: facts so far, next step

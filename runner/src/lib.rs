@@ -1,0 +1,1 @@
+//! Runs one command with a deadline, limits and confinement, and leaves no process behind
