@@ -1,1 +1,24 @@
-//! The run folder: journal, redaction, file layouts
+#![doc = include_str!("../README.md")]
+
+mod folder;
+mod journal;
+mod redact;
+mod stamp;
+
+pub use folder::{Durability, FolderError, RunFolder, Stored};
+pub use journal::{Entry, Journal, JournalError};
+pub use redact::{RedactWriter, Redactor};
+pub use stamp::Stamp;
+
+use sha2::{Digest as _, Sha256};
+
+/// The SHA-256 of `bytes` as 64 lower-case hex digits.
+#[must_use]
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing to a `String` cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}

@@ -1,0 +1,178 @@
+//! The run folder: who names it, and how files get into it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Redactor, sha256_hex};
+
+/// What can go wrong with the run folder. The run's own work is never touched by it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FolderError {
+    /// A file or folder of the record could not be read or written.
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        /// What was tried: `create`, `write`, `read`.
+        doing: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A stored file is no longer what its record says.
+    #[error("{} is not the file that was recorded (SHA-256 differs)", path.display())]
+    Changed {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+/// Whether a file must outlive a power cut. Money and the tree depend on replies; nothing depends on the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Written, fsynced, and its folder too.
+    Synced,
+    /// Written.
+    Written,
+}
+
+/// A file of the run folder as the journal names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// Name within the run folder.
+    pub file: String,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// SHA-256 of the bytes, lower-case hex.
+    pub sha256: String,
+}
+
+/// One run's folder. Everything written through it is redacted.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    path: PathBuf,
+    redactor: Redactor,
+}
+
+impl RunFolder {
+    /// Makes `base/name`, or `base/name-2`, `-3` and so on where that is taken; two runs in one second never share one.
+    pub fn create(base: &Path, name: &str, redactor: Redactor) -> Result<Self, FolderError> {
+        fs::create_dir_all(base).map_err(|source| io_error("create", base, source))?;
+        for number in 1_u32.. {
+            let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
+            let path = base.join(name);
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path, redactor }),
+                Err(taken) if taken.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(io_error("create", &path, source)),
+            }
+        }
+        unreachable!("four billion runs in one second")
+    }
+
+    /// An existing run's folder, to go on with it or to read it.
+    #[must_use]
+    pub fn open(path: PathBuf, redactor: Redactor) -> Self {
+        Self { path, redactor }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The redactor that files of this folder pass.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Writes `text`, redacted, as `file`, replacing one of that name.
+    pub fn store(&self, file: &str, text: &str, durability: Durability) -> Result<Stored, FolderError> {
+        let text = self.redactor.redact(text);
+        let path = self.path.join(file);
+        write_file(&path, text.as_bytes(), durability).map_err(|source| io_error("write", &path, source))?;
+        Ok(Stored { file: file.to_owned(), bytes: text.len() as u64, sha256: sha256_hex(text.as_bytes()) })
+    }
+
+    /// Writes a value as indented JSON with a final newline.
+    pub fn store_json<T: Serialize>(&self, file: &str, value: &T) -> Result<Stored, FolderError> {
+        let path = self.path.join(file);
+        let text = serde_json::to_string_pretty(value).map_err(|e| io_error("write", &path, e.into()))?;
+        self.store(file, &format!("{text}\n"), Durability::Written)
+    }
+
+    /// A redacting writer that makes or replaces `file`, for output that is stored while it happens.
+    pub fn writer(&self, file: &str) -> Result<crate::RedactWriter<File>, FolderError> {
+        let path = self.path.join(file);
+        let made = File::create(&path).map_err(|source| io_error("create", &path, source))?;
+        Ok(self.redactor.writer(made))
+    }
+
+    /// The text of `file`, whatever it is now.
+    pub fn read(&self, file: &str) -> Result<String, FolderError> {
+        let path = self.path.join(file);
+        let bytes = fs::read(&path).map_err(|source| io_error("read", &path, source))?;
+        Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+    }
+
+    /// The text that was stored; an error when the file has been changed since.
+    pub fn recall(&self, stored: &Stored) -> Result<String, FolderError> {
+        let text = self.read(&stored.file)?;
+        if sha256_hex(text.as_bytes()) == stored.sha256 {
+            Ok(text)
+        } else {
+            Err(FolderError::Changed { path: self.path.join(&stored.file) })
+        }
+    }
+}
+
+fn io_error(doing: &'static str, path: &Path, source: io::Error) -> FolderError {
+    FolderError::Io { doing, path: path.to_owned(), source }
+}
+
+fn write_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+    file.write_all(bytes)?;
+    if durability == Durability::Synced {
+        file.sync_all()?;
+        if let Some(folder) = path.parent() {
+            File::open(folder)?.sync_all()?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_runs_in_one_second_get_folders_of_their_own() {
+        let base = tempfile::tempdir().unwrap();
+        let make = || RunFolder::create(base.path(), "2026-01-01-00-00-00-commit", Redactor::default()).unwrap();
+        let names: Vec<_> = [make(), make(), make()].map(|f| f.path().file_name().unwrap().to_owned()).into();
+        assert_eq!(names, ["2026-01-01-00-00-00-commit", "2026-01-01-00-00-00-commit-2", "2026-01-01-00-00-00-commit-3"]);
+    }
+
+    #[test]
+    fn a_key_never_reaches_a_stored_file() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(base.path(), "r", Redactor::new(["secret-key-77"])).unwrap();
+        let stored = folder.store("1-query.txt", "the secret-key-77 is", Durability::Synced).unwrap();
+        assert_eq!(folder.recall(&stored).unwrap(), "the [key …77] is");
+    }
+
+    #[test]
+    fn a_file_changed_behind_our_back_is_not_recalled() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(base.path(), "r", Redactor::default()).unwrap();
+        let stored = folder.store("a", "one", Durability::Written).unwrap();
+        folder.store("a", "two", Durability::Written).unwrap();
+        assert!(matches!(folder.recall(&stored), Err(FolderError::Changed { .. })));
+    }
+}

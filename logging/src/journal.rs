@@ -1,0 +1,189 @@
+//! The journal: one fact a line, each line chained to the one before by its hash.
+//!
+//! A line is `{"index":N,"at":"…","prev":"…","fact":{…}}`; `prev` is the SHA-256 of the line before without its newline, and
+//! sixty-four zeros on the first line. A last line without its newline was never finished: it is dropped on opening.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{Durability, Redactor, Stamp, sha256_hex};
+
+const NO_LINE_BEFORE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Why a journal cannot be written or believed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The file could not be read or written.
+    #[error("cannot {doing} the journal {}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// The journal.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line is not what this program writes, or the chain of hashes is broken before it.
+    #[error("line {line} of the journal {} {what}", path.display())]
+    Broken {
+        /// The journal.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// In what way.
+        what: String,
+    },
+}
+
+/// A line of the journal with its fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry<F> {
+    /// The line's number, from 0.
+    pub index: u64,
+    /// When it was written, UTC, RFC 3339.
+    pub at: String,
+    /// SHA-256 of the line before.
+    pub prev: String,
+    /// What happened.
+    pub fact: F,
+}
+
+/// An open journal. Appending is the only change there is.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    next: u64,
+    last_hash: String,
+    redactor: Redactor,
+}
+
+impl Journal {
+    /// A new journal at `path`; it must not exist.
+    pub fn create(path: &Path, redactor: Redactor) -> Result<Self, JournalError> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|source| io_error("create", path, source))?;
+        Ok(Self { path: path.to_owned(), file, next: 0, last_hash: NO_LINE_BEFORE.to_owned(), redactor })
+    }
+
+    /// An existing journal and its facts, to go on with. An unfinished last line is cut off.
+    pub fn reopen<F: DeserializeOwned>(
+        path: &Path,
+        redactor: Redactor,
+    ) -> Result<(Self, Vec<Entry<F>>), JournalError> {
+        let read = read(path)?;
+        let file =
+            OpenOptions::new().append(true).open(path).map_err(|source| io_error("open", path, source))?;
+        file.set_len(read.whole_bytes).map_err(|source| io_error("mend", path, source))?;
+        let next = read.entries.len() as u64;
+        Ok((Self { path: path.to_owned(), file, next, last_hash: read.last_hash, redactor }, read.entries))
+    }
+
+    /// All finished lines of the journal at `path`, the chain of hashes checked.
+    pub fn entries<F: DeserializeOwned>(path: &Path) -> Result<Vec<Entry<F>>, JournalError> {
+        Ok(read(path)?.entries)
+    }
+
+    /// Appends one fact as one line in one write, redacted.
+    pub fn append<F: Serialize>(&mut self, fact: &F, durability: Durability) -> Result<(), JournalError> {
+        let entry =
+            Entry { index: self.next, at: Stamp::now().rfc3339(), prev: self.last_hash.clone(), fact };
+        let line =
+            serde_json::to_string(&entry).map_err(|e| io_error("write", &self.path, e.into()))?;
+        let mut line = self.redactor.redact(&line).into_owned();
+        let hash = sha256_hex(line.as_bytes());
+        line.push('\n');
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| if durability == Durability::Synced { self.file.sync_data() } else { Ok(()) })
+            .map_err(|source| io_error("write", &self.path, source))?;
+        self.next += 1;
+        self.last_hash = hash;
+        Ok(())
+    }
+}
+
+struct Read<F> {
+    entries: Vec<Entry<F>>,
+    last_hash: String,
+    whole_bytes: u64,
+}
+
+fn read<F: DeserializeOwned>(path: &Path) -> Result<Read<F>, JournalError> {
+    let text = fs::read_to_string(path).map_err(|source| io_error("read", path, source))?;
+    let mut read = Read { entries: Vec::new(), last_hash: NO_LINE_BEFORE.to_owned(), whole_bytes: 0 };
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let Some(whole) = line.strip_suffix('\n') else { break };
+        let broken = |what: String| JournalError::Broken { path: path.to_owned(), line: number + 1, what };
+        let entry: Entry<F> =
+            serde_json::from_str(whole).map_err(|e| broken(format!("cannot be understood: {e}")))?;
+        if entry.prev != read.last_hash || entry.index != number as u64 {
+            return Err(broken("does not follow from the line before it".to_owned()));
+        }
+        read.entries.push(entry);
+        read.last_hash = sha256_hex(whole.as_bytes());
+        read.whole_bytes += line.len() as u64;
+    }
+    Ok(read)
+}
+
+fn io_error(doing: &'static str, path: &Path, source: io::Error) -> JournalError {
+    JournalError::Io { doing, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn journal_of(facts: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let mut journal = Journal::create(&path, Redactor::default()).unwrap();
+        for fact in facts {
+            journal.append(fact, Durability::Written).unwrap();
+        }
+        (folder, path)
+    }
+
+    #[test]
+    fn a_reopened_journal_goes_on_where_it_stopped() {
+        let (_folder, path) = journal_of(&["one", "two"]);
+        let (mut journal, old) = Journal::reopen::<String>(&path, Redactor::default()).unwrap();
+        assert_eq!(old.len(), 2);
+        journal.append(&"three", Durability::Synced).unwrap();
+        let facts: Vec<String> = Journal::entries(&path).unwrap().into_iter().map(|e| e.fact).collect();
+        assert_eq!(facts, ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn an_unfinished_last_line_is_cut_off() {
+        let (_folder, path) = journal_of(&["one", "two"]);
+        let text = fs::read_to_string(&path).unwrap();
+        for cut in text.find('\n').unwrap() + 1..text.len() {
+            File::create(&path).unwrap().write_all(&text.as_bytes()[..cut]).unwrap();
+            let (mut journal, old) = Journal::reopen::<String>(&path, Redactor::default()).unwrap();
+            assert_eq!(old.len(), 1, "cut at {cut}");
+            journal.append(&"again", Durability::Written).unwrap();
+            assert_eq!(Journal::entries::<String>(&path).unwrap().len(), 2);
+        }
+    }
+
+    #[test]
+    fn a_changed_line_breaks_the_chain() {
+        let (_folder, path) = journal_of(&["one", "two", "three"]);
+        let text = fs::read_to_string(&path).unwrap().replace("\"two\"", "\"owt\"");
+        File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        let error = Journal::entries::<String>(&path).unwrap_err();
+        assert!(matches!(error, JournalError::Broken { line: 3, .. }), "{error}");
+    }
+}

@@ -1,0 +1,39 @@
+//! The date: the one place where the record asks what time it is.
+
+use jiff::Timestamp;
+
+/// A moment in UTC, to the millisecond in the journal and to the second in folder names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp(Timestamp);
+
+impl Stamp {
+    /// Now, by the system's clock.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(Timestamp::now())
+    }
+
+    /// `2026-11-21-09-30-00`, as run folders are named (S1 §Running the Build; S0 §Logging).
+    #[must_use]
+    pub fn folder_name(self) -> String {
+        self.0.strftime("%Y-%m-%d-%H-%M-%S").to_string()
+    }
+
+    /// `2026-11-21T09:30:00.123Z`.
+    #[must_use]
+    pub fn rfc3339(self) -> String {
+        self.0.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_names_folders_and_lines() {
+        let stamp = Stamp("2026-11-21T09:30:05.0421Z".parse().unwrap());
+        assert_eq!(stamp.folder_name(), "2026-11-21-09-30-05");
+        assert_eq!(stamp.rfc3339(), "2026-11-21T09:30:05.042Z");
+    }
+}
