@@ -1,1 +1,225 @@
-//! The git work tree as the harness sees it: where it is, what is dirty, what is tracked
+#![doc = include_str!("../README.md")]
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use gix::bstr::ByteSlice as _;
+use gix::sec::Trust;
+
+/// Name of the harness's folder inside of the git directory.
+const STATE_IN_GIT: &str = "code-commit";
+/// Its name at the root of the tree, where it cannot be in the git directory.
+pub const STATE_IN_TREE: &str = ".code-commit";
+
+/// Why a folder is no work tree to run in.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Neither the folder nor one above it belongs to a repository.
+    #[error("{} is not in a git work tree", folder.display())]
+    NotARepository {
+        /// The folder asked for.
+        folder: PathBuf,
+    },
+    /// There is a repository, but without a work tree.
+    #[error("the repository {} is bare: it has no work tree", git_dir.display())]
+    Bare {
+        /// Its git directory.
+        git_dir: PathBuf,
+    },
+    /// The repository belongs to somebody else, who could have set a trap in its configuration.
+    #[error("the repository {} is owned by another user", git_dir.display())]
+    ForeignOwner {
+        /// Its git directory.
+        git_dir: PathBuf,
+    },
+    /// Something is there, but git's files cannot be read.
+    #[error("cannot open the git repository of {}: {reason}", folder.display())]
+    Unreadable {
+        /// The folder asked for.
+        folder: PathBuf,
+        /// What gix says.
+        reason: String,
+    },
+}
+
+/// Why a question to the repository has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RepoError {
+    /// Git's own files could not be read.
+    #[error("cannot {doing} in {}: {reason}", top.display())]
+    Git {
+        /// What was asked: `compare the work tree`, `read the index`.
+        doing: &'static str,
+        /// The top of the work tree.
+        top: PathBuf,
+        /// What gix says.
+        reason: String,
+    },
+    /// A folder could not be made or looked at.
+    #[error("cannot use {}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A git work tree, looked at from one folder of it: the root of the run.
+pub struct WorkTree {
+    root: PathBuf,
+    top: PathBuf,
+    repository: gix::Repository,
+}
+
+impl std::fmt::Debug for WorkTree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkTree").field("root", &self.root).field("top", &self.top).finish_non_exhaustive()
+    }
+}
+
+impl WorkTree {
+    /// The work tree that `root` is the top of or lies in. `GIT_DIR` and its like are not looked at: the folder decides.
+    pub fn at(root: &Path) -> Result<Self, OpenError> {
+        let unreadable = |reason: String| OpenError::Unreadable { folder: root.to_owned(), reason };
+        let root = fs::canonicalize(root).map_err(|e| unreadable(e.to_string()))?;
+        let (found, trust) = gix::discover::upwards(&root)
+            .map_err(|_| OpenError::NotARepository { folder: root.clone() })?;
+        let (git_dir, top) = found.into_repository_and_work_tree_directories();
+        if trust != Trust::Full {
+            return Err(OpenError::ForeignOwner { git_dir });
+        }
+        let Some(top) = top else { return Err(OpenError::Bare { git_dir }) };
+        // Reduced trust: a filter or monitor that `.git/config` names is not started.
+        let options = gix::open::Options::default().with(Trust::Reduced).open_path_as_is(true);
+        let repository =
+            gix::open_opts(&git_dir, options).map_err(|e| unreadable(e.to_string()))?;
+        let top = repository.workdir().map_or(top, Path::to_owned);
+        let top = fs::canonicalize(&top).map_err(|e| unreadable(e.to_string()))?;
+        if repository.is_bare() || !root.starts_with(&top) {
+            return Err(OpenError::Bare { git_dir });
+        }
+        Ok(Self { root, top, repository })
+    }
+
+    /// The folder that was asked for, symlinks resolved: everything a run touches lies below it.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The top of the work tree: `root` or a folder above it.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// The git directory of this work tree (of a linked one: its own below `.git/worktrees`).
+    pub fn git_dir(&self) -> &Path {
+        self.repository.git_dir()
+    }
+
+    /// The commit that is checked out, in hex; none in a repository without commits.
+    pub fn head(&self) -> Option<String> {
+        self.repository.head_id().ok().map(|id| id.to_string())
+    }
+
+    /// What lies below the root and is not committed: staged, changed or untracked files, relative to the root, sorted. Files that
+    /// git ignores and the harness's own are left out.
+    pub fn dirty(&self) -> Result<Vec<String>, RepoError> {
+        let failed = |e: gix::Error| self.git_error("compare the work tree", &e);
+        let changes = self
+            .repository
+            .status(gix::progress::Discard)
+            .map_err(failed)?
+            .untracked_files(gix::status::UntrackedFiles::Files)
+            .index_worktree_rewrites(None)
+            .tree_index_track_renames(gix::status::tree_index::TrackRenames::Disabled)
+            .into_iter(None)
+            .map_err(failed)?;
+        let mut paths = Vec::new();
+        for change in changes {
+            let change = change.map_err(failed)?;
+            paths.extend(self.below_root(change.location()));
+        }
+        paths.sort_unstable();
+        paths.dedup();
+        paths.retain(|path| path.split('/').next() != Some(STATE_IN_TREE));
+        Ok(paths)
+    }
+
+    /// The regular files below the root that git tracks, relative to the root, in git's order, with the length git last saw.
+    pub fn tracked(&self) -> Result<Vec<Tracked>, RepoError> {
+        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
+        Ok(index
+            .entries()
+            .iter()
+            .filter(|entry| {
+                matches!(entry.mode, gix::index::entry::Mode::FILE | gix::index::entry::Mode::FILE_EXECUTABLE)
+            })
+            .filter_map(|entry| {
+                let path = self.below_root(entry.path(&index))?;
+                Some(Tracked { path, bytes: u64::from(entry.stat.size) })
+            })
+            .collect())
+    }
+
+    /// A folder for lock, transactions and whatever else the harness keeps: `code-commit/` in the git directory, or where that
+    /// lies on another disk than the tree, `.code-commit/` at the root, which ignores itself. Made if it is not there.
+    pub fn state_dir(&self) -> Result<PathBuf, RepoError> {
+        let git_dir = self.git_dir();
+        if same_disk(git_dir, &self.root)? {
+            let state = git_dir.join(STATE_IN_GIT);
+            fs::create_dir_all(&state).map_err(|source| RepoError::Io { path: state.clone(), source })?;
+            Ok(state)
+        } else {
+            state_dir_in_tree(&self.root)
+        }
+    }
+
+    fn below_root(&self, path: &gix::bstr::BStr) -> Option<String> {
+        let absolute = self.top.join(gix::path::from_bstr(path).ok()?);
+        let relative = absolute.strip_prefix(&self.root).ok()?;
+        Some(relative.as_os_str().as_encoded_bytes().as_bstr().to_string())
+    }
+
+    fn git_error(&self, doing: &'static str, error: &gix::Error) -> RepoError {
+        RepoError::Git { doing, top: self.top.clone(), reason: error.to_string() }
+    }
+}
+
+/// A file that git tracks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracked {
+    /// Relative to the root of the run.
+    pub path: String,
+    /// Its length when git last looked; a hint only.
+    pub bytes: u64,
+}
+
+/// `.code-commit/` at `root`, with a `.gitignore` that hides it from git. Made if it is not there.
+pub fn state_dir_in_tree(root: &Path) -> Result<PathBuf, RepoError> {
+    let state = root.join(STATE_IN_TREE);
+    fs::create_dir_all(&state).map_err(|source| RepoError::Io { path: state.clone(), source })?;
+    let ignore = state.join(".gitignore");
+    let made = fs::OpenOptions::new().write(true).create_new(true).open(&ignore);
+    match made {
+        Ok(mut file) => io::Write::write_all(&mut file, b"*\n"),
+        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(other) => Err(other),
+    }
+    .map_err(|source| RepoError::Io { path: ignore, source })?;
+    Ok(state)
+}
+
+fn same_disk(one: &Path, other: &Path) -> Result<bool, RepoError> {
+    let device = |path: &Path| {
+        fs::metadata(path).map(|m| m.dev()).map_err(|source| RepoError::Io { path: path.to_owned(), source })
+    };
+    Ok(device(one)? == device(other)?)
+}
+
+#[cfg(test)]
+mod tests;

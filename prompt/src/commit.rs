@@ -1,0 +1,96 @@
+//! The prompts of the default loop (S1 §The Initial Query, §Running the Build).
+
+use std::ops::Range;
+
+use crate::{push_last_part, push_part};
+
+const PROJECT_STRUCTURE: &str = include_str!("../text/commit/project-structure.md");
+const MODIFICATION_INSTRUCTIONS: &str = include_str!("../text/commit/modification-instructions.md");
+const INITIAL_QUERY: &str = include_str!("../text/commit/initial-query.md");
+const REPAIR_QUERY: &str = include_str!("../text/commit/repair-query.md");
+
+/// What stays the same over all rounds of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// `agent-config/query.txt`, unchanged.
+    pub query: &'a str,
+    /// `agent-config/codeRollup.txt`, unchanged.
+    pub codebase: &'a str,
+    /// What may not be written, a name or rule each, shown to the model as a list.
+    pub protected: &'a [String],
+}
+
+/// A prompt, and where in it the two inputs stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InitialPrompt {
+    /// The whole text.
+    pub text: String,
+    /// Bytes of `text` that are the query.
+    pub query: Range<usize>,
+    /// Bytes of `text` that are the codebase.
+    pub codebase: Range<usize>,
+}
+
+/// The newest state of one file that the model has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Replacement<'a> {
+    /// The file was written.
+    File {
+        /// Its path.
+        path: &'a str,
+        /// Its whole content.
+        data: &'a str,
+    },
+    /// The file was deleted.
+    Removed {
+        /// Its path.
+        path: &'a str,
+    },
+}
+
+/// The first prompt: `[project structure] [code modification instructions] [initial query] [query] [codebase]`.
+#[must_use]
+pub fn initial(task: &Task<'_>) -> InitialPrompt {
+    let mut text = String::with_capacity(8192 + task.query.len() + task.codebase.len());
+    push_system(&mut text, task, INITIAL_QUERY);
+    let query = text.len()..text.len() + task.query.len();
+    push_part(&mut text, task.query);
+    let codebase = text.len()..text.len() + task.codebase.len();
+    push_last_part(&mut text, task.codebase);
+    InitialPrompt { text, query, codebase }
+}
+
+/// A repair prompt: `[project structure] [code modification instructions] [repair query] [build.sh output] [query] [codebase]
+/// [file replacements]`. `replacements` holds the latest one of each file only.
+#[must_use]
+pub fn repair(task: &Task<'_>, build_output: &str, replacements: &[Replacement<'_>]) -> String {
+    let mut text =
+        String::with_capacity(8192 + build_output.len() + task.query.len() + task.codebase.len());
+    push_system(&mut text, task, REPAIR_QUERY);
+    push_part(&mut text, build_output);
+    push_part(&mut text, task.query);
+    push_part(&mut text, task.codebase);
+    for replacement in replacements {
+        match replacement {
+            Replacement::File { path, data } => {
+                text.push_str(&format!("--- FILE REPLACEMENT {path} ---\n"));
+                push_last_part(&mut text, data);
+            }
+            Replacement::Removed { path } => text.push_str(&format!("--- FILE REMOVED {path} ---\n")),
+        }
+    }
+    text
+}
+
+fn push_system(text: &mut String, task: &Task<'_>, of_the_round: &str) {
+    push_part(text, PROJECT_STRUCTURE);
+    push_last_part(text, MODIFICATION_INSTRUCTIONS);
+    for name in task.protected {
+        text.push_str(&format!("+ {name}\n"));
+    }
+    text.push('\n');
+    push_part(text, of_the_round);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+use super::*;
+
+fn protected() -> Vec<String> {
+    ["build.sh", "anything in the .git folder"].map(str::to_owned).to_vec()
+}
+
+/// The prompt behind the system prompts, which have tests of their own.
+fn behind<'t>(prompt: &'t str, system: &str) -> &'t str {
+    prompt.split_once(system).unwrap().1
+}
+
+#[test]
+fn the_initial_prompt_has_its_five_parts_in_order() {
+    let protected = protected();
+    let task = Task { query: "Say hello.", codebase: "--- FILE a.sh ---\n:", protected: &protected };
+    let prompt = initial(&task);
+    let order = [PROJECT_STRUCTURE, MODIFICATION_INSTRUCTIONS, "+ build.sh\n", INITIAL_QUERY, "Say hello.", "--- FILE a.sh"];
+    let places: Vec<usize> = order.iter().map(|part| prompt.text.find(part).unwrap()).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert_eq!(&prompt.text[prompt.query.clone()], "Say hello.");
+    assert_eq!(&prompt.text[prompt.codebase.clone()], "--- FILE a.sh ---\n:");
+    insta::assert_snapshot!(behind(&prompt.text, INITIAL_QUERY), @"
+    Say hello.
+
+    --- FILE a.sh ---
+    :
+    ");
+}
+
+#[test]
+fn a_repair_prompt_has_its_seven_parts_in_order() {
+    let protected = protected();
+    let task = Task { query: "Say hello.\n", codebase: "--- FILE a.sh ---\n:\n", protected: &protected };
+    let replacements = [
+        Replacement::File { path: "a.sh", data: "echo hello\n" },
+        Replacement::File { path: "empty", data: "" },
+        Replacement::File { path: "no-newline", data: "x" },
+        Replacement::Removed { path: "b.sh" },
+    ];
+    let prompt = repair(&task, "a.sh: line 1: helo: not found\nexit code: 127\n", &replacements);
+    assert!(prompt.starts_with(PROJECT_STRUCTURE));
+    insta::assert_snapshot!(behind(&prompt, REPAIR_QUERY), @"
+    a.sh: line 1: helo: not found
+    exit code: 127
+
+    Say hello.
+
+    --- FILE a.sh ---
+    :
+
+    --- FILE REPLACEMENT a.sh ---
+    echo hello
+    --- FILE REPLACEMENT empty ---
+    --- FILE REPLACEMENT no-newline ---
+    x
+    --- FILE REMOVED b.sh ---
+    ");
+}
+
+#[test]
+fn what_the_instructions_teach_is_what_the_parser_reads() {
+    // The closing `$$$` example contradicts the files above it, as it does for a model; everything else must parse.
+    let (examples, no_change) = MODIFICATION_INSTRUCTIONS.split_once("If the project already does").unwrap();
+    let reply = parser::parse(examples).unwrap();
+    let paths: Vec<_> = reply.files().map(|file| file.path).collect();
+    assert_eq!(paths, ["src/main.rs", "src/unused.rs", "docs/fences.md"]);
+    assert_eq!(reply.user().count(), 1);
+    assert_eq!(parser::parse(no_change).unwrap().no_change().count(), 1);
+}

@@ -1,0 +1,116 @@
+//! The code roll-up: every file that a model should see, as one text.
+
+use std::io;
+
+/// A file of more bytes than this is left out: it would drown the rest.
+pub const LARGEST_FILE: u64 = 1024 * 1024;
+
+/// Why a file is not in the roll-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftOut {
+    /// Its name is one under which keys and passwords are kept.
+    Secret,
+    /// It is not text in UTF-8.
+    Binary,
+    /// It has more than [`LARGEST_FILE`] bytes.
+    TooLarge,
+    /// It holds a generated list of dependencies.
+    LockFile,
+}
+
+impl LeftOut {
+    /// The reason as a person reads it.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Secret => "looks like a secret",
+            Self::Binary => "not UTF-8 text",
+            Self::TooLarge => "larger than 1 MiB",
+            Self::LockFile => "a lock file",
+        }
+    }
+}
+
+/// Whether a file of this name and length belongs into the roll-up, before its content is read.
+#[must_use]
+pub fn left_out_by_name(path: &str, bytes: u64) -> Option<LeftOut> {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    if is_secret(&name) {
+        Some(LeftOut::Secret)
+    } else if is_lock_file(&name) {
+        Some(LeftOut::LockFile)
+    } else if bytes > LARGEST_FILE {
+        Some(LeftOut::TooLarge)
+    } else {
+        None
+    }
+}
+
+/// Appends one file: a header line, then its content with its last line ended. Nothing is written of a file that is left out.
+pub fn append(out: &mut dyn io::Write, path: &str, content: &[u8]) -> io::Result<Result<(), LeftOut>> {
+    if content.contains(&0) || std::str::from_utf8(content).is_err() {
+        return Ok(Err(LeftOut::Binary));
+    }
+    writeln!(out, "--- FILE {path} ---")?;
+    out.write_all(content)?;
+    if !content.is_empty() && !content.ends_with(b"\n") {
+        out.write_all(b"\n")?;
+    }
+    out.write_all(b"\n")?;
+    Ok(Ok(()))
+}
+
+/// Names under which tools keep keys and passwords. `.env.example` and its like are meant to be read.
+fn is_secret(name: &str) -> bool {
+    let example = [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end));
+    let ends = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", "-key.txt", "_rsa", "_ed25519", "_ecdsa"];
+    let whole = [".netrc", ".npmrc", ".pypirc", ".git-credentials", "credentials", "credentials.toml", "credentials.json"];
+    let environment = name == ".env" || name.starts_with(".env.") || name == ".envrc";
+    !example && (environment || whole.contains(&name) || ends.iter().any(|end| name.ends_with(end)))
+}
+
+fn is_lock_file(name: &str) -> bool {
+    matches!(name, "cargo.lock" | "package-lock.json" | "yarn.lock" | "pnpm-lock.yaml" | "poetry.lock" | "uv.lock" | "go.sum")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_follow_each_other_under_their_headers() {
+        let mut text = Vec::new();
+        for (path, content) in [("a.rs", "fn a() {}\n"), ("empty", ""), ("no-newline", "x")] {
+            append(&mut text, path, content.as_bytes()).unwrap().unwrap();
+        }
+        insta::assert_snapshot!(String::from_utf8(text).unwrap(), @"
+        --- FILE a.rs ---
+        fn a() {}
+
+        --- FILE empty ---
+
+        --- FILE no-newline ---
+        x
+        ");
+    }
+
+    #[test]
+    fn binary_files_leave_no_trace() {
+        let mut text = Vec::new();
+        assert_eq!(append(&mut text, "a.png", b"\x89PNG\0").unwrap(), Err(LeftOut::Binary));
+        assert_eq!(append(&mut text, "latin1", b"caf\xe9").unwrap(), Err(LeftOut::Binary));
+        assert!(text.is_empty());
+    }
+
+    #[test]
+    fn secret_looking_names_are_left_out_and_examples_are_not() {
+        for name in [".env", "deploy/.env.production", "agent-config/gemini-key.txt", "tls/server.pem", "id_rsa", ".netrc"] {
+            assert_eq!(left_out_by_name(name, 1), Some(LeftOut::Secret), "{name}");
+        }
+        for name in [".env.example", "src/key.rs", "keys.md", "environment.rs"] {
+            assert_eq!(left_out_by_name(name, 1), None, "{name}");
+        }
+        assert_eq!(left_out_by_name("Cargo.lock", 1), Some(LeftOut::LockFile));
+        assert_eq!(left_out_by_name("a.json", LARGEST_FILE + 1), Some(LeftOut::TooLarge));
+    }
+}

@@ -1,0 +1,133 @@
+#![expect(clippy::disallowed_methods, reason = "the tests make their repositories with git and plain writes")]
+
+use std::process::Command;
+
+use super::*;
+
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    fn new() -> Self {
+        let scratch = Self(tempfile::tempdir().unwrap());
+        scratch.git(&["init", "-q", "-b", "main", "."]);
+        scratch
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn git(&self, args: &[&str]) {
+        let done = Command::new("git")
+            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
+            .args(args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-qm", "c", "--allow-empty"]);
+    }
+}
+
+#[test]
+fn staged_changed_deleted_and_untracked_files_are_dirty_and_ignored_ones_are_not() {
+    let scratch = Scratch::new();
+    for path in ["kept", "changed", "deleted", "sub/also"] {
+        scratch.write(path, "one");
+    }
+    scratch.write(".gitignore", "/ignored\n");
+    scratch.commit();
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    assert!(tree.dirty().unwrap().is_empty());
+    assert_eq!(tree.head().unwrap().len(), 40);
+
+    scratch.write("changed", "two, longer");
+    scratch.write("ignored", "x");
+    scratch.write("new folder/new ü", "x");
+    scratch.write("staged", "x");
+    scratch.git(&["add", "staged"]);
+    fs::remove_file(scratch.path().join("deleted")).unwrap();
+    assert_eq!(tree.dirty().unwrap(), ["changed", "deleted", "new folder/new ü", "staged"]);
+}
+
+#[test]
+fn a_folder_below_the_top_sees_its_own_files_only() {
+    let scratch = Scratch::new();
+    scratch.write("top", "x");
+    scratch.write("sub/inner", "x");
+    scratch.commit();
+    let tree = WorkTree::at(&scratch.path().join("sub")).unwrap();
+    assert_eq!(tree.tracked().unwrap(), [Tracked { path: "inner".to_owned(), bytes: 1 }]);
+    scratch.write("top", "longer");
+    assert!(tree.dirty().unwrap().is_empty());
+    scratch.write("sub/inner", "longer");
+    assert_eq!(tree.dirty().unwrap(), ["inner"]);
+}
+
+#[test]
+fn a_repository_without_commits_has_no_head_and_is_usable() {
+    let scratch = Scratch::new();
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    assert_eq!((tree.head(), tree.tracked().unwrap().len()), (None, 0));
+    scratch.write("a", "x");
+    assert_eq!(tree.dirty().unwrap(), ["a"]);
+}
+
+#[test]
+fn a_plain_folder_and_a_bare_repository_are_refused() {
+    let plain = tempfile::tempdir().unwrap();
+    assert!(matches!(WorkTree::at(plain.path()), Err(OpenError::NotARepository { .. })));
+    let scratch = Scratch::new();
+    scratch.git(&["init", "-q", "--bare", "bare.git"]);
+    assert!(matches!(WorkTree::at(&scratch.path().join("bare.git")), Err(OpenError::Bare { .. })));
+}
+
+#[test]
+fn a_linked_work_tree_has_a_state_folder_of_its_own() {
+    let scratch = Scratch::new();
+    scratch.write("a", "x");
+    scratch.commit();
+    scratch.git(&["worktree", "add", "-q", "linked"]);
+    let main = WorkTree::at(scratch.path()).unwrap().state_dir().unwrap();
+    let linked = WorkTree::at(&scratch.path().join("linked")).unwrap();
+    let own = linked.state_dir().unwrap();
+    assert!(own.ends_with(".git/worktrees/linked/code-commit"), "{}", own.display());
+    assert_ne!(main, own);
+    assert!(linked.dirty().unwrap().is_empty());
+}
+
+#[test]
+fn the_state_folder_in_the_tree_is_never_seen_by_git() {
+    let scratch = Scratch::new();
+    let state = state_dir_in_tree(scratch.path()).unwrap();
+    scratch.write(".code-commit/lock", "x");
+    assert_eq!(state, scratch.path().join(".code-commit"));
+    assert!(WorkTree::at(scratch.path()).unwrap().dirty().unwrap().is_empty());
+}
+
+#[test]
+fn a_filter_that_the_repository_configures_is_not_started() {
+    let scratch = Scratch::new();
+    scratch.write(".gitattributes", "* filter=trap\n");
+    scratch.write("a", "x");
+    scratch.commit();
+    let sprung = scratch.path().join("sprung");
+    scratch.git(&["config", "filter.trap.clean", &format!("touch {} && cat", sprung.display())]);
+    scratch.git(&["config", "core.fsmonitor", &format!("touch {}", sprung.display())]);
+    scratch.write("a", "y");
+    assert_eq!(WorkTree::at(scratch.path()).unwrap().dirty().unwrap(), ["a"]);
+    assert!(!sprung.exists());
+}
