@@ -1,1 +1,29 @@
-fn main() {}
+//! `code-commit`: the model proposes, the harness decides.
+//!
+//! The only crate that reads the environment, names model services, prints and exits.
+
+mod args;
+mod changes;
+mod commands;
+mod environment;
+mod exit;
+mod interrupt;
+mod keys;
+mod models;
+mod ndjson;
+mod output;
+mod preflight;
+mod summary;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let arguments = args::Cli::parse();
+    let environment = environment::Environment::read();
+    let output = output::Output::new(&arguments.output, &environment);
+    let exit = commands::run(&arguments, &environment, &output).unwrap_or_else(|failure| output.failure(&failure));
+    ExitCode::from(exit)
+}

@@ -106,6 +106,34 @@ impl RunFolder {
         self.store(file, &format!("{text}\n"), Durability::Written)
     }
 
+    /// Writes what `fill` writes, redacted, as `file`; for what need not stand in memory as one text.
+    pub fn store_with(
+        &self,
+        file: &str,
+        durability: Durability,
+        fill: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<Stored, FolderError> {
+        let mut writer = self.writer(file)?;
+        fill(&mut writer)
+            .and_then(|()| writer.finish())
+            .and_then(|done| settle(&self.path, &done, durability))
+            .map_err(|source| self.error("write", file, source))?;
+        Ok(self.adopt(file)?.0)
+    }
+
+    /// What stands in `file` now, for one that was written through [`writer`](Self::writer).
+    pub fn adopt(&self, file: &str) -> Result<(Stored, String), FolderError> {
+        let text = self.read(file)?;
+        let sha256 = sha256_hex(text.as_bytes());
+        Ok((Stored { file: file.to_owned(), bytes: text.len() as u64, sha256 }, text))
+    }
+
+    /// An error about `file` of this folder.
+    #[must_use]
+    pub fn error(&self, doing: &'static str, file: &str, source: io::Error) -> FolderError {
+        io_error(doing, &self.path.join(file), source)
+    }
+
     /// A redacting writer that makes or replaces `file`, for output that is stored while it happens.
     pub fn writer(&self, file: &str) -> Result<crate::RedactWriter<File>, FolderError> {
         let path = self.path.join(file);
@@ -138,13 +166,15 @@ fn io_error(doing: &'static str, path: &Path, source: io::Error) -> FolderError 
 fn write_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
     file.write_all(bytes)?;
-    if durability == Durability::Synced {
-        file.sync_all()?;
-        if let Some(folder) = path.parent() {
-            File::open(folder)?.sync_all()?;
-        }
+    path.parent().map_or(Ok(()), |folder| settle(folder, &file, durability))
+}
+
+/// Sees to it that a written file is there after a power cut, if that is asked for.
+fn settle(folder: &Path, file: &File, durability: Durability) -> io::Result<()> {
+    match durability {
+        Durability::Written => Ok(()),
+        Durability::Synced => file.sync_all().and_then(|()| File::open(folder)?.sync_all()),
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,1 +1,7 @@
-//! The two commit loops as pure decisions: facts so far, next step
+#![doc = include_str!("../README.md")]
+
+mod changed;
+mod commit;
+mod excerpt;
+
+pub use commit::{CommitLoop, Inputs, Limits, OnFailure};

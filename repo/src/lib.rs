@@ -190,6 +190,15 @@ impl WorkTree {
     }
 }
 
+/// Makes a repository without commits in `folder`.
+pub fn init(folder: &Path) -> Result<(), RepoError> {
+    gix::init(folder).map(drop).map_err(|error| RepoError::Git {
+        doing: "make a repository",
+        top: folder.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
 /// A file that git tracks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracked {

@@ -1,0 +1,245 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// The model proposes, the harness decides.
+///
+/// Without a command: sends agent-config/query.txt and agent-config/codeRollup.txt to a model, checks every file of its reply, writes
+/// all of them or none, runs build.sh, and asks for a repair up to three times while it fails.
+#[derive(Debug, Parser)]
+#[command(name = "code-commit", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+pub struct Cli {
+    /// Without a command: the default loop.
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// What to print and where.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// What else to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Everything but the default loop.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Put what a new project needs into this folder; nothing is overwritten
+    Init,
+    /// Write agent-config/codeRollup.txt from the files that git tracks
+    Rollup(RollupArgs),
+    /// Say what is in a model's reply, or what is wrong with it
+    Parse(ParseArgs),
+    /// Say which paths a model may write here, and why not the others
+    Guard(GuardArgs),
+    /// Apply a reply that you have as text: parse, guard, write; no model is asked
+    Apply(ApplyArgs),
+    /// Put back every file that a run has changed
+    Undo(UndoArgs),
+    /// Show a whole run in a scratch project, offline and without a key
+    Demo(DemoArgs),
+}
+
+/// Flags of every command.
+#[derive(Debug, Clone, Args)]
+pub struct OutputArgs {
+    /// Print one JSON object a line on standard output, and nothing else there
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print results and errors only
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Show the build's output while it runs, and every attempt to reach the model
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: When,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Flags of every loop that asks a model.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// The model: gemini/NAME, openai/NAME, scripted/FILE, or a bare name whose provider is plain
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// The wall around the build
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    pub sandbox: Sandbox,
+    /// Let the build use the network
+    #[arg(long)]
+    pub network: bool,
+    /// How long one model call may take, retries included [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// How long one build may take [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub build_timeout: Option<Duration>,
+    /// Wait for the whole answer instead of streaming it
+    #[arg(long)]
+    pub no_stream: bool,
+    /// Leave it to the model's service unless given
+    #[arg(long, value_name = "NUMBER")]
+    pub temperature: Option<f64>,
+    /// Refuse to begin while there are uncommitted changes
+    #[arg(long)]
+    pub require_clean: bool,
+    /// What becomes of the changes when the run fails
+    #[arg(long, value_name = "WHAT", default_value = "keep")]
+    pub on_failure: OnFailure,
+}
+
+impl RunArgs {
+    /// As if no flag had been given.
+    pub fn plain() -> Self {
+        Self {
+            model: None,
+            base_url: None,
+            sandbox: Sandbox::Auto,
+            network: false,
+            timeout: None,
+            build_timeout: None,
+            no_stream: false,
+            temperature: None,
+            require_clean: false,
+            on_failure: OnFailure::Keep,
+        }
+    }
+}
+
+/// The wall around the build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sandbox {
+    /// The strongest that works here; refuse where none does
+    Auto,
+    /// bubblewrap and seccomp
+    Bwrap,
+    /// Landlock and seccomp
+    Landlock,
+    /// A container
+    Docker,
+    /// No wall: the build can do whatever you can
+    Off,
+}
+
+/// The tree that a failed run leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnFailure {
+    /// The changes stay, for `git diff`
+    Keep,
+    /// Every file is put back
+    Restore,
+}
+
+/// Flags of `rollup`.
+#[derive(Debug, Args)]
+pub struct RollupArgs {
+    /// Where to write it; - for standard output
+    #[arg(long, short, value_name = "FILE", default_value = "agent-config/codeRollup.txt")]
+    pub output: PathBuf,
+}
+
+/// Flags of `parse`.
+#[derive(Debug, Args)]
+pub struct ParseArgs {
+    /// The reply; - for standard input
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
+}
+
+/// Flags of `guard`.
+#[derive(Debug, Args)]
+pub struct GuardArgs {
+    /// Paths, judged together as one reply
+    #[arg(value_name = "PATH", required_unless_present = "stdin")]
+    pub paths: Vec<OsString>,
+    /// Read the paths from standard input, one JSON string a line
+    #[arg(long, conflicts_with = "paths")]
+    pub stdin: bool,
+    /// The root that paths are relative to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub root: PathBuf,
+}
+
+/// Flags of `apply`.
+#[derive(Debug, Args)]
+pub struct ApplyArgs {
+    /// The reply; - for standard input
+    #[arg(default_value = "-")]
+    pub file: PathBuf,
+    /// Say what would change; write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Flags of `undo`.
+#[derive(Debug, Args)]
+pub struct UndoArgs {
+    /// The run, by the name of its folder; the newest if not named
+    pub run: Option<String>,
+    /// Also put back files that have changed since the run
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// The wall around the build
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    pub sandbox: Sandbox,
+}
+
+/// `90s`, `10m`, `1h30m`: whole numbers with their units, the larger first.
+fn duration(text: &str) -> Result<Duration, String> {
+    let bad = || format!("`{text}` is no duration; write it like 90s, 10m or 1h30m");
+    let mut rest = text;
+    let mut seconds: u64 = 0;
+    for (unit, worth) in [('h', 3600), ('m', 60), ('s', 1)] {
+        if let Some((number, behind)) = rest.split_once(unit) {
+            let number: u64 = number.parse().map_err(|_| bad())?;
+            seconds = number.checked_mul(worth).and_then(|s| seconds.checked_add(s)).ok_or_else(bad)?;
+            rest = behind;
+        }
+    }
+    if rest.is_empty() && seconds > 0 { Ok(Duration::from_secs(seconds)) } else { Err(bad()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        let seconds = |text| duration(text).map(|d| d.as_secs());
+        assert_eq!(seconds("90s"), Ok(90));
+        assert_eq!(seconds("10m"), Ok(600));
+        assert_eq!(seconds("1h30m"), Ok(5400));
+        for bad in ["", "10", "0s", "m", "1m1h", "-1s", "1.5h", "99999999999999999h", "1h30"] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,85 @@
+//! What a run has changed in all: its pre-images beside what is on disk.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::Serialize;
+use similar::{ChangeTag, TextDiff};
+
+/// One file, before the run and after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    /// Relative to the root.
+    pub path: String,
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+}
+
+/// A line of the summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileStat {
+    /// Relative to the root.
+    pub path: String,
+    /// `A` added, `M` modified, `D` deleted, as git says it.
+    pub status: char,
+    /// Lines added; none for a binary file.
+    pub added: Option<usize>,
+    /// Lines removed.
+    pub removed: Option<usize>,
+}
+
+/// Every file that differs from what it was before the first of these rounds, by path.
+pub fn of_run(root: &Path, undo_folders: &[PathBuf]) -> anyhow::Result<Vec<FileChange>> {
+    let before = apply::pre_images(undo_folders).context("cannot read what the run has changed")?;
+    let mut changes: Vec<FileChange> = before
+        .into_iter()
+        .map(|image| FileChange { after: on_disk(&root.join(&image.path)), path: image.path, before: image.content })
+        .filter(|change| change.before != change.after)
+        .collect();
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(changes)
+}
+
+/// The content of a regular file; a build may have put a FIFO or a link in its place.
+fn on_disk(path: &Path) -> Option<Vec<u8>> {
+    fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::read(path).ok())
+}
+
+impl FileChange {
+    /// Its line of the summary.
+    pub fn stat(&self) -> FileStat {
+        let status = match (&self.before, &self.after) {
+            (None, _) => 'A',
+            (Some(_), None) => 'D',
+            (Some(_), Some(_)) => 'M',
+        };
+        let counts = self.texts().map(|(before, after)| {
+            let diff = TextDiff::from_lines(before, after);
+            let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+            (count(ChangeTag::Insert), count(ChangeTag::Delete))
+        });
+        let (added, removed) = counts.unzip();
+        FileStat { path: self.path.clone(), status, added, removed }
+    }
+
+    /// A unified diff with git's headers.
+    pub fn diff(&self) -> String {
+        let Some((before, after)) = self.texts() else {
+            return format!("Binary files a/{0} and b/{0} differ\n", self.path);
+        };
+        let side = |there: bool, letter: &str| if there { format!("{letter}/{}", self.path) } else { "/dev/null".to_owned() };
+        let diff = TextDiff::from_lines(before, after);
+        diff.unified_diff()
+            .header(&side(self.before.is_some(), "a"), &side(self.after.is_some(), "b"))
+            .to_string()
+    }
+
+    fn texts(&self) -> Option<(&str, &str)> {
+        Some((text(self.before.as_ref())?, text(self.after.as_ref())?))
+    }
+}
+
+fn text(side: Option<&Vec<u8>>) -> Option<&str> {
+    side.map_or(Some(""), |bytes| std::str::from_utf8(bytes).ok())
+}

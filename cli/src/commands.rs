@@ -1,0 +1,88 @@
+//! One file a command.
+
+mod apply;
+mod commit;
+mod demo;
+mod guard;
+mod init;
+mod parse;
+mod rollup;
+mod run;
+mod runs;
+mod undo;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use ::apply::Lock;
+use anyhow::Context as _;
+use repo::{OpenError, WorkTree};
+
+use crate::args::{Cli, Command};
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Runs the command that was given.
+pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    match &cli.command {
+        None => commit::run(&cli.run, environment, output),
+        Some(Command::Init) => init::run(output),
+        Some(Command::Rollup(args)) => rollup::run(args, output),
+        Some(Command::Parse(args)) => parse::run(args, output),
+        Some(Command::Guard(args)) => guard::run(args, output),
+        Some(Command::Apply(args)) => apply::run(args, output),
+        Some(Command::Undo(args)) => undo::run(args, output),
+        Some(Command::Demo(args)) => demo::run(args, environment, output),
+    }
+}
+
+/// The work tree of `folder`, or why there is none.
+fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
+    WorkTree::at(folder).map_err(|error| {
+        let help = match &error {
+            OpenError::NotARepository { .. } => "run code-commit init here, or change to the project's folder",
+            OpenError::Bare { .. } => "run it in a clone that has files",
+            OpenError::ForeignOwner { .. } => "run it as the user who owns the repository",
+            _ => "see what git status says there",
+        };
+        Failure::refused(error, help)
+    })
+}
+
+/// Takes the lock of a work tree and puts right what a killed run has left.
+fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
+    let state = tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))?;
+    let lock = Lock::acquire(&state, "code-commit").map_err(|error| {
+        Failure::refused(error, "wait until it has ended, or end that process")
+    })?;
+    let recovery = ::apply::recover(&lock, tree.root())
+        .map_err(|error| Failure::new(Exit::TreeNotRestored, error).help("nothing else was touched"))?;
+    match recovery {
+        ::apply::Recovery::Nothing => {}
+        ::apply::Recovery::RolledBack { .. } => {
+            output.warn("an earlier run was killed while it wrote files; its unfinished changes were taken back");
+        }
+        ::apply::Recovery::Finished { .. } => {
+            output.warn("an earlier run was killed just after it wrote files; they are complete");
+        }
+    }
+    Ok(lock)
+}
+
+/// The current folder.
+fn here() -> Result<PathBuf, Failure> {
+    Ok(std::env::current_dir().context("cannot tell the current folder")?)
+}
+
+/// A file's bytes, or those of standard input for `-`.
+fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+        return Ok(bytes);
+    }
+    std::fs::read(file)
+        .with_context(|| format!("cannot read {}", file.display()))
+        .map_err(|error| Failure::refused(error, "name a file with a reply, or - for standard input"))
+}

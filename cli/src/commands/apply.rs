@@ -1,0 +1,106 @@
+//! `code-commit apply`: a reply that was pasted or saved, without a model.
+
+use anyhow::Context as _;
+use apply::{Action, Applied};
+use engine::{Answer, Finish, Intake, Problem, Rules, UNDO};
+use guard::{Guard, Policy};
+use logging::{Redactor, RunFolder, Stamp};
+use repo::WorkTree;
+use serde_json::{Value, json};
+
+use crate::args::ApplyArgs;
+use crate::commands::{parse, runs};
+use crate::exit::{Exit, Failure};
+use crate::output::{BAD, Output, printable};
+use crate::terminal::phrases;
+
+/// Parses, judges and writes; or says what would be written.
+pub fn run(args: &ApplyArgs, output: &Output) -> Result<Exit, Failure> {
+    let bytes = super::read_input(&args.file)?;
+    let reply = match parser::parse_bytes(&bytes) {
+        Ok(reply) => reply,
+        Err(errors) => {
+            let mut object = parse::bad(&errors);
+            object["changed"] = json!([]);
+            object["refused"] = json!([]);
+            output.object(&object);
+            parse::print_errors(&errors, &bytes, &args.file.display().to_string(), output);
+            return Ok(Exit::Failed);
+        }
+    };
+    let tree = super::work_tree(&super::here()?)?;
+    let lock = super::lock(&tree, output)?;
+    let guard = Guard::open(tree.root(), Policy::commit())
+        .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
+    let rules = Rules { root: tree.root().to_owned(), guard, lock };
+    if args.dry_run {
+        return match rules.preview(&reply).map_err(anyhow::Error::from)? {
+            Ok(applied) => Ok(done(&applied, "would be", output)),
+            Err(refusals) => Ok(refused(&refusals, output)),
+        };
+    }
+    let folder = folder(&tree)?;
+    let answer = Answer { reply: reply.text().into(), finish: Finish::Complete, held_key: false };
+    let intake = rules.take_in(&answer, &folder.path().join(UNDO).join("1"));
+    match intake.map_err(|error| Failure::new(Exit::Fault, error).help("the tree is as it was"))? {
+        Intake::Applied { applied, warnings, said, .. } => {
+            said.iter().for_each(|text| output.report(&printable(text.trim_end())));
+            warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
+            let exit = done(&applied, "", output);
+            output.note(&format!("undo with: code-commit undo {}", runs::name(folder.path())));
+            Ok(exit)
+        }
+        Intake::Rejected { problems, .. } => {
+            // Nothing happened, so there is nothing to keep.
+            let _ = std::fs::remove_dir_all(folder.path());
+            Ok(refused(&problems, output))
+        }
+    }
+}
+
+fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
+    let base = runs::base_for_tools(tree)?;
+    RunFolder::create(&base, &format!("{}-apply", Stamp::now().folder_name()), Redactor::default())
+        .context("cannot keep a record")
+        .map_err(|error| Failure::refused(error, "see that the folder can be written"))
+}
+
+fn done(applied: &Applied, mood: &str, output: &Output) -> Exit {
+    let changed: Vec<Value> = applied
+        .changes
+        .iter()
+        .map(|change| {
+            json!({
+                "path": change.path, "action": change.action,
+                "before_sha256": change.before_sha256, "after_sha256": change.after_sha256,
+            })
+        })
+        .collect();
+    output.object(&json!({ "ok": true, "changed": changed, "refused": [], "errors": [] }));
+    for change in &applied.changes {
+        let what = match (mood, change.action) {
+            ("", _) => phrases::change(change),
+            (_, Action::Write) => format!("{mood} written: {}", printable(&change.path)),
+            (_, Action::Delete) => format!("{mood} deleted: {}", printable(&change.path)),
+            (_, Action::None) => format!("{mood} left as it is: {}", printable(&change.path)),
+        };
+        output.report(&what);
+    }
+    Exit::Done
+}
+
+fn refused(problems: &[Problem], output: &Output) -> Exit {
+    let refused: Vec<Value> = problems
+        .iter()
+        .map(|problem| {
+            json!({ "path": problem.path, "verdict": "refuse", "code": problem.code, "reason": problem.message })
+        })
+        .collect();
+    output.object(&json!({ "ok": false, "changed": [], "refused": refused, "errors": [] }));
+    for problem in problems {
+        let text = format!("{} [{}]", printable(&problem.message), problem.code);
+        output.error_block(&format!("{} {text}", output.paint_note(BAD, "refused:")));
+    }
+    output.note("nothing was written");
+    Exit::Failed
+}

@@ -1,0 +1,58 @@
+//! `code-commit guard`: may a model write this, and why not?
+
+use std::ffi::OsString;
+use std::io::BufRead as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use anyhow::{Context as _, anyhow};
+use guard::{Guard, Op, Policy, Request, Verdict};
+use serde_json::json;
+
+use crate::args::GuardArgs;
+use crate::exit::{Exit, Failure};
+use crate::output::{BAD, GOOD, Output, printable};
+
+/// Judges the paths as one reply and prints a verdict for each.
+pub fn run(args: &GuardArgs, output: &Output) -> Result<Exit, Failure> {
+    let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
+    let guard = Guard::open(&args.root, Policy::commit())
+        .map_err(|error| Failure::refused(error, "name the project's root with --root"))?;
+    let requests: Vec<Request<'_>> = paths
+        .iter()
+        .map(|path| Request { path: path.as_bytes(), op: Op::Write, base_sha256: None })
+        .collect();
+    let verdicts = guard.judge(&requests).map_err(anyhow::Error::from)?;
+    let mut exit = Exit::Done;
+    for (path, verdict) in paths.iter().zip(verdicts) {
+        let shown = path.to_string_lossy();
+        match verdict {
+            Verdict::Admitted(_) => {
+                output.object(&json!({ "path": shown, "verdict": "allow", "code": null, "reason": null }));
+                output.report(&format!("{}   {}", output.paint(GOOD, "allow"), printable(&shown)));
+            }
+            Verdict::Refused(refusal) => {
+                exit = Exit::Failed;
+                let (code, reason) = (refusal.code().as_str(), refusal.to_string());
+                output.object(&json!({ "path": shown, "verdict": "refuse", "code": code, "reason": reason }));
+                output.report(&format!("{}  {} [{code}]", output.paint(BAD, "refuse"), printable(&reason)));
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// One JSON string a line; empty lines do not count.
+fn from_stdin() -> Result<Vec<OsString>, Failure> {
+    let mut paths = Vec::new();
+    for (number, line) in std::io::stdin().lock().lines().enumerate() {
+        let line = line.context("cannot read standard input")?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let path: String = serde_json::from_str(&line).map_err(|error| {
+            Failure::refused(anyhow!("line {} is no JSON string: {error}", number + 1), "write each path as \"path\"")
+        })?;
+        paths.push(OsString::from_vec(path.into_bytes()));
+    }
+    Ok(paths)
+}

@@ -1,0 +1,90 @@
+//! `code-commit init`: from any folder to one in which `code-commit` can run. Nothing is overwritten.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use repo::{OpenError, WorkTree};
+
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::preflight::{self, AGENT_CONFIG, BUILD, QUERY};
+
+/// Makes what is missing and says what to do next.
+pub fn run(output: &Output) -> Result<Exit, Failure> {
+    let here = super::here()?;
+    if let Err(OpenError::NotARepository { .. }) = WorkTree::at(&here) {
+        repo::init(&here).map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+        output.report("made a git repository");
+    }
+    let tree = super::work_tree(&here)?;
+    let made = fill(tree.root()).with_context(|| format!("cannot set up {}", tree.root().display()))?;
+    for line in &made {
+        output.report(line);
+    }
+    if made.is_empty() {
+        output.report("everything is there already");
+    }
+    output.report(&format!(
+        "\nnext:\n  1. put your key into GEMINI_API_KEY or {AGENT_CONFIG}/gemini-key.txt\n  2. see that ./{BUILD} passes if and only if \
+         the project is right\n  3. git add and commit what belongs to the project\n  4. write into {QUERY} what should change\n  \
+         5. code-commit rollup && code-commit"
+    ));
+    Ok(Exit::Done)
+}
+
+fn fill(root: &Path) -> io::Result<Vec<String>> {
+    let mut made = Vec::new();
+    if preflight::agent_config_is_ignored(root).is_err() {
+        append_line(&root.join(".gitignore"), "/agent-config")?;
+        made.push(".gitignore: added /agent-config, where keys and logs are kept".to_owned());
+    }
+    fs::create_dir_all(root.join(AGENT_CONFIG))?;
+    if create(&root.join(QUERY), "", 0o666)? {
+        made.push(format!("{QUERY}: empty, for you to write"));
+    }
+    let (build, what) = build_script(root);
+    if create(&root.join(BUILD), &build, 0o777)? {
+        made.push(format!("{BUILD}: {what}"));
+    }
+    Ok(made)
+}
+
+/// A first build script for the kinds of project that can be told by a file, and what it does.
+fn build_script(root: &Path) -> (String, &'static str) {
+    let known = [
+        ("Cargo.toml", "cargo build --all-targets && cargo test", "builds and tests with cargo"),
+        ("go.mod", "go build ./... && go test ./...", "builds and tests with go"),
+        ("package.json", "npm test", "runs npm test"),
+        ("pyproject.toml", "python3 -m pytest -q", "runs pytest"),
+        ("setup.py", "python3 -m pytest -q", "runs pytest"),
+        ("Makefile", "make && make test", "runs make and make test"),
+    ];
+    let head = "#!/bin/sh\n# Exits with 0 if and only if the project is right. code-commit runs it after every change.\nset -eu\n";
+    known.into_iter().find(|(file, ..)| root.join(file).exists()).map_or_else(
+        || {
+            let line = "echo 'build.sh: replace this line by the commands that build and test the project' >&2\nexit 1\n";
+            (format!("{head}{line}"), "fails until you write into it how the project is built and tested")
+        },
+        |(_, line, what)| (format!("{head}{line}\n"), what),
+    )
+}
+
+/// Makes a file unless there is one; whether it was made.
+fn create(path: &Path, content: &str, mode: u32) -> io::Result<bool> {
+    match OpenOptions::new().write(true).create_new(true).mode(mode).open(path) {
+        Ok(mut file) => file.write_all(content.as_bytes()).map(|()| true),
+        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+/// Adds a line to a file, whose last line may lack its end; makes the file if there is none.
+fn append_line(path: &Path, line: &str) -> io::Result<()> {
+    let unfinished = fs::read(path).is_ok_and(|text| text.last().is_some_and(|last| *last != b'\n'));
+    let start = if unfinished { "\n" } else { "" };
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    writeln!(file, "{start}{line}")
+}

@@ -1,0 +1,114 @@
+//! `code-commit parse`: what is in a reply, or what is wrong with it.
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use parser::{FileAction, Reply};
+use serde_json::{Value, json};
+
+use crate::args::ParseArgs;
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, printable};
+use crate::terminal::phrases;
+
+/// Prints one report.
+pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
+    let bytes = super::read_input(&args.file)?;
+    let name = args.file.display().to_string();
+    match parser::parse_bytes(&bytes) {
+        Ok(reply) => {
+            output.object(&good(&reply));
+            report(&reply, output);
+            let text = reply.text();
+            for warning in reply.warnings() {
+                let level = Level::WARNING.primary_title(warning.message());
+                output.warn_block(&render(level, text, &name, &warning.span, output));
+            }
+            Ok(Exit::Done)
+        }
+        Err(errors) => {
+            output.object(&bad(&errors));
+            print_errors(&errors, &bytes, &name, output);
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+/// `{"ok":true,"files":[…],"user":[…],"debug":[…],"no_change":null|"…"}`.
+fn good(reply: &Reply<'_>) -> Value {
+    let files: Vec<Value> = reply
+        .files()
+        .map(|file| {
+            let (action, content) = match file.action {
+                FileAction::Write(content) => ("write", content),
+                FileAction::Delete => ("delete", ""),
+            };
+            json!({
+                "path": file.path, "action": action, "bytes": content.len(),
+                "sha256": logging::sha256_hex(content.as_bytes()), "span": [file.span.start, file.span.end],
+            })
+        })
+        .collect();
+    let reasons: Vec<&str> = reply.no_change().collect();
+    json!({
+        "ok": true, "files": files,
+        "user": reply.user().collect::<Vec<_>>(), "debug": reply.debug().collect::<Vec<_>>(),
+        "no_change": if reasons.is_empty() { Value::Null } else { reasons.join("\n").into() },
+    })
+}
+
+/// `{"ok":false,"errors":[{"code","message","line","column","span":[start,end]}]}`.
+pub fn bad(errors: &parser::Errors) -> Value {
+    let errors: Vec<Value> = errors
+        .iter()
+        .map(|error| {
+            json!({
+                "code": error.code.as_str(), "message": error.message(), "line": error.line,
+                "column": error.column, "span": [error.span.start, error.span.end],
+            })
+        })
+        .collect();
+    json!({ "ok": false, "errors": errors })
+}
+
+/// Every error with the lines around its place.
+pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &Output) {
+    let text = String::from_utf8_lossy(bytes);
+    for error in errors.iter() {
+        output.error_block(&render(Level::ERROR.primary_title(error.message()), &text, name, &error.span, output));
+    }
+}
+
+fn report(reply: &Reply<'_>, output: &Output) {
+    for file in reply.files() {
+        let what = match file.action {
+            FileAction::Write(content) => format!("write   {}  {}", printable(file.path), phrases::bytes(content.len() as u64)),
+            FileAction::Delete => format!("delete  {}", printable(file.path)),
+        };
+        output.report(&what);
+    }
+    for (kind, texts) in [
+        ("for the person", reply.user().collect::<Vec<_>>()),
+        ("for the next prompt", reply.debug().collect()),
+        ("nothing to change", reply.no_change().collect()),
+    ] {
+        for text in texts {
+            output.report(&format!("{kind}:\n{}", printable(text.trim_end())));
+        }
+    }
+}
+
+/// The lines around a place with the place marked.
+fn render(
+    title: annotate_snippets::Title<'_>,
+    text: &str,
+    name: &str,
+    span: &parser::Span,
+    output: &Output,
+) -> String {
+    // Escaped text would move the mark, so control characters are replaced one by one.
+    let shown: String = text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect();
+    let aligned = if shown.len() == text.len() { shown } else { text.to_owned() };
+    let end = span.end.min(aligned.len());
+    let snippet = Snippet::source(&aligned).path(name).annotation(AnnotationKind::Primary.span(span.start.min(end)..end));
+    let renderer = if output.colour_notes() { Renderer::styled() } else { Renderer::plain() };
+    renderer.render(&[title.element(snippet)])
+}

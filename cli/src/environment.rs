@@ -1,0 +1,34 @@
+//! The environment, read once.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// What the process was started with. Nothing else in the program reads the environment.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+}
+
+impl Environment {
+    /// Takes it all in.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+    pub fn read() -> Self {
+        Self { variables: std::env::vars_os().collect() }
+    }
+
+    /// The value of a variable that is set, not empty and UTF-8.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.variables.get(OsStr::new(name))?.to_str().filter(|value| !value.is_empty())
+    }
+
+    /// The value of a variable as a path.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.variables.get(OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// Every variable.
+    pub fn all(&self) -> &BTreeMap<OsString, OsString> {
+        &self.variables
+    }
+}

@@ -1,0 +1,62 @@
+//! Exit codes and the errors that lead to them.
+
+/// How the program ends. Documented in the README; never renumbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// What was asked for is done.
+    Done = 0,
+    /// All attempts are used up, or the answer to a question is no.
+    Failed = 1,
+    /// Refused before anything was touched: configuration, preflight, a dirty tree, another run.
+    Refused = 3,
+    /// The model could not be reached or may not be used.
+    ModelUnavailable = 4,
+    /// The tree could not be put back as it was.
+    TreeNotRestored = 5,
+    /// Our own fault.
+    Fault = 70,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// An error with its exit code and what the person can do.
+#[derive(Debug)]
+pub struct Failure {
+    /// The program's exit code.
+    pub exit: Exit,
+    /// What went wrong, with its causes.
+    pub error: anyhow::Error,
+    /// What to do about it; may be empty.
+    pub help: String,
+}
+
+impl Failure {
+    /// An error of this kind without advice.
+    pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into(), help: String::new() }
+    }
+
+    /// Something that keeps the command from starting; nothing was touched.
+    pub fn refused(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
+        Self { exit: Exit::Refused, error: error.into(), help: help.into() }
+    }
+
+    /// Adds what to do about it.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = help.into();
+        self
+    }
+}
+
+/// Errors that no command has a word for are faults.
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(Exit::Fault, error)
+    }
+}

@@ -1,0 +1,32 @@
+//! Ctrl-C: once to stop in order, twice to stop at once.
+
+use anyhow::Context as _;
+use runner::Cancel;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit::Exit;
+
+/// Watches for signals from now on. The first one raises `cancel`; the second one ends every process of ours and then this one.
+pub fn watch(cancel: &Cancel) -> anyhow::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
+    let cancel = cancel.clone();
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for _signal in signals.forever() {
+                if cancel.is_cancelled() {
+                    leave();
+                }
+                cancel.cancel();
+            }
+        })
+        .context("cannot watch for Ctrl-C")?;
+    Ok(())
+}
+
+#[expect(clippy::exit, reason = "a second Ctrl-C means now")]
+fn leave() -> ! {
+    runner::sweep();
+    std::process::exit(Exit::Interrupted as i32)
+}

@@ -1,0 +1,77 @@
+//! Where keys come from: the environment, or files in `agent-config/`.
+
+use std::fs;
+use std::path::Path;
+
+use llm::{Provider, Secret};
+
+use crate::environment::Environment;
+use crate::preflight::AGENT_CONFIG;
+
+/// Variables that hold keys. All of them are struck out of every output, whichever model is asked.
+const VARIABLES: [(&str, Option<Provider>); 4] = [
+    // Google's own clients prefer the first of these two.
+    ("GOOGLE_API_KEY", Some(Provider::Gemini)),
+    ("GEMINI_API_KEY", Some(Provider::Gemini)),
+    ("OPENAI_API_KEY", Some(Provider::OpenAi)),
+    ("ANTHROPIC_API_KEY", None),
+];
+
+/// All keys that this process can see.
+#[derive(Debug, Default)]
+pub struct Keys {
+    known: Vec<(Option<Provider>, Secret)>,
+}
+
+impl Keys {
+    /// Keys of the environment, then those of `agent-config/*-key.txt`, which is what makes the environment win.
+    pub fn find(environment: &Environment, root: &Path) -> Self {
+        let from_environment = VARIABLES.iter().filter_map(|(name, provider)| {
+            environment.text(name).map(|value| (*provider, Secret::new(value)))
+        });
+        let mut known: Vec<_> = from_environment.collect();
+        known.extend(key_files(&root.join(AGENT_CONFIG)));
+        known.retain(|(_, key)| !key.is_empty());
+        Self { known }
+    }
+
+    /// One key for every provider that wants one.
+    pub fn just(key: Secret) -> Self {
+        Self { known: vec![(Some(Provider::Gemini), key)] }
+    }
+
+    /// The key for a provider.
+    pub fn of(&self, provider: Provider) -> Option<&Secret> {
+        self.known.iter().find(|(whose, _)| *whose == Some(provider)).map(|(_, key)| key)
+    }
+
+    /// Every key as it is, for the redactor.
+    pub fn exposed(&self) -> impl Iterator<Item = &str> {
+        self.known.iter().map(|(_, key)| key.expose())
+    }
+}
+
+/// What to do when there is none.
+pub fn remedy(provider: Provider) -> String {
+    let (variable, file) = match provider {
+        Provider::OpenAi => ("OPENAI_API_KEY", "openai-key.txt"),
+        Provider::Gemini | Provider::Scripted | Provider::Recorded => ("GEMINI_API_KEY", "gemini-key.txt"),
+    };
+    format!("set {variable}, or put the key into {AGENT_CONFIG}/{file}")
+}
+
+/// `gemini-key.txt`, `openai-key.txt`, and any other `…-key.txt`.
+fn key_files(folder: &Path) -> Vec<(Option<Provider>, Secret)> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut keys: Vec<_> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let whose = path.file_name()?.to_str()?.strip_suffix("-key.txt")?.to_owned();
+            let key = Secret::new(&fs::read_to_string(&path).ok()?);
+            let provider = [Provider::Gemini, Provider::OpenAi].into_iter().find(|p| p.as_str() == whose);
+            Some((whose, provider, key))
+        })
+        .collect();
+    keys.sort_by(|a, b| a.0.cmp(&b.0));
+    keys.into_iter().map(|(_, provider, key)| (provider, key)).collect()
+}

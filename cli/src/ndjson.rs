@@ -1,0 +1,46 @@
+//! A run as another program sees it: one JSON object a line.
+
+use engine::{Event, Observer};
+use serde_json::{Value, json};
+
+use crate::output::Output;
+
+/// Writes every event but the model's progress, which is for eyes.
+#[derive(Debug)]
+pub struct Ndjson {
+    output: Output,
+}
+
+impl Ndjson {
+    /// On standard output.
+    pub fn new(output: Output) -> Self {
+        Self { output }
+    }
+}
+
+impl Observer for Ndjson {
+    fn see(&mut self, event: &Event<'_>) {
+        if let Some(object) = object(event) {
+            self.output.object(&object);
+        }
+    }
+}
+
+fn object(event: &Event<'_>) -> Option<Value> {
+    Some(match event {
+        Event::AskBegins { round, prompt_bytes } => {
+            json!({ "event": "ask-begins", "round": round, "prompt_bytes": prompt_bytes })
+        }
+        Event::Waiting { round, wait, reason } => {
+            json!({ "event": "waiting", "round": round, "wait_ms": wait.as_millis(), "reason": reason })
+        }
+        Event::Said { round, text } => json!({ "event": "said", "round": round, "text": text }),
+        Event::BuildBegins { round } => json!({ "event": "build-begins", "round": round }),
+        Event::BuildPrints { bytes } => {
+            json!({ "event": "build-prints", "text": String::from_utf8_lossy(bytes) })
+        }
+        Event::Warning(problem) => json!({ "event": "warning", "problem": problem }),
+        Event::Fact(fact) => json!({ "event": "fact", "fact": fact }),
+        Event::Receiving { .. } => return None,
+    })
+}

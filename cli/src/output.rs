@@ -1,0 +1,197 @@
+//! Standard output and standard error: who may print, in which colour, and what never reaches a terminal.
+//!
+//! Reports, summaries, diffs and the model's words for the person go to standard output; progress, warnings and errors to standard
+//! error. With `--json` standard output is one JSON object a line and nothing else.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anstyle::{AnsiColor, Style};
+use logging::Redactor;
+
+use crate::args::{OutputArgs, When};
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Volume {
+    /// Results and errors.
+    Quiet,
+    /// What happens, too.
+    Normal,
+    /// And every line of the build.
+    Verbose,
+}
+
+/// The one place that prints.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// One JSON object a line on standard output.
+    pub json: bool,
+    /// How much is said.
+    pub volume: Volume,
+    /// Whether standard error is a terminal that a progress line can live on.
+    pub live: bool,
+    colour_out: bool,
+    colour_err: bool,
+    /// Filled once the keys are known.
+    redactor: Arc<Mutex<Redactor>>,
+}
+
+/// Added lines, good ends.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// Removed lines, bad ends.
+pub const BAD: Style = AnsiColor::Red.on_default();
+/// Warnings.
+pub const WARN: Style = AnsiColor::Yellow.on_default();
+/// What is not needed at first sight.
+pub const DIM: Style = Style::new().dimmed();
+/// Headings.
+pub const STRONG: Style = Style::new().bold();
+
+impl Output {
+    /// As the flags and the environment (`NO_COLOR`, `TERM`) ask for it.
+    pub fn new(flags: &OutputArgs, environment: &Environment) -> Self {
+        let plain = environment.text("NO_COLOR").is_some() || environment.text("TERM") == Some("dumb");
+        let colour = |terminal: bool| match flags.color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => terminal && !plain,
+        };
+        let volume = match (flags.quiet, flags.verbose) {
+            (true, _) => Volume::Quiet,
+            (false, true) => Volume::Verbose,
+            (false, false) => Volume::Normal,
+        };
+        let live = io::stderr().is_terminal() && volume > Volume::Quiet && environment.text("TERM") != Some("dumb");
+        Self {
+            json: flags.json,
+            volume,
+            live,
+            colour_out: colour(io::stdout().is_terminal()) && !flags.json,
+            colour_err: colour(io::stderr().is_terminal()),
+            redactor: Arc::default(),
+        }
+    }
+
+    /// From now on these keys are struck out of everything that is printed, panics included.
+    pub fn strike_out(&self, redactor: Redactor) {
+        *self.redactor.lock().unwrap_or_else(PoisonError::into_inner) = redactor.clone();
+        std::panic::set_hook(Box::new(move |panic| {
+            let text = redactor.redact(&panic.to_string()).into_owned();
+            let _ = writeln!(io::stderr(), "error: this is a fault of code-commit: {text}");
+        }));
+    }
+
+    /// `text` in a style of standard output.
+    pub fn paint(&self, style: Style, text: &str) -> String {
+        paint(self.colour_out, style, text)
+    }
+
+    /// `text` in a style of standard error.
+    pub fn paint_note(&self, style: Style, text: &str) -> String {
+        paint(self.colour_err, style, text)
+    }
+
+    /// A line, or several, on standard output. Whoever closed the pipe wants no more of it.
+    pub fn report(&self, text: &str) {
+        if self.json {
+            return;
+        }
+        self.write(&mut io::stdout().lock(), text);
+    }
+
+    /// One JSON object on standard output, with `--json` only.
+    pub fn object(&self, value: &serde_json::Value) {
+        if self.json {
+            self.write(&mut io::stdout().lock(), &value.to_string());
+        }
+    }
+
+    /// Bytes on standard output as they are, for what is asked for as a file.
+    pub fn raw(&self, bytes: &[u8]) {
+        let _ = io::stdout().lock().write_all(bytes);
+    }
+
+    /// A line on standard error, unless quiet.
+    pub fn note(&self, text: &str) {
+        if self.volume > Volume::Quiet {
+            self.write(&mut io::stderr().lock(), text);
+        }
+    }
+
+    /// A warning on standard error.
+    pub fn warn(&self, text: &str) {
+        let head = self.paint_note(WARN, "warning:");
+        self.write(&mut io::stderr().lock(), &format!("{head} {text}"));
+    }
+
+    /// A rendered warning of several lines on standard error.
+    pub fn warn_block(&self, text: &str) {
+        self.note(text);
+    }
+
+    /// A rendered error of several lines on standard error.
+    pub fn error_block(&self, text: &str) {
+        self.write(&mut io::stderr().lock(), text);
+    }
+
+    /// Whether standard error may be coloured.
+    pub fn colour_notes(&self) -> bool {
+        self.colour_err
+    }
+
+    /// An error with its causes and its remedy on standard error; gives the exit code.
+    pub fn failure(&self, failure: &Failure) -> Exit {
+        let mut text = format!("{} {}", self.paint_note(BAD, "error:"), printable(&format!("{:#}", failure.error)));
+        if !failure.help.is_empty() {
+            let head = self.paint_note(STRONG, "help:");
+            text.push_str(&format!("\n {head} {}", printable(&failure.help)));
+        }
+        self.write(&mut io::stderr().lock(), &text);
+        self.object(&serde_json::json!({
+            "event": "error", "exit": failure.exit as i32,
+            "message": format!("{:#}", failure.error), "help": failure.help,
+        }));
+        failure.exit
+    }
+
+    fn write(&self, sink: &mut dyn io::Write, text: &str) {
+        let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        // A closed pipe ends the talk, not the work.
+        let _ = writeln!(sink, "{}", redactor.redact(text));
+    }
+}
+
+fn paint(colour: bool, style: Style, text: &str) -> String {
+    if colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+}
+
+/// Text from outside (a model, a build, a file name) as a terminal may have it: no escape sequence, no control character but line ends
+/// and tabs, nothing that turns the direction of writing.
+pub fn printable(text: &str) -> String {
+    let plain = anstream::adapter::strip_str(text).to_string();
+    let harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi(c));
+    if plain.chars().all(harmless) {
+        return plain;
+    }
+    plain.chars().map(|c| if harmless(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
+}
+
+/// Characters that change the order in which others are shown (UAX #9).
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_no_escape_sequence_from_outside() {
+        assert_eq!(printable("\u{1b}[31mred\u{1b}[0m\ttext\n"), "red\ttext\n");
+        assert_eq!(printable("a\u{7}b\u{202e}c"), "a\\u{7}b\\u{202e}c");
+        assert_eq!(printable("\u{1b}]0;title\u{7}x"), "x");
+    }
+}

@@ -1,0 +1,71 @@
+//! What must be there before anything is touched (S1 §The Initial Query, §Safety).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// Folder of the supervisor's settings, queries and keys.
+pub const AGENT_CONFIG: &str = "agent-config";
+/// Where the supervisor writes what should change.
+pub const QUERY: &str = "agent-config/query.txt";
+/// Where `rollup` writes the code.
+pub const CODE_ROLLUP: &str = "agent-config/codeRollup.txt";
+/// The build.
+pub const BUILD: &str = "build.sh";
+
+/// Something that is missing, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// What is wrong, naming the file.
+    pub what: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Missing {
+    /// Both sentences.
+    pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: remedy.into() }
+    }
+}
+
+/// Whether `.gitignore` at the root keeps `/agent-config`, where keys are, out of the repository. A final slash is the same.
+pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
+    let rules = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
+    let ignored = rules.lines().any(|line| matches!(line.trim_end(), "/agent-config" | "/agent-config/"));
+    if ignored {
+        return Ok(());
+    }
+    Err(Missing::new(
+        ".gitignore has no line /agent-config, so a key could be committed",
+        "add the line: echo /agent-config >> .gitignore",
+    ))
+}
+
+/// A file that the supervisor writes: it must be there, be UTF-8 and say something.
+pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
+    let bytes = fs::read(root.join(path))
+        .map_err(|e| Missing::new(format!("cannot read {path}: {}", e.kind()), remedy))?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Missing::new(format!("{path} is not UTF-8 (at byte {at})"), "save it as UTF-8")
+    })?;
+    if text.trim().is_empty() {
+        return Err(Missing::new(format!("{path} is empty"), remedy));
+    }
+    Ok(text)
+}
+
+/// The build script must be a file that can be started.
+pub fn build_script(root: &Path) -> Result<(), Missing> {
+    let Ok(found) = fs::metadata(root.join(BUILD)) else {
+        return Err(Missing::new(
+            format!("there is no {BUILD}"),
+            format!("write one that exits with 0 if and only if the project is right: code-commit init makes a first {BUILD}"),
+        ));
+    };
+    if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
+        return Err(Missing::new(format!("{BUILD} cannot be executed"), format!("chmod +x {BUILD}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! What is said at the end of a run, and kept as `summary.json`.
+
+use std::time::Duration;
+
+use engine::{Fact, Outcome};
+use llm::Usage;
+use serde::Serialize;
+
+use crate::changes::FileStat;
+use crate::output::{BAD, GOOD, Output, STRONG, printable};
+use crate::terminal::phrases;
+
+/// A run in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Model calls.
+    pub rounds: u32,
+    /// Files that differ from what they were before the run.
+    pub files: Vec<FileStat>,
+    /// Tokens of all calls.
+    pub usage: Usage,
+    /// What all calls cost in US dollars; none where a price is unknown.
+    pub cost_usd: Option<f64>,
+    /// From start to end.
+    pub elapsed_ms: u64,
+    /// The run folder, relative to the root where it lies below it.
+    pub log: String,
+}
+
+impl Summary {
+    /// Sums up the facts of a run.
+    pub fn of(facts: &[Fact], outcome: Outcome, files: Vec<FileStat>, elapsed: Duration, log: String) -> Self {
+        let mut summary = Self {
+            outcome,
+            rounds: 0,
+            files,
+            usage: Usage::default(),
+            cost_usd: Some(0.0),
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            log,
+        };
+        for fact in facts {
+            match fact {
+                Fact::Asked { round, .. } => summary.rounds = summary.rounds.max(*round),
+                Fact::Answered { usage, cost_usd, .. } => {
+                    summary.usage += *usage;
+                    summary.cost_usd = summary.cost_usd.zip(*cost_usd).map(|(sum, more)| sum + more);
+                }
+                Fact::Attempted { .. }
+                | Fact::Unanswered { .. }
+                | Fact::Applied { .. }
+                | Fact::Rejected { .. }
+                | Fact::Built { .. }
+                | Fact::Restored { .. }
+                | Fact::Ended { .. } => {}
+            }
+        }
+        summary
+    }
+
+    /// For a person, on standard output.
+    pub fn print(&self, output: &Output) {
+        output.report(&self.headline(output));
+        for file in &self.files {
+            output.report(&line(file, output));
+        }
+        if self.files.is_empty() {
+            output.report("  no file was changed");
+        }
+        output.report(&self.figures());
+        output.report(&format!("log: {}", printable(&self.log)));
+    }
+
+    fn headline(&self, output: &Output) -> String {
+        let rounds = |count: u32| if count == 1 { "1 round".to_owned() } else { format!("{count} rounds") };
+        match &self.outcome {
+            Outcome::Done { rounds: took } => {
+                output.paint(GOOD, &format!("Done after {}: the build passes.", rounds(*took)))
+            }
+            Outcome::AttemptsUsedUp { rounds: took } => {
+                output.paint(BAD, &format!("Failed: the build does not pass after {}.", rounds(*took)))
+            }
+            Outcome::ModelUnavailable { round, cause } => {
+                let text = format!("Failed in round {round}: {}", printable(&cause.message));
+                let remedy = cause.remedy.as_deref().map(|r| format!("\nhelp: {}", printable(r)));
+                format!("{}{}", output.paint(BAD, &text), remedy.unwrap_or_default())
+            }
+        }
+    }
+
+    fn figures(&self) -> String {
+        let cost = self.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("cost ${cost:.4}"));
+        let took = phrases::seconds(Duration::from_millis(self.elapsed_ms));
+        format!("rounds {}{}, {cost}, {took}", self.rounds, phrases::tokens(&self.usage))
+    }
+}
+
+/// `  M src/a.rs  +3 −1`.
+fn line(file: &FileStat, output: &Output) -> String {
+    let counts = match (file.added, file.removed) {
+        (Some(added), Some(removed)) => {
+            let added = output.paint(GOOD, &format!("+{added}"));
+            format!("{added} {}", output.paint(BAD, &format!("−{removed}")))
+        }
+        _ => "binary".to_owned(),
+    };
+    format!("  {} {}  {counts}", output.paint(STRONG, &file.status.to_string()), printable(&file.path))
+}

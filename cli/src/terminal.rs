@@ -1,0 +1,135 @@
+//! A run as a person sees it: one live line while the model thinks, then a line for each thing that happened.
+
+mod live;
+pub mod phrases;
+
+use std::time::Duration;
+
+use engine::{Event, Fact, Observer, Problem};
+
+use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
+use live::LiveLine;
+
+/// At most so many lines of a failed build are repeated on the terminal; the log has them all.
+const BUILD_LINES: usize = 12;
+
+/// Renders the events of one run on standard error.
+#[derive(Debug)]
+pub struct Terminal {
+    output: Output,
+    model: String,
+    rounds: u32,
+    live: LiveLine,
+}
+
+impl Terminal {
+    /// For a run of at most `rounds` rounds with `model`.
+    pub fn new(output: Output, model: String, rounds: u32) -> Self {
+        let live = LiveLine::new(output.live);
+        Self { output, model, rounds, live }
+    }
+
+    fn line(&self, round: u32, text: &str) {
+        let head = self.output.paint_note(DIM, &format!("round {round}/{}", self.rounds));
+        self.live.above(|| self.output.note(&format!("{head}  {text}")));
+    }
+
+    fn under(&self, text: &str) {
+        self.live.above(|| self.output.note(&format!("           {text}")));
+    }
+
+    fn warn(&self, problem: &Problem) {
+        self.live.above(|| self.output.warn(&printable(&problem.message)));
+    }
+
+    fn fact(&self, fact: &Fact) {
+        match fact {
+            Fact::Answered { round, usage, elapsed_ms, reply, served_model, .. } => {
+                self.live.clear();
+                let by = served_model.as_deref().filter(|served| !self.model.ends_with(served));
+                let by = by.map(|served| format!(" by {}", printable(served))).unwrap_or_default();
+                let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
+                let size = phrases::bytes(reply.stored.bytes);
+                self.line(*round, &format!("answered{by} in {took}: {size}{}", phrases::tokens(usage)));
+            }
+            Fact::Unanswered { round, cause } => {
+                self.live.clear();
+                let text = format!("no answer: {}", printable(&cause.message));
+                self.line(*round, &self.output.paint_note(BAD, &text));
+            }
+            Fact::Applied { round, changes, warnings, no_change } => {
+                if let Some(reason) = no_change {
+                    self.line(*round, &format!("nothing to change: {}", printable(reason.trim())));
+                }
+                for change in changes {
+                    self.line(*round, &phrases::change(change));
+                }
+                warnings.iter().for_each(|warning| self.warn(warning));
+            }
+            Fact::Rejected { round, problems, .. } => {
+                let text = self.output.paint_note(WARN, "reply refused, nothing was written:");
+                self.line(*round, &text);
+                problems.iter().for_each(|problem| self.under(&printable(&problem.message)));
+            }
+            Fact::Built { round, ended, output, elapsed_ms } => {
+                self.live.clear();
+                let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
+                if ended.is_success() {
+                    self.line(*round, &self.output.paint_note(GOOD, &format!("the build passes ({took})")));
+                } else {
+                    let text = format!("the build fails: {} ({took})", phrases::ended(ended));
+                    self.line(*round, &self.output.paint_note(BAD, &text));
+                    self.last_lines(output.as_str());
+                }
+            }
+            Fact::Restored { paths } => {
+                self.live.above(|| self.output.note(&format!("{} files are as they were before the run", paths.len())));
+            }
+            Fact::Asked { .. } | Fact::Attempted { .. } | Fact::Ended { .. } => {}
+        }
+    }
+
+    /// The end of a build's output, unless `--verbose` has shown all of it.
+    fn last_lines(&self, text: &str) {
+        if self.output.volume == Volume::Verbose {
+            return;
+        }
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        let skipped = lines.len().saturating_sub(BUILD_LINES);
+        if skipped > 0 {
+            self.under(&self.output.paint_note(DIM, &format!("… {skipped} lines more in the log")));
+        }
+        lines.iter().skip(skipped).for_each(|line| self.under(&printable(line)));
+    }
+}
+
+impl Observer for Terminal {
+    fn see(&mut self, event: &Event<'_>) {
+        match event {
+            Event::AskBegins { round, prompt_bytes } => {
+                let size = phrases::bytes(*prompt_bytes);
+                self.line(*round, &format!("asking {} ({size})", printable(&self.model)));
+                self.live.begin(&format!("round {round}/{}  waiting for the model", self.rounds));
+            }
+            Event::Receiving { bytes, .. } => {
+                self.live.say(&format!("receiving, {}", phrases::bytes(*bytes)));
+            }
+            Event::Waiting { round, wait, reason } => {
+                let text = format!("{}; trying again in {}", printable(reason), phrases::seconds(*wait));
+                self.line(*round, &self.output.paint_note(WARN, &text));
+            }
+            Event::Said { text, .. } => self.live.above(|| self.output.report(&printable(text.trim_end()))),
+            Event::BuildBegins { round } => {
+                self.live.begin(&format!("round {round}/{}  building", self.rounds));
+            }
+            Event::BuildPrints { bytes } => {
+                if self.output.volume == Volume::Verbose {
+                    let text = printable(&String::from_utf8_lossy(bytes));
+                    self.live.above(|| self.output.note(text.trim_end_matches('\n')));
+                }
+            }
+            Event::Warning(problem) => self.warn(problem),
+            Event::Fact(fact) => self.fact(fact),
+        }
+    }
+}

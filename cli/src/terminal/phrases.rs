@@ -1,0 +1,89 @@
+//! How numbers and facts are said.
+
+use std::time::Duration;
+
+use apply::{Action, Changed};
+use engine::Ended;
+use llm::Usage;
+
+use crate::output::printable;
+
+/// `0.4 s`, `12 s`, `3 min 5 s`.
+pub fn seconds(duration: Duration) -> String {
+    let whole = duration.as_secs();
+    match whole {
+        0..10 => format!("{:.1} s", duration.as_secs_f64()),
+        10..60 => format!("{whole} s"),
+        _ => format!("{} min {} s", whole / 60, whole % 60),
+    }
+}
+
+/// `820 B`, `12.3 kB`, `4.0 MB`.
+#[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]
+pub fn bytes(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        _ => format!("{:.1} MB", count as f64 / 1e6),
+    }
+}
+
+/// `12,345`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `, 1,200 tokens in, 340 out`, as far as the service said.
+pub fn tokens(usage: &Usage) -> String {
+    match (usage.input_tokens, usage.output_tokens) {
+        (Some(read), Some(written)) => format!(", {} tokens in, {} out", thousands(read), thousands(written)),
+        (Some(read), None) => format!(", {} tokens in", thousands(read)),
+        (None, Some(written)) => format!(", {} tokens out", thousands(written)),
+        (None, None) => String::new(),
+    }
+}
+
+/// `wrote src/a.rs`.
+pub fn change(change: &Changed) -> String {
+    let verb = match (change.action, change.created) {
+        (Action::Write, true) => "created",
+        (Action::Write, false) => "wrote",
+        (Action::Delete, _) => "deleted",
+        (Action::None, _) => "left as it is:",
+    };
+    format!("{verb} {}", printable(&change.path))
+}
+
+/// `exit code 1`.
+pub fn ended(ended: &Ended) -> String {
+    match ended {
+        Ended::Exited(code) => format!("exit code {code}"),
+        Ended::Signaled(signal) => format!("ended by signal {signal}"),
+        Ended::TimedOut => "it took too long (--build-timeout)".to_owned(),
+        Ended::TooMuchOutput => "it printed too much".to_owned(),
+        Ended::NotFound => "there is no such program".to_owned(),
+        Ended::NotExecutable => "it is not executable".to_owned(),
+        Ended::Interrupted => "interrupted".to_owned(),
+        _ => "it ended in an unknown way".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([820, 12_345, 4_000_000].map(bytes), ["820 B", "12.3 kB", "4.0 MB"]);
+        assert_eq!([400, 12_000, 185_000].map(|ms| seconds(Duration::from_millis(ms))), ["0.4 s", "12 s", "3 min 5 s"]);
+    }
+}

@@ -1,0 +1,132 @@
+//! What happened: the lines of the journal.
+
+use apply::Changed;
+use llm::{Attempt, Finish, Usage};
+use logging::Stored;
+use runner::Ended;
+use serde::{Deserialize, Serialize};
+
+use crate::{Cause, Outcome, Text};
+
+/// One thing that happened in a run. The journal holds them in order; a loop fed with them again comes to the same decisions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum Fact {
+    /// A prompt is about to be sent. Written before the call, so that a call whose answer never came is known.
+    Asked {
+        /// Which round.
+        round: u32,
+        /// The prompt, `N-query.txt`.
+        prompt: Text,
+    },
+    /// One HTTP attempt is over.
+    Attempted {
+        /// Which round.
+        round: u32,
+        /// What came of it.
+        attempt: Attempt,
+    },
+    /// The model answered.
+    Answered {
+        /// Which round.
+        round: u32,
+        /// The answer's text, `N-response.txt`.
+        reply: Text,
+        /// The whole answer as the service sent it, `N-response.json`.
+        raw: Stored,
+        /// How the answer ended.
+        finish: Finish,
+        /// Whether a key was struck out of the text.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        held_key: bool,
+        /// Tokens, as far as the service says.
+        usage: Usage,
+        /// The model that really answered.
+        served_model: Option<String>,
+        /// What it cost in US dollars, where the price is known.
+        cost_usd: Option<f64>,
+        /// From the request to the end of the answer.
+        elapsed_ms: u64,
+    },
+    /// The model gave no answer.
+    Unanswered {
+        /// Which round.
+        round: u32,
+        /// Why.
+        cause: Cause,
+    },
+    /// The reply's changes are on disk, all of them.
+    Applied {
+        /// Which round.
+        round: u32,
+        /// Every file of the reply.
+        changes: Vec<Changed>,
+        /// What a person should look at; nothing of it stopped the change.
+        warnings: Vec<Problem>,
+        /// The reason, when the reply says that nothing has to change.
+        no_change: Option<String>,
+    },
+    /// The reply could not be used; nothing of it is on disk.
+    Rejected {
+        /// Which round.
+        round: u32,
+        /// Everything that is wrong with it.
+        problems: Vec<Problem>,
+        /// The same for the model, in the place of the build's output: `N-build.txt`.
+        report: Text,
+    },
+    /// The build ran.
+    Built {
+        /// Which round.
+        round: u32,
+        /// How it ended.
+        ended: Ended,
+        /// Everything that it printed and its exit code, `N-build.txt`.
+        output: Text,
+        /// How long it took.
+        elapsed_ms: u64,
+    },
+    /// The files that this run changed are as they were before it.
+    Restored {
+        /// Every file that was put back.
+        paths: Vec<String>,
+    },
+    /// The run is over.
+    Ended {
+        /// How.
+        #[serde(flatten)]
+        outcome: Outcome,
+    },
+}
+
+impl Fact {
+    /// The texts that the journal names but does not hold.
+    pub(crate) fn texts_mut(&mut self) -> Vec<&mut Text> {
+        match self {
+            Self::Asked { prompt, .. } => vec![prompt],
+            Self::Answered { reply, .. } => vec![reply],
+            Self::Rejected { report, .. } => vec![report],
+            Self::Built { output, .. } => vec![output],
+            Self::Attempted { .. }
+            | Self::Unanswered { .. }
+            | Self::Applied { .. }
+            | Self::Restored { .. }
+            | Self::Ended { .. } => Vec::new(),
+        }
+    }
+}
+
+/// Something that is wrong with a reply, or worth a look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// A stable kebab-case code.
+    pub code: String,
+    /// The file that it is about, as the reply names it, escaped where it would not print.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The line of the reply, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// One sentence.
+    pub message: String,
+}

@@ -1,0 +1,215 @@
+//! The one place where parser, guard and apply meet: a reply comes in as text and is on disk afterwards, or is not.
+//!
+//! Invariants, in the order in which they are enforced:
+//! 1. A reply that the service cut off, or that holds a key, is not looked at further.
+//! 2. A reply with one bad fence is not looked at further.
+//! 3. Every path is judged before any is written; one refusal and none is written.
+//! 4. What is written goes through the guard's capabilities, all of it in one transaction.
+
+use std::path::{Path, PathBuf};
+
+use apply::{Applied, ChangeSet, Lock};
+use guard::{Admitted, Guard, Op, Request, Verdict};
+use llm::Advice;
+use parser::{FileAction, Reply};
+
+use crate::{Answer, Fault, Problem};
+
+/// Where replies go and by which rules.
+#[derive(Debug)]
+pub struct Rules {
+    /// The root of the tree.
+    pub root: PathBuf,
+    /// Judges every path; holds the ignore rules as they were when the run began.
+    pub guard: Guard,
+    /// Held as long as the run.
+    pub lock: Lock,
+}
+
+/// What came of a reply.
+#[derive(Debug)]
+pub enum Intake {
+    /// On disk.
+    Applied {
+        /// Every file.
+        applied: Applied,
+        /// What a person should look at.
+        warnings: Vec<Problem>,
+        /// The reply's words for the person.
+        said: Vec<String>,
+        /// Why nothing had to change, where the reply says so.
+        no_change: Option<String>,
+    },
+    /// Nothing of it is on disk.
+    Rejected {
+        /// Everything that is wrong with it.
+        problems: Vec<Problem>,
+        /// The same as text for the model.
+        report: String,
+        /// Its words for the person, as far as they could be made out.
+        said: Vec<String>,
+    },
+}
+
+impl Intake {
+    fn rejected(problems: Vec<Problem>) -> Self {
+        let lines: Vec<String> = problems.iter().map(|problem| format!("- {}", problem.message)).collect();
+        let report = format!(
+            "The reply was not used and no file was changed, because:\n{}\n",
+            lines.join("\n")
+        );
+        Self::Rejected { problems, report, said: Vec::new() }
+    }
+}
+
+impl Rules {
+    /// Takes in one reply. Pre-images and the list of changes go to `undo`; a reply that was applied there before is not applied
+    /// again.
+    pub fn take_in(&self, answer: &Answer, undo: &Path) -> Result<Intake, Fault> {
+        let text = &*answer.reply;
+        if let Some(applied) = apply::applied_before(undo).map_err(Fault::Apply)? {
+            return Ok(applied_already(applied, text));
+        }
+        if let Some(problem) = unusable(answer) {
+            return Ok(Intake::rejected(vec![problem]));
+        }
+        let reply = match parser::parse(text) {
+            Ok(reply) => reply,
+            Err(errors) => return Ok(malformed(&errors, text)),
+        };
+        let admitted = match self.judge(&reply)? {
+            Ok(admitted) => admitted,
+            Err(refusals) => return Ok(Intake::rejected(refusals)),
+        };
+        let mut warnings = habits(&reply, &self.root);
+        warnings.extend(admitted.iter().filter_map(flagged));
+        let applied =
+            apply::apply(&self.lock, &self.root, change_set(&reply, admitted), undo).map_err(Fault::Apply)?;
+        Ok(Intake::Applied { applied, warnings, said: said(&reply), no_change: no_change(&reply) })
+    }
+
+    /// What [`take_in`](Self::take_in) would do to the tree, without doing it; the refusals if it would do nothing.
+    pub fn preview(&self, reply: &Reply<'_>) -> Result<Result<Applied, Vec<Problem>>, Fault> {
+        let admitted = match self.judge(reply)? {
+            Ok(admitted) => admitted,
+            Err(refusals) => return Ok(Err(refusals)),
+        };
+        apply::dry_run(&self.root, &change_set(reply, admitted)).map(Ok).map_err(Fault::Apply)
+    }
+
+    /// All paths of the reply at once, in its order; all refusals at once.
+    fn judge(&self, reply: &Reply<'_>) -> Result<Result<Vec<Admitted>, Vec<Problem>>, Fault> {
+        let requests: Vec<Request<'_>> = reply
+            .files()
+            .map(|file| {
+                let op = match file.action {
+                    FileAction::Write(_) => Op::Write,
+                    FileAction::Delete => Op::Delete,
+                };
+                Request { path: file.path.as_bytes(), op, base_sha256: None }
+            })
+            .collect();
+        let verdicts = self.guard.judge(&requests).map_err(Fault::Judge)?;
+        let mut admitted = Vec::with_capacity(verdicts.len());
+        let mut refusals = Vec::new();
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Admitted(path) => admitted.push(path),
+                Verdict::Refused(refusal) => refusals.push(Problem {
+                    code: refusal.code().as_str().to_owned(),
+                    path: Some(refusal.path().to_owned()),
+                    line: None,
+                    message: refusal.to_string(),
+                }),
+            }
+        }
+        Ok(if refusals.is_empty() { Ok(admitted) } else { Err(refusals) })
+    }
+}
+
+fn change_set<'t>(reply: &Reply<'t>, admitted: Vec<Admitted>) -> ChangeSet<'t> {
+    let mut set = ChangeSet::new();
+    for (file, path) in reply.files().zip(admitted) {
+        match file.action {
+            FileAction::Write(content) => set.write(path, content.as_bytes()),
+            FileAction::Delete => set.delete(path),
+        }
+    }
+    set
+}
+
+/// What rules a reply out before it is parsed.
+fn unusable(Answer { finish, held_key, .. }: &Answer) -> Option<Problem> {
+    if finish.advice() != Advice::Use {
+        let message = format!("The reply ended early: {}.", finish.explain());
+        return Some(Problem { code: format!("reply-{}", finish.code()), path: None, line: None, message });
+    }
+    held_key.then(|| Problem {
+        code: "key-in-reply".to_owned(),
+        path: None,
+        line: None,
+        message: "The reply holds an API key. Write no keys into files.".to_owned(),
+    })
+}
+
+fn malformed(errors: &parser::Errors, text: &str) -> Intake {
+    let problems = errors
+        .iter()
+        .map(|error| Problem {
+            code: error.code.as_str().to_owned(),
+            path: None,
+            line: Some(error.line),
+            message: error.message(),
+        })
+        .collect();
+    let report =
+        format!("The reply was not used and no file was changed, because:\n{}\n", errors.for_model());
+    let said = errors.salvaged(text, parser::Kind::User).map(str::to_owned).collect();
+    Intake::Rejected { problems, report, said }
+}
+
+/// A run that was killed between the transaction's commit and its own journal: the changes are on disk.
+fn applied_already(applied: Applied, text: &str) -> Intake {
+    let reply = parser::parse(text).ok();
+    let said = reply.as_ref().map(said).unwrap_or_default();
+    Intake::Applied { applied, warnings: Vec::new(), said, no_change: reply.as_ref().and_then(no_change) }
+}
+
+fn said(reply: &Reply<'_>) -> Vec<String> {
+    reply.user().map(str::to_owned).collect()
+}
+
+fn no_change(reply: &Reply<'_>) -> Option<String> {
+    let reasons: Vec<&str> = reply.no_change().collect();
+    (!reasons.is_empty()).then(|| reasons.join("\n"))
+}
+
+/// What models often do wrong without breaking a rule; the old files tell.
+fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
+    let parsed = reply.warnings().iter().map(|warning| Problem {
+        code: warning.code.as_str().to_owned(),
+        path: None,
+        line: Some(warning.line),
+        message: warning.message(),
+    });
+    let beside_the_old = reply.files().flat_map(|file| match file.action {
+        FileAction::Write(content) => changed_content(file.path, content, root),
+        FileAction::Delete => Vec::new(),
+    });
+    parsed.chain(beside_the_old).collect()
+}
+
+fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
+    let _ = (path, content, root);
+    Vec::new()
+}
+
+/// Files that run code or change what others see deserve a look.
+fn flagged(path: &Admitted) -> Option<Problem> {
+    path.is_flagged().then(|| Problem {
+        code: "worth-a-look".to_owned(),
+        path: Some(path.path().to_owned()),
+        line: None,
+        message: format!("`{}` can run code or change what others see; look at it before you commit it.", path.path()),
+    })
+}

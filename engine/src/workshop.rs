@@ -1,0 +1,138 @@
+//! The real hands: asks models, takes replies in, runs builds.
+
+mod ask;
+mod build;
+
+use std::path::{Path, PathBuf};
+
+use llm::Model;
+use logging::{Durability, FolderError};
+use runner::Cancel;
+
+use crate::intake::Intake;
+use crate::record::RecordError;
+use crate::{Answer, Event, Fact, Hands, Record, Rules, Step, Text};
+
+pub use ask::Asking;
+pub use build::BuildCommand;
+
+/// Folder for pre-images in a run folder, one subfolder for each round.
+pub const UNDO: &str = "undo";
+
+/// What stops a run from the outside. The journal stays as it is, so that the run can be resumed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A person pressed Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+    /// The prompt holds a key: it is not sent.
+    #[error("the prompt of round {round} holds an API key and was not sent")]
+    KeyInPrompt {
+        /// Which round.
+        round: u32,
+    },
+    /// The record could not be kept.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The guard could not look at the tree.
+    #[error("cannot judge the reply's paths")]
+    Judge(#[source] guard::JudgeError),
+    /// The changes could not be written; the tree is as it was before them.
+    #[error("cannot write the reply's changes")]
+    Apply(#[source] apply::ApplyError),
+    /// The run's changes could not be taken back.
+    #[error("cannot put the tree back")]
+    Restore(#[source] apply::UndoError),
+    /// The build could not be watched over.
+    #[error("cannot run the build")]
+    Run(#[source] runner::RunError),
+}
+
+impl From<FolderError> for Fault {
+    fn from(error: FolderError) -> Self {
+        Self::Record(error.into())
+    }
+}
+
+/// Everything that a run needs to act. The loop decides when.
+pub struct Workshop<'m> {
+    /// Where replies go and by which rules.
+    pub rules: Rules,
+    /// Who is asked, and how.
+    pub model: &'m dyn Model,
+    /// Settings of the calls.
+    pub asking: Asking,
+    /// What decides whether the work is done.
+    pub build: BuildCommand,
+    /// Raised by Ctrl-C.
+    pub cancel: Cancel,
+}
+
+impl Hands for Workshop<'_> {
+    type Fault = Fault;
+
+    fn perform(&mut self, step: &Step, record: &mut Record<'_>) -> Result<Fact, Fault> {
+        if self.cancel.is_cancelled() {
+            return Err(Fault::Interrupted);
+        }
+        match step {
+            Step::Ask { round, prompt } => self.ask(*round, prompt, record),
+            Step::Apply { round, answer } => self.take_in(*round, answer, record),
+            Step::Build { round } => self.run_build(*round, record),
+            Step::Restore => self.restore(record),
+        }
+    }
+}
+
+impl Workshop<'_> {
+    fn take_in(&self, round: u32, answer: &Answer, record: &mut Record<'_>) -> Result<Fact, Fault> {
+        let undo = record.folder().path().join(UNDO).join(round.to_string());
+        match self.rules.take_in(answer, &undo)? {
+            Intake::Applied { applied, warnings, said, no_change } => {
+                say(record, round, &said);
+                let warnings = warnings.into_iter().chain(applied.warnings.iter().map(untidy)).collect();
+                Ok(Fact::Applied { round, changes: applied.changes, warnings, no_change })
+            }
+            Intake::Rejected { problems, report, said } => {
+                say(record, round, &said);
+                let report = store(record, &format!("{round}-build.txt"), &report, Durability::Written)?;
+                Ok(Fact::Rejected { round, problems, report })
+            }
+        }
+    }
+
+    /// Takes back every round's changes, the newest first.
+    fn restore(&self, record: &Record<'_>) -> Result<Fact, Fault> {
+        let rounds = undo_folders(record.folder().path());
+        let undone = apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::No)
+            .map_err(Fault::Restore)?;
+        Ok(Fact::Restored { paths: undone.changes.into_iter().map(|change| change.path).collect() })
+    }
+}
+
+/// The folders with pre-images of the run in `folder`, the oldest first. A round whose reply was rejected has none.
+pub fn undo_folders(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder.join(UNDO)) else { return Vec::new() };
+    let mut rounds: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            Some((path.file_name()?.to_str()?.parse().ok()?, path))
+        })
+        .collect();
+    rounds.sort();
+    rounds.into_iter().map(|(_, path)| path).collect()
+}
+
+fn say(record: &mut Record<'_>, round: u32, said: &[String]) {
+    for text in said {
+        record.tell(&Event::Said { round, text });
+    }
+}
+
+/// Stores a text and keeps it at hand as it was stored, keys struck out.
+fn store(record: &Record<'_>, file: &str, text: &str, durability: Durability) -> Result<Text, Fault> {
+    let text = record.folder().redactor().redact(text);
+    let stored = record.folder().store(file, &text, durability)?;
+    Ok(Text::new(stored, text.into()))
+}

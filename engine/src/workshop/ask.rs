@@ -1,0 +1,138 @@
+//! Asking the model: the prompt on disk, the call, the answer on disk.
+
+use std::time::{Duration, Instant};
+
+use llm::{Attempt, CallError, Progress, Reply, Request, Waited, Watch};
+use logging::Durability;
+use runner::Cancel;
+
+use crate::record::RecordError;
+use crate::workshop::{Fault, Workshop, store};
+use crate::{Cause, Event, Fact, Record};
+
+/// Settings of the model calls.
+#[derive(Debug, Clone, Default)]
+pub struct Asking {
+    /// Stream the answer. Progress and idle detection need it.
+    pub stream: bool,
+    /// Left to the service where `None`.
+    pub temperature: Option<f64>,
+    /// A whole call may take so long, retries included.
+    pub timeout: Option<Duration>,
+}
+
+impl Workshop<'_> {
+    pub(super) fn ask(&mut self, round: u32, prompt: &str, record: &mut Record<'_>) -> Result<Fact, Fault> {
+        if record.folder().redactor().finds_key(prompt) {
+            return Err(Fault::KeyInPrompt { round });
+        }
+        let query = store(record, &format!("{round}-query.txt"), prompt, Durability::Written)?;
+        record.tell(&Event::AskBegins { round, prompt_bytes: prompt.len() as u64 });
+        record.note(&Fact::Asked { round, prompt: query })?;
+        let request = Request {
+            prompt,
+            stream: self.asking.stream,
+            temperature: self.asking.temperature,
+            time_left: self.asking.timeout,
+            ..Request::default()
+        };
+        let mut call = Call { round, record, cancel: &self.cancel, began: now(), failed: None };
+        let answer = self.model.call(&request, &mut call);
+        let (elapsed_ms, failed) = (millis(call.began.elapsed()), call.failed.take());
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        match answer {
+            Ok(reply) => answered(round, &reply, elapsed_ms, record),
+            Err(CallError::Cancelled) => Err(Fault::Interrupted),
+            Err(error) => Ok(Fact::Unanswered { round, cause: cause(&error, record) }),
+        }
+    }
+}
+
+/// The answer's files are on disk before the fact that names them.
+fn answered(round: u32, reply: &Reply, elapsed_ms: u64, record: &Record<'_>) -> Result<Fact, Fault> {
+    let folder = record.folder();
+    let raw = format!("{round}-response.json");
+    let raw = folder.store_with(&raw, Durability::Synced, |out| reply.write_raw(out))?;
+    let held_key = folder.redactor().finds_key(&reply.text);
+    let text = store(record, &format!("{round}-response.txt"), &reply.text, Durability::Synced)?;
+    Ok(Fact::Answered {
+        round,
+        reply: text,
+        raw,
+        finish: reply.finish.clone(),
+        held_key,
+        usage: reply.usage,
+        served_model: reply.served_model.clone(),
+        cost_usd: None,
+        elapsed_ms,
+    })
+}
+
+fn cause(error: &CallError, record: &Record<'_>) -> Cause {
+    let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
+    Cause {
+        code: error.code().to_owned(),
+        message: redact(&with_sources(error)),
+        remedy: Some(redact(&error.remedy())),
+    }
+}
+
+/// An error and everything below it in one line.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut below = error.source();
+    while let Some(source) = below {
+        text = format!("{text}: {source}");
+        below = source.source();
+    }
+    text
+}
+
+/// What a call reports while it runs.
+struct Call<'c, 'o> {
+    round: u32,
+    record: &'c mut Record<'o>,
+    cancel: &'c Cancel,
+    began: Instant,
+    /// A record that could not be kept stops the call's run, not the call.
+    failed: Option<RecordError>,
+}
+
+impl Watch for Call<'_, '_> {
+    fn progress(&mut self, progress: Progress<'_>) {
+        if let Progress::Bytes(bytes) = progress {
+            self.record.tell(&Event::Receiving { round: self.round, elapsed: self.began.elapsed(), bytes });
+        }
+    }
+
+    fn attempt(&mut self, attempt: &Attempt) {
+        if let Some(wait) = attempt.wait_ms {
+            let reason = attempt.message.clone().unwrap_or_default();
+            let reason = self.record.folder().redactor().redact(&reason).into_owned();
+            self.record.tell(&Event::Waiting { round: self.round, wait: Duration::from_millis(wait), reason });
+        }
+        let noted = self.record.note(&Fact::Attempted { round: self.round, attempt: attempt.clone() });
+        if let Err(error) = noted {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    fn wait(&mut self, duration: Duration) -> Waited {
+        if self.cancel.wait(duration) { Waited::Cancelled } else { Waited::Through }
+    }
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the driver measures how long a call takes")]
+fn now() -> Instant {
+    Instant::now()
+}

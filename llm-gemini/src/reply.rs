@@ -1,0 +1,276 @@
+//! What is received.
+
+use std::time::Duration;
+
+use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, ToolCall, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::{failure, finish};
+
+/// How long to wait for more after the finish reason: usage may follow it.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// `GenerateContentResponse`. What is not text is kept as it came, so that nothing unknown fails to parse.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    candidates: Option<Vec<Candidate<'a>>>,
+    #[serde(default)]
+    prompt_feedback: Value,
+    #[serde(default)]
+    usage_metadata: Value,
+    #[serde(default)]
+    model_version: Value,
+    #[serde(default)]
+    response_id: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+    #[serde(default)]
+    finish_reason: Value,
+    #[serde(default)]
+    finish_message: Value,
+    #[serde(default)]
+    continuation_token: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Content<'a> {
+    #[serde(borrow, default)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(default)]
+    thought: Value,
+    #[serde(borrow, default)]
+    function_call: Option<&'a RawValue>,
+}
+
+/// Reads an answer that came in one piece.
+pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) -> Result<Answer, CallError> {
+    let mut text = String::new();
+    merge.take(parse(&body)?, &mut text)?;
+    let mut answer = merge.answer(text)?;
+    if continuation.is_none() {
+        answer.reply.raw = Raw::Received(body);
+    }
+    Ok(answer)
+}
+
+/// Reads the answer to `countTokens`.
+pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
+    let value: Value = serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e))?;
+    let missing = || CallError::BadReply { detail: "no totalTokens".into() };
+    value.get("totalTokens").and_then(Value::as_u64).ok_or_else(missing)
+}
+
+fn parse(json: &[u8]) -> Result<Message<'_>, CallError> {
+    serde_json::from_slice(json).map_err(|e| llm::json::unreadable(&e))
+}
+
+/// An answer, put together from one message or many.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    model: String,
+    key: Secret,
+    thoughts: String,
+    called_tool: bool,
+    finish_reason: Option<String>,
+    finish_message: Value,
+    continuation: Option<String>,
+    feedback: Value,
+    usage: Value,
+    model_version: Value,
+    response_id: Value,
+}
+
+impl Merge {
+    pub(crate) fn new(model: String, key: Secret) -> Self {
+        Self {
+            model,
+            key,
+            thoughts: String::new(),
+            called_tool: false,
+            finish_reason: None,
+            finish_message: Value::Null,
+            continuation: None,
+            feedback: Value::Null,
+            usage: Value::Null,
+            model_version: Value::Null,
+            response_id: Value::Null,
+        }
+    }
+
+    fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
+        if !message.error.is_null() {
+            return Err(failure::in_stream(&message.error, &self.model, &self.key));
+        }
+        // The last of each counts: usage comes with every message and grows.
+        replace(&mut self.usage, message.usage_metadata);
+        replace(&mut self.feedback, message.prompt_feedback);
+        replace(&mut self.model_version, message.model_version);
+        replace(&mut self.response_id, message.response_id);
+        let Some(candidate) = message.candidates.and_then(|c| c.into_iter().next()) else { return Ok(()) };
+        if let Some(reason) = candidate.finish_reason.as_str() {
+            self.finish_reason = Some(reason.to_owned());
+        }
+        if let Some(token) = candidate.continuation_token.as_str() {
+            self.continuation = Some(token.to_owned());
+        }
+        replace(&mut self.finish_message, candidate.finish_message);
+        let parts = candidate.content.and_then(|content| content.parts).unwrap_or_default();
+        parts.iter().try_for_each(|part| self.take_part(part, text))
+    }
+
+    /// Thoughts are summaries for the reader, never part of the answer.
+    fn take_part(&mut self, part: &Part<'_>, text: &mut String) -> Result<(), CallError> {
+        self.called_tool |= part.function_call.is_some();
+        let Some(raw) = part.text else { return Ok(()) };
+        let target = if part.thought == Value::Bool(true) { &mut self.thoughts } else { text };
+        let bad = || CallError::BadReply { detail: "a part whose text is no text".into() };
+        llm::json::append_string(raw, target).ok_or_else(bad)
+    }
+
+    fn block_reason(&self) -> Option<&str> {
+        self.feedback.get("blockReason").and_then(Value::as_str)
+    }
+
+    fn finish(&self, text: &str) -> Finish {
+        let reason = self.finish_reason.as_deref().unwrap_or_default();
+        match (finish::of(reason), self.block_reason()) {
+            (_, Some(block)) if reason.is_empty() => Finish::Blocked { filter: finish::filter(block) },
+            (Finish::Complete, _) if self.called_tool => Finish::ToolCall(ToolCall::Unexpected),
+            (Finish::Complete, _) if text.is_empty() => Finish::Empty,
+            (Finish::Other, None) if reason.is_empty() && text.is_empty() => Finish::Empty,
+            (finish, _) => finish,
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        let count = |name: &str| self.usage.get(name).and_then(Value::as_u64);
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b.unwrap_or(0)));
+        let (thoughts, candidates) = (count("thoughtsTokenCount"), count("candidatesTokenCount"));
+        Usage {
+            input_tokens: sum(count("promptTokenCount"), count("toolUsePromptTokenCount")),
+            cache_read_tokens: count("cachedContentTokenCount"),
+            cache_write_tokens: None,
+            output_tokens: sum(candidates, thoughts).or(thoughts),
+            reasoning_tokens: thoughts,
+        }
+    }
+
+    fn answer(self, text: String) -> Result<Answer, CallError> {
+        let finish = self.finish(&text);
+        let reply = Reply {
+            usage: self.usage(),
+            served_model: self.model_version.as_str().map(str::to_owned),
+            response_id: self.response_id.as_str().map(str::to_owned),
+            finish_reason: self.finish_reason.clone().or_else(|| self.block_reason().map(str::to_owned)),
+            raw: self.raw()?,
+            finish,
+            text,
+            attempts: 1,
+        };
+        Ok(Answer { reply, continuation: self.continuation })
+    }
+
+    /// The merged message as the service would have sent it in one piece, the text last.
+    fn raw(&self) -> Result<Raw, CallError> {
+        let thought = Some(&self.thoughts).filter(|t| !t.is_empty());
+        let merged = Merged {
+            prompt_feedback: &self.feedback,
+            usage_metadata: &self.usage,
+            model_version: &self.model_version,
+            response_id: &self.response_id,
+            candidates: [MergedCandidate {
+                index: 0,
+                finish_reason: self.finish_reason.as_deref(),
+                finish_message: &self.finish_message,
+                content: MergedContent {
+                    role: "model",
+                    parts: thought
+                        .map(|text| MergedPart { thought: true, text })
+                        .into_iter()
+                        .chain([MergedPart { thought: false, text: "" }])
+                        .collect(),
+                },
+            }],
+        };
+        let bytes = llm::json::body(&merged)?;
+        Raw::around(&bytes, "}]}}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+    }
+}
+
+fn replace(old: &mut Value, new: Value) {
+    if !new.is_null() {
+        *old = new;
+    }
+}
+
+impl Stream for Merge {
+    fn event(&mut self, data: &str, text: &mut String) -> Result<(), CallError> {
+        self.take(parse(data.as_bytes())?, text)
+    }
+
+    /// There is no end mark but the finish reason, or the reason for which there is no answer.
+    fn over(&self) -> Option<Duration> {
+        (self.finish_reason.is_some() || self.block_reason().is_some()).then_some(LINGER)
+    }
+
+    fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
+        self.answer(text)
+    }
+}
+
+/// [`Message`], to be written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Merged<'a> {
+    #[serde(skip_serializing_if = "Value::is_null")]
+    prompt_feedback: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    usage_metadata: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    model_version: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    response_id: &'a Value,
+    candidates: [MergedCandidate<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MergedCandidate<'a> {
+    index: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    finish_message: &'a Value,
+    content: MergedContent<'a>,
+}
+
+#[derive(Serialize)]
+struct MergedContent<'a> {
+    role: &'static str,
+    parts: Vec<MergedPart<'a>>,
+}
+
+#[derive(Serialize)]
+struct MergedPart<'a> {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    thought: bool,
+    text: &'a str,
+}

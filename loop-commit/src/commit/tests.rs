@@ -1,0 +1,148 @@
+use engine::{Cause, Ended, Fact, Finish, Next, Outcome, Problem, Step, Text};
+use llm::{Filter, Usage};
+use logging::Stored;
+
+use super::*;
+
+fn text(text: &str) -> Text {
+    let stored = Stored { file: "f".to_owned(), bytes: text.len() as u64, sha256: String::new() };
+    Text::new(stored, text.into())
+}
+
+fn answered(reply: &str, finish: Finish) -> Fact {
+    Fact::Answered {
+        round: 1,
+        reply: text(reply),
+        raw: text("{}").stored,
+        finish,
+        held_key: false,
+        usage: Usage::default(),
+        served_model: None,
+        cost_usd: None,
+        elapsed_ms: 1,
+    }
+}
+
+fn applied() -> Fact {
+    Fact::Applied { round: 1, changes: Vec::new(), warnings: Vec::new(), no_change: None }
+}
+
+fn rejected(report: &str) -> Fact {
+    let problem = Problem { code: "x".to_owned(), path: None, line: None, message: report.to_owned() };
+    Fact::Rejected { round: 1, problems: vec![problem], report: text(report) }
+}
+
+fn built(code: i32, output: &str) -> Fact {
+    Fact::Built { round: 1, ended: Ended::Exited(code), output: text(output), elapsed_ms: 1 }
+}
+
+fn unanswered() -> Fact {
+    let cause = Cause { code: "connect".to_owned(), message: "no route".to_owned(), remedy: None };
+    Fact::Unanswered { round: 1, cause }
+}
+
+/// The steps that a run takes, one word each, when these facts happen.
+fn check(limits: Limits, facts: &[Fact]) -> String {
+    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
+    let mut decide = CommitLoop::new(inputs, limits);
+    let mut steps = vec![word(&decide.next())];
+    for fact in facts {
+        decide.learn(fact);
+        steps.push(word(&decide.next()));
+    }
+    steps.join(" → ")
+}
+
+fn word(next: &Next) -> String {
+    match next {
+        Next::Do(Step::Ask { round, .. }) => format!("ask {round}"),
+        Next::Do(Step::Apply { round, .. }) => format!("apply {round}"),
+        Next::Do(Step::Build { round }) => format!("build {round}"),
+        Next::Do(Step::Restore) => "restore".to_owned(),
+        Next::Stop(Outcome::Done { rounds }) => format!("done({rounds})"),
+        Next::Stop(Outcome::AttemptsUsedUp { rounds }) => format!("used up({rounds})"),
+        Next::Stop(Outcome::ModelUnavailable { round, cause }) => format!("no model({round}, {})", cause.code),
+    }
+}
+
+const A: &str = "^^^a\none\n^^^end\n";
+
+#[test]
+fn a_build_that_passes_at_once_ends_the_run() {
+    let facts = [answered(A, Finish::Complete), applied(), built(0, "")];
+    insta::assert_snapshot!(check(Limits::default(), &facts), @"ask 1 → apply 1 → build 1 → done(1)");
+}
+
+#[test]
+fn there_are_three_repairs_and_no_fourth() {
+    let round = [answered(A, Finish::Complete), applied(), built(1, "no\n")];
+    let facts: Vec<Fact> = round.iter().cycle().take(12).cloned().collect();
+    insta::assert_snapshot!(check(Limits::default(), &facts), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4 → apply 4 → build 4 → used up(4)");
+}
+
+#[test]
+fn a_reply_that_is_refused_counts_as_a_failed_build() {
+    let facts = [answered(A, Finish::Complete), rejected("no such thing"), answered(A, Finish::Complete), applied()];
+    insta::assert_snapshot!(check(Limits::default(), &facts), @"ask 1 → apply 1 → ask 2 → apply 2 → build 2");
+}
+
+#[test]
+fn a_reply_that_was_cut_off_is_judged_and_never_asked_for_in_the_same_words() {
+    let facts = [answered(A, Finish::Truncated), rejected("The reply ended early.")];
+    insta::assert_snapshot!(check(Limits::default(), &facts), @"ask 1 → apply 1 → ask 2");
+}
+
+#[test]
+fn an_answer_that_a_filter_kept_back_ends_the_run() {
+    let blocked = answered("", Finish::Blocked { filter: Filter::Safety });
+    insta::assert_snapshot!(check(Limits::default(), &[blocked]), @"ask 1 → no model(1, blocked)");
+    insta::assert_snapshot!(check(Limits::default(), &[unanswered()]), @"ask 1 → no model(1, connect)");
+}
+
+#[test]
+fn a_failed_run_puts_the_tree_back_only_where_that_is_asked_for() {
+    let limits = Limits { rounds: 1, on_failure: OnFailure::Restore, ..Limits::default() };
+    let restored = Fact::Restored { paths: Vec::new() };
+    let facts = [answered(A, Finish::Complete), applied(), built(1, "no\n"), restored];
+    insta::assert_snapshot!(check(limits, &facts), @"ask 1 → apply 1 → build 1 → restore → used up(1)");
+    let nothing_applied = [answered(A, Finish::Complete), rejected("no")];
+    insta::assert_snapshot!(check(limits, &nothing_applied), @"ask 1 → apply 1 → used up(1)");
+}
+
+#[test]
+fn facts_of_another_state_change_nothing() {
+    insta::assert_snapshot!(check(Limits::default(), &[applied(), built(0, ""), rejected("x")]), @"ask 1 → ask 1 → ask 1 → ask 1");
+}
+
+#[test]
+fn a_repair_prompt_lists_the_latest_replacement_of_each_file_only() {
+    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
+    let mut decide = CommitLoop::new(inputs, Limits::default());
+    let first = "^^^a\nold a\n^^^end\n^^^b\nonly b\n^^^end\n^^^c\nc\n^^^end\n";
+    let second = "^^^a\nnew a\n^^^end\n^^^c\n^^^delete\n";
+    for reply in [first, second] {
+        for fact in [answered(reply, Finish::Complete), applied(), built(1, "no\n")] {
+            decide.learn(&fact);
+        }
+    }
+    let Next::Do(Step::Ask { round: 3, prompt }) = decide.next() else { panic!("not the second repair") };
+    let (_, replacements) = prompt.split_once("\nC\n").unwrap();
+    insta::assert_snapshot!(replacements, @r"
+    --- FILE REPLACEMENT b ---
+    only b
+    --- FILE REPLACEMENT a ---
+    new a
+    --- FILE REMOVED c ---
+    ");
+}
+
+#[test]
+fn a_reply_that_was_refused_is_not_among_the_replacements() {
+    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
+    let mut decide = CommitLoop::new(inputs, Limits::default());
+    decide.learn(&answered(A, Finish::Complete));
+    decide.learn(&rejected("the refusal"));
+    let Next::Do(Step::Ask { prompt, .. }) = decide.next() else { panic!("no repair") };
+    assert!(prompt.contains("\nthe refusal\n\nQ\n\nC\n"), "{prompt}");
+    assert!(!prompt.contains("--- FILE REPLACEMENT"));
+}
