@@ -1,1 +1,65 @@
-//! Applies a set of admitted changes to a work tree: all of it or none of it, with undo and crash recovery
+#![doc = include_str!("../README.md")]
+
+mod durable;
+mod error;
+mod finish;
+mod journal;
+mod lock;
+mod place;
+mod recover;
+mod report;
+mod set;
+mod transaction;
+mod undo;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use guard::Folder;
+
+pub use error::ApplyError;
+pub use lock::{Lock, LockError};
+pub use recover::{RecoverError, Recovery, RolledBack, recover};
+pub use report::{Action, Applied, Changed, Warning};
+pub use set::{ChangeSet, dry_run};
+pub use undo::{Force, PreImage, UndoError, Undone, applied_before, pre_images, undo};
+
+/// Told the name of each step before it is taken.
+type Steps<'a> = &'a mut dyn FnMut(&'static str);
+
+/// Applies the whole set or nothing of it.
+///
+/// `undo` is where the old files and `manifest.json` will be; it must not exist or be empty. Everything is on the
+/// disk when this returns. On an error the tree is the old one, except after [`ApplyError::NotRolledBack`].
+pub fn apply(lock: &Lock, root: &Path, set: ChangeSet<'_>, undo: &Path) -> Result<Applied, ApplyError> {
+    seam::apply(lock, root, set, undo, &mut |_| {})
+}
+
+/// The same operations with a hook before each step, for tests that end the process there.
+#[doc(hidden)]
+pub mod seam {
+    use super::{Applied, ApplyError, Arc, ChangeSet, Folder, Lock, Path, RecoverError, Recovery, Steps};
+
+    pub fn apply(
+        lock: &Lock,
+        root: &Path,
+        set: ChangeSet<'_>,
+        undo: &Path,
+        steps: Steps<'_>,
+    ) -> Result<Applied, ApplyError> {
+        let root_path = absolute(root)?;
+        let undo = absolute(undo)?;
+        let root = Arc::new(Folder::open(&root_path).map_err(ApplyError::io("open", &root_path))?);
+        set.check(&root)?;
+        let site = super::transaction::Site { lock, root, root_path: &root_path, undo: &undo };
+        super::transaction::run(&site, &set.into_changes(), Vec::new(), steps)
+    }
+
+    pub fn recover(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result<Recovery, RecoverError> {
+        super::recover::recover_with(lock, root, steps)
+    }
+
+    fn absolute(path: &Path) -> Result<std::path::PathBuf, ApplyError> {
+        std::path::absolute(path).map_err(ApplyError::io("find", path))
+    }
+}

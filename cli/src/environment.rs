@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 
 /// What the process was started with. Nothing else in the program reads the environment.
 #[derive(Debug, Clone)]
@@ -20,11 +19,6 @@ impl Environment {
     /// The value of a variable that is set, not empty and UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.variables.get(OsStr::new(name))?.to_str().filter(|value| !value.is_empty())
-    }
-
-    /// The value of a variable as a path.
-    pub fn path(&self, name: &str) -> Option<PathBuf> {
-        self.variables.get(OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
     /// Every variable.

@@ -15,10 +15,10 @@ pub fn watch(cancel: &Cancel) -> anyhow::Result<()> {
         .name("signals".to_owned())
         .spawn(move || {
             for _signal in signals.forever() {
-                if cancel.is_cancelled() {
+                if cancel.is_set() {
                     leave();
                 }
-                cancel.cancel();
+                cancel.set();
             }
         })
         .context("cannot watch for Ctrl-C")?;

@@ -2,6 +2,8 @@
 //!
 //! The only crate that reads the environment, names model services, prints and exits.
 
+#![expect(unreachable_pub, reason = "a program has no outside: `pub` is for the rest of it")]
+
 mod args;
 mod changes;
 mod commands;

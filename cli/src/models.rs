@@ -42,12 +42,7 @@ fn base(flag: Option<&str>, variable: Option<&str>, default: &str) -> Result<Bas
 
 /// One agent for the run: its connections and certificates are made once.
 fn agent(environment: &Environment, timeout: Option<Duration>) -> Result<Arc<Agent>, Failure> {
-    let variables = environment
-        .all()
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
-        .collect();
-    let network = Network::from_env(&variables)
+    let network = Network::from_env(|name| environment.text(name))
         .map_err(|error| Failure::refused(error, "see HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE"))?;
     let limits = Limits { call: timeout.unwrap_or(Limits::default().call), ..Limits::default() };
     Ok(Arc::new(Agent::new(network, limits)))

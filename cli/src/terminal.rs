@@ -74,7 +74,7 @@ impl Terminal {
             Fact::Built { round, ended, output, elapsed_ms } => {
                 self.live.clear();
                 let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
-                if ended.is_success() {
+                if ended.exit_code() == Some(0) {
                     self.line(*round, &self.output.paint_note(GOOD, &format!("the build passes ({took})")));
                 } else {
                     let text = format!("the build fails: {} ({took})", phrases::ended(ended));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use apply::{Applied, ChangeSet, Lock};
 use guard::{Admitted, Guard, Op, Request, Verdict};
 use llm::Advice;
-use parser::{FileAction, Reply};
+use parser::{FileAction, Reply, habits};
 
 use crate::{Answer, Fault, Problem};
 
@@ -67,7 +67,7 @@ impl Rules {
     /// again.
     pub fn take_in(&self, answer: &Answer, undo: &Path) -> Result<Intake, Fault> {
         let text = &*answer.reply;
-        if let Some(applied) = apply::applied_before(undo).map_err(Fault::Apply)? {
+        if let Some(applied) = apply::applied_before(undo).map_err(Fault::Undo)? {
             return Ok(applied_already(applied, text));
         }
         if let Some(problem) = unusable(answer) {
@@ -94,7 +94,7 @@ impl Rules {
             Ok(admitted) => admitted,
             Err(refusals) => return Ok(Err(refusals)),
         };
-        apply::dry_run(&self.root, &change_set(reply, admitted)).map(Ok).map_err(Fault::Apply)
+        Ok(Ok(apply::dry_run(&change_set(reply, admitted))))
     }
 
     /// All paths of the reply at once, in its order; all refusals at once.
@@ -164,7 +164,7 @@ fn malformed(errors: &parser::Errors, text: &str) -> Intake {
         .collect();
     let report =
         format!("The reply was not used and no file was changed, because:\n{}\n", errors.for_model());
-    let said = errors.salvaged(text, parser::Kind::User).map(str::to_owned).collect();
+    let said = errors.salvaged(text, parser::fence::Kind::User).map(str::to_owned).collect();
     Intake::Rejected { problems, report, said }
 }
 
@@ -199,9 +199,23 @@ fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
     parsed.chain(beside_the_old).collect()
 }
 
+/// Lines that stand for code that is not there, and files that lose most of theirs.
 fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
-    let _ = (path, content, root);
-    Vec::new()
+    let Ok(old) = std::fs::read(root.join(path)) else { return Vec::new() };
+    let problem = |code: &str, message: String| Problem {
+        code: code.to_owned(),
+        path: Some(path.to_owned()),
+        line: None,
+        message,
+    };
+    let old_text = String::from_utf8_lossy(&old);
+    let placeholders = habits::placeholders(&old_text, content).into_iter().map(|found| {
+        problem("placeholder", format!("`{path}`, line {}: \"{}\" may stand for code that was left out.", found.line, found.text))
+    });
+    let shrunk = habits::shrink(&old, content.as_bytes()).map(|shrink| {
+        problem("shrunk", format!("`{path}` shrinks from {} to {} bytes.", shrink.before, shrink.after))
+    });
+    placeholders.chain(shrunk).collect()
 }
 
 /// Files that run code or change what others see deserve a look.

@@ -11,7 +11,7 @@ use runner::Cancel;
 
 use crate::intake::Intake;
 use crate::record::RecordError;
-use crate::{Answer, Event, Fact, Hands, Record, Rules, Step, Text};
+use crate::{Answer, Event, Fact, Hands, Problem, Record, Rules, Step, Text};
 
 pub use ask::Asking;
 pub use build::BuildCommand;
@@ -41,6 +41,9 @@ pub enum Fault {
     /// The changes could not be written; the tree is as it was before them.
     #[error("cannot write the reply's changes")]
     Apply(#[source] apply::ApplyError),
+    /// What an earlier part of the run has written could not be read back.
+    #[error("cannot read what was applied before")]
+    Undo(#[source] apply::UndoError),
     /// The run's changes could not be taken back.
     #[error("cannot put the tree back")]
     Restore(#[source] apply::UndoError),
@@ -73,7 +76,7 @@ impl Hands for Workshop<'_> {
     type Fault = Fault;
 
     fn perform(&mut self, step: &Step, record: &mut Record<'_>) -> Result<Fact, Fault> {
-        if self.cancel.is_cancelled() {
+        if self.cancel.is_set() {
             return Err(Fault::Interrupted);
         }
         match step {
@@ -107,7 +110,7 @@ impl Workshop<'_> {
         let rounds = undo_folders(record.folder().path());
         let undone = apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::No)
             .map_err(Fault::Restore)?;
-        Ok(Fact::Restored { paths: undone.changes.into_iter().map(|change| change.path).collect() })
+        Ok(Fact::Restored { paths: undone.applied.changes.into_iter().map(|change| change.path).collect() })
     }
 }
 
@@ -128,6 +131,10 @@ fn say(record: &mut Record<'_>, round: u32, said: &[String]) {
     for text in said {
         record.tell(&Event::Said { round, text });
     }
+}
+
+fn untidy(warning: &apply::Warning) -> Problem {
+    Problem { code: "apply".to_owned(), path: None, line: None, message: format!("{warning}.") }
 }
 
 /// Stores a text and keeps it at hand as it was stored, keys struck out.

@@ -1,1 +1,212 @@
-//! Judges whether a model may write a path, and hands out the capability to do so
+#![doc = include_str!("../README.md")]
+
+mod admitted;
+mod batch;
+mod fold;
+mod folder;
+mod lexical;
+mod patterns;
+mod policy;
+mod protected;
+mod refusal;
+mod repository;
+mod rules;
+mod tree;
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use admitted::{Admitted, Before, Op};
+pub use folder::Folder;
+pub use policy::{Configuration, Ignored, Policy};
+pub use protected::{Binds, FLAGGED, PROTECTED, Protected};
+pub use refusal::{Code, Refusal};
+pub use repository::OpenError;
+pub use tree::JudgeError;
+
+use batch::Batch;
+use repository::WorkTree;
+use rules::Rules;
+use tree::{Halt, Tree};
+
+/// Judges the paths of replies under one root, by the ignore rules of the moment it was opened and of now.
+#[derive(Debug)]
+pub struct Guard {
+    root: Arc<Folder>,
+    path: PathBuf,
+    policy: Policy,
+    work_tree: WorkTree,
+    captured: Rules,
+}
+
+/// One path of a reply, as bytes, and what is to be done to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Relative to the root, components separated by `/`.
+    pub path: &'a [u8],
+    /// What the reply wants.
+    pub op: Op,
+    /// What the file must hold now; for one that is not there, the hash of no bytes (S2 §3.2).
+    pub base_sha256: Option<[u8; 32]>,
+}
+
+/// The answer to one request.
+#[derive(Debug)]
+pub enum Verdict {
+    /// May be written, by this capability.
+    Admitted(Admitted),
+    /// May not, and why.
+    Refused(Refusal),
+}
+
+impl Guard {
+    /// Opens the root and captures the ignore rules of its whole tree.
+    ///
+    /// The root may be the top of a work tree, lie below it, or be in no repository at all. Raises the soft limit
+    /// on open files to the hard one, for the whole process: a reply may touch thousands of folders.
+    pub fn open(root: &Path, policy: Policy) -> Result<Guard, OpenError> {
+        raise_descriptor_limit();
+        let path = repository::canonical(root)?;
+        let io_error = |source| OpenError::Io { path: path.clone(), source };
+        let folder = Arc::new(Folder::open(&path).map_err(io_error)?);
+        let work_tree = WorkTree::around(&path, policy.configuration)?;
+        let captured = work_tree.capture(Arc::clone(&folder)).map_err(io_error)?;
+        Ok(Guard { root: folder, path, policy, work_tree, captured })
+    }
+
+    /// The root, canonical.
+    pub fn root(&self) -> &Path {
+        &self.path
+    }
+
+    /// What no later state of the disk can change: characters, protected names, scope. For an early stop.
+    pub fn refused_for_good(&self, path: &str) -> Option<Refusal> {
+        self.policy.refuses(path)
+    }
+
+    /// Judges all paths of one reply, one verdict for each request, in their order.
+    ///
+    /// A reply may be applied only if every verdict admits.
+    pub fn judge(&self, requests: &[Request<'_>]) -> Result<Vec<Verdict>, JudgeError> {
+        let lexical: Vec<_> = requests.iter().map(|request| self.policy.check(request.path)).collect();
+        let batch = Batch::of(lexical.iter().flatten().copied());
+        let rules = self.work_tree.rules().map_err(|source| JudgeError { path: String::new(), source })?;
+        let mut tree =
+            Tree::new(Arc::clone(&self.root), rules, &self.work_tree.submodules, &self.work_tree.prefix);
+        let mut inodes = None;
+        let judged = requests.iter().zip(lexical).map(|(request, lexical)| {
+            let path = lexical.map_err(Halt::Refused)?;
+            let admitted = self.admit(path, request, &batch, &mut tree)?;
+            self.check_inode(&admitted, &mut inodes)?;
+            Ok(admitted)
+        });
+        let judged: Vec<Result<Admitted, Halt>> = judged.collect();
+        judged.into_iter().map(|judged| self.finish(judged, &batch, &tree)).collect()
+    }
+
+    fn admit(
+        &self,
+        path: &str,
+        request: &Request<'_>,
+        batch: &Batch,
+        tree: &mut Tree<'_>,
+    ) -> Result<Admitted, Halt> {
+        let refuse = |code| Halt::Refused(Refusal::new(code, path.as_bytes()));
+        if let Some(refusal) = batch.refuses(path) {
+            return Err(Halt::Refused(refusal));
+        }
+        let from_top = format!("{}{path}", self.work_tree.prefix);
+        let heeds_ignore = self.policy.ignored == Ignored::Refused;
+        if heeds_ignore && self.captured.ignore(&from_top) {
+            return Err(refuse(Code::Ignored));
+        }
+        let admitted = tree.admit(path, request.op)?;
+        // The rules of now were read on the way.
+        if heeds_ignore && tree.rules.ignore(&from_top) {
+            return Err(refuse(Code::Ignored));
+        }
+        let content = admitted.before().map_or(NO_BYTES, |before| before.sha256);
+        if request.base_sha256.is_some_and(|base| base != content) {
+            return Err(refuse(Code::StaleBase));
+        }
+        Ok(admitted)
+    }
+
+    /// A file with more than one name is compared with every protected file of the tree, looked up when first needed.
+    fn check_inode(&self, admitted: &Admitted, inodes: &mut Option<Inodes>) -> Result<(), Halt> {
+        let Some(before) = admitted.before().filter(|before| before.links > 1) else { return Ok(()) };
+        let failed = |source| Halt::Failed(JudgeError { path: admitted.path().to_owned(), source });
+        let inodes = match inodes {
+            Some(inodes) => inodes,
+            None => inodes.insert(self.protected_inodes().map_err(failed)?),
+        };
+        if inodes.contains(&before.id) {
+            return Err(Halt::Refused(Refusal::new(Code::ProtectedInode, admitted.path().as_bytes())));
+        }
+        Ok(())
+    }
+
+    /// Device and inode of every protected file below the root, whatever git ignores.
+    fn protected_inodes(&self) -> io::Result<Inodes> {
+        let mut inodes = HashSet::new();
+        let mut todo = vec![(String::new(), Arc::clone(&self.root))];
+        while let Some((path, folder)) = todo.pop() {
+            for (name, _) in folder.entries()? {
+                let Ok(name) = String::from_utf8(name) else { continue };
+                let below = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
+                let Some(stat) = folder.stat(&name)? else { continue };
+                if name == ".git" || self.policy.protects(&below).is_some() {
+                    inodes.insert((stat.st_dev, stat.st_ino));
+                }
+                if name != ".git" && rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
+                    // What cannot be opened cannot be compared; its names are protected all the same.
+                    todo.extend(folder.open_in(&name).ok().map(|inner| (below, Arc::new(inner))));
+                }
+            }
+        }
+        Ok(inodes)
+    }
+
+    /// Refuses what would lie in, or complete, a bare repository: git runs hooks and settings that it finds in one.
+    fn finish(
+        &self,
+        judged: Result<Admitted, Halt>,
+        batch: &Batch,
+        tree: &Tree<'_>,
+    ) -> Result<Verdict, JudgeError> {
+        match judged {
+            Ok(admitted) => {
+                let path = admitted.path();
+                let in_bare = patterns::folders(path).chain([""]).any(|folder| {
+                    BARE.iter().all(|name| tree.has_in(folder, name) || batch.puts(folder, name))
+                });
+                if in_bare {
+                    return Ok(Verdict::Refused(Refusal::new(Code::NestedRepository, path.as_bytes())));
+                }
+                Ok(Verdict::Admitted(admitted))
+            }
+            Err(Halt::Refused(refusal)) => Ok(Verdict::Refused(refusal)),
+            Err(Halt::Failed(error)) => Err(error),
+        }
+    }
+}
+
+type Inodes = HashSet<(u64, u64)>;
+
+/// What git takes for a repository when it finds all three in one folder.
+const BARE: [&str; 3] = ["HEAD", "objects", "refs"];
+
+/// SHA-256 of no bytes.
+const NO_BYTES: [u8; 32] = [
+    0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27,
+    0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
+];
+
+/// A limit that cannot be raised shows itself later as `EMFILE`, with the path where it happened.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}

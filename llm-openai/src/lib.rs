@@ -1,1 +1,102 @@
-//! The OpenAI chat completions wire format, and every server that speaks it
+#![doc = include_str!("../README.md")]
+
+mod failure;
+mod finish;
+mod reply;
+mod request;
+mod switches;
+
+use std::sync::Arc;
+
+use llm::http::{Agent, BaseUrl, Head, Post};
+use llm::{Answer, CallError, Dialect, Model, ModelId, Reply, Request, Retry, Secret, Stream, Watch};
+
+pub use switches::{MaxTokens, Schema, Switches, SystemRole};
+
+/// Where OpenAI serves the API.
+pub const BASE_URL: &str = "https://api.openai.com/v1";
+
+/// One model behind a server that speaks the chat dialect.
+#[derive(Debug)]
+pub struct OpenAi {
+    agent: Arc<Agent>,
+    retry: Retry,
+    wire: Wire,
+}
+
+/// Everything but the I/O.
+#[derive(Debug)]
+struct Wire {
+    base: BaseUrl,
+    id: ModelId,
+    key: Secret,
+    switches: Switches,
+}
+
+impl OpenAi {
+    /// A model behind `base`, which holds the version (`…/v1`). Servers on this machine want no key.
+    pub fn new(agent: Arc<Agent>, base: BaseUrl, id: ModelId, key: Secret) -> Self {
+        let switches = Switches::of(&base);
+        Self { agent, retry: Retry::default(), wire: Wire { base, id, key, switches } }
+    }
+
+    /// The same with other retry rules.
+    #[must_use]
+    pub fn with_retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// The same for a server that differs from what its address makes likely.
+    #[must_use]
+    pub fn with_switches(mut self, switches: Switches) -> Self {
+        self.wire.switches = switches;
+        self
+    }
+}
+
+impl Model for OpenAi {
+    fn id(&self) -> &ModelId {
+        &self.wire.id
+    }
+
+    fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
+        llm::call(&self.agent, &self.wire, &self.retry, request, watch)
+    }
+
+    /// Lists the models, which every server can and none bills for.
+    fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
+        let body = llm::fetch(&self.agent, &self.wire, &self.wire.address("/models"), watch)?;
+        reply::find_model(&body, &self.wire.id.name)
+    }
+}
+
+impl Dialect for Wire {
+    fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
+        let body = request::Body::of(&self.id.name, request, self.switches);
+        Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address("/chat/completions") })
+    }
+
+    fn read(&self, body: Vec<u8>, _continuation: Option<&str>) -> Result<Answer, CallError> {
+        reply::read(body, reply::Merge::new(self.id.name.clone(), self.key.clone()))
+    }
+
+    fn stream(&self) -> Box<dyn Stream> {
+        Box::new(reply::Merge::new(self.id.name.clone(), self.key.clone()))
+    }
+
+    fn failure(&self, head: &Head, body: &[u8]) -> CallError {
+        failure::of(head, body, &self.id.name, &self.key)
+    }
+}
+
+impl Wire {
+    fn address(&self, path: &str) -> Post {
+        let bearer = || Secret::new(&format!("Bearer {}", self.key.expose()));
+        Post {
+            url: self.base.join(path),
+            headers: vec![("content-type", "application/json".into())],
+            key: (!self.key.is_empty()).then(|| ("authorization", bearer())),
+            body: Arc::default(),
+        }
+    }
+}

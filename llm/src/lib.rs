@@ -1,1 +1,34 @@
-//! What every model client shares: requests, replies, usage, retries, budgets, prices, scripted and recorded models
+#![doc = include_str!("../README.md")]
+
+mod budget;
+mod client;
+mod error;
+mod failure;
+mod finish;
+pub mod http;
+pub mod json;
+mod model;
+pub mod price;
+pub mod recorded;
+mod reply;
+mod retry;
+pub mod scripted;
+mod secret;
+pub mod sse;
+mod usage;
+mod watch;
+
+pub use budget::{Allowance, Budget, BudgetError, Forecast, Spent};
+pub use client::{Dialect, Stream, call, fetch};
+pub use error::{CallError, Cause};
+pub use failure::{ErrorBody, clean_message, retry_after};
+pub use finish::{Advice, Filter, Finish, ToolCall};
+pub use model::{Model, ModelId, ModelIdError, Provider, Request};
+pub use price::{Day, Money, Price, Prices};
+pub use recorded::Recorded;
+pub use reply::{Raw, Reply};
+pub use retry::{Answer, Retry, Tried, Try, with_retry};
+pub use scripted::Scripted;
+pub use secret::Secret;
+pub use usage::Usage;
+pub use watch::{Attempt, AttemptStatus, Blind, Progress, Spend, Waited, Watch};

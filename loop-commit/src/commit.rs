@@ -134,7 +134,7 @@ impl Loop for CommitLoop {
                 self.state = State::Building;
             }
             (Fact::Rejected { report, .. }, State::Judging(_)) => self.repair(report.as_str()),
-            (Fact::Built { ended, .. }, State::Building) if ended.is_success() => {
+            (Fact::Built { ended, .. }, State::Building) if ended.exit_code() == Some(0) => {
                 self.state = State::Over(Outcome::Done { rounds: self.round });
             }
             (Fact::Built { output, .. }, State::Building) => self.repair(output.as_str()),

@@ -1,1 +1,45 @@
 //! Reads a model's reply: fences, markers and JSON write proposals, with exact spans and all errors at once
+
+mod code;
+mod diagnostic;
+pub mod fence;
+pub mod habits;
+mod json;
+mod line;
+pub mod marker;
+pub mod partial;
+pub mod proposal;
+mod reply;
+mod scan;
+mod walk;
+
+pub use code::{ErrorCode, WarningCode, Wording};
+pub use diagnostic::{Diagnostic, Errors, MOST_KEPT, Related};
+pub use reply::{Ask, Block, FileAction, FileBlock, Reply};
+
+/// A place in a text, in bytes.
+pub type Span = std::ops::Range<usize>;
+
+/// Reads a whole reply by the grammar of S0 and S1.
+///
+/// Either all of it is right, or all that is wrong with it is reported and none of it is to be used.
+pub fn parse(text: &str) -> Result<Reply<'_>, Errors> {
+    let mut walk = walk::Walk::new(text);
+    for line in line::MarkerLines::new(text) {
+        walk.step(line);
+    }
+    walk.finish();
+    if walk.errors.is_empty() {
+        Ok(Reply { text, blocks: walk.blocks, warnings: diagnostic::locate(text, walk.warnings) })
+    } else {
+        Err(Errors::new(text, walk.errors, walk.blocks))
+    }
+}
+
+/// As [`parse`], for bytes that may not be UTF-8. What is not UTF-8 is refused, never replaced.
+pub fn parse_bytes(bytes: &[u8]) -> Result<Reply<'_>, Errors> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => parse(text),
+        Err(error) => Err(Errors::invalid_utf8(ErrorCode::InvalidUtf8, bytes, error)),
+    }
+}

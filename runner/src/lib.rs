@@ -1,1 +1,24 @@
-//! Runs one command with a deadline, limits and confinement, and leaves no process behind
+#![doc = include_str!("../README.md")]
+
+mod cancel;
+mod capture;
+mod command;
+mod env;
+mod explain;
+mod output;
+mod program;
+mod pump;
+mod reap;
+mod run;
+mod sandbox;
+mod spawn;
+
+pub use cancel::Cancel;
+pub use capture::Captured;
+pub use command::{Command, Leftovers, Limits, Stream, Streams};
+pub use env::{Env, RUN_MARKER};
+pub use explain::explain;
+pub use output::{Apart, Ended, Output};
+pub use reap::{Swept, sweep};
+pub use run::{RunError, run};
+pub use sandbox::{Confinement, Mode, NoSandbox, Probed, Reason, Rung, Walls, probe, survey};

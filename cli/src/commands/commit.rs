@@ -1,6 +1,6 @@
 //! The default loop (S1): `code-commit` without a command.
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use llm::{ModelId, Provider};
 use logging::Redactor;
 use loop_commit::Inputs;
@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::keys::{self, Keys};
 use crate::models;
 use crate::output::{Output, printable};
-use crate::preflight::{self, AGENT_CONFIG, CODE_ROLLUP, Missing, QUERY};
+use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
 
 /// Of the files that are not committed so many are named.
 const NAMED_FILES: usize = 5;
@@ -37,7 +37,7 @@ pub fn run(args: &RunArgs, environment: &Environment, output: &Output) -> Result
     let inputs = preflight(&tree, &model, &keys)?;
     clean_enough(&tree, args.require_clean, output)?;
     let lock = super::lock(&tree, output)?;
-    let cancel = Cancel::new();
+    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
     let model = models::open(&model, args.base_url.as_deref(), &keys, environment, args.timeout)?;
     perform(Prepared {

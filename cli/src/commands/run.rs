@@ -1,6 +1,6 @@
 //! From everything prepared to an exit code: the run folder, the wall, the loop, the summary.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,8 @@ use crate::preflight::{AGENT_CONFIG, BUILD};
 use crate::summary::Summary;
 use crate::terminal::Terminal;
 
+/// A build that prints more is stopped.
+const BUILD_OUTPUT: u64 = 64 << 20;
 const BUILD_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// A run that can begin.
@@ -70,9 +72,9 @@ pub fn perform(prepared: Prepared<'_>) -> Result<Finished, Failure> {
         asking: Asking { stream: !args.no_stream, temperature: args.temperature, timeout: args.timeout },
         build: BuildCommand {
             argv: vec![OsString::from(format!("./{BUILD}"))],
-            env: Env::new(prepared.environment.all()),
+            env: build_env(prepared.environment),
             timeout: Some(args.build_timeout.unwrap_or(BUILD_TIMEOUT)),
-            limits: runner::Limits::default(),
+            limits: runner::Limits { output_bytes: BUILD_OUTPUT, ..runner::Limits::default() },
             confinement,
         },
         cancel: prepared.cancel,
@@ -135,7 +137,7 @@ fn write_run_json(folder: &RunFolder, prepared: &Prepared<'_>, confinement: &Con
         "stream": !prepared.args.no_stream,
         "rounds": Limits::default().rounds,
         "head": prepared.tree.head(),
-        "sandbox": confinement.rung().as_str(),
+        "sandbox": confinement.rung,
         "query_sha256": logging::sha256_hex(prepared.inputs.query.as_bytes()),
         "codebase_sha256": logging::sha256_hex(prepared.inputs.codebase.as_bytes()),
     });
@@ -154,13 +156,12 @@ fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
     let root = tree.root();
     let read_only = [".git", BUILD, ".gitignore", ".code-commit", "logs", "code-commit.toml"];
     let walls = Walls {
-        tree: root.to_owned(),
         read_only: read_only.into_iter().map(|name| root.join(name)).filter(|path| path.exists()).collect(),
         masked: vec![root.join(AGENT_CONFIG)],
         network: args.network,
-        ..Walls::from_environment(environment.all())
+        ..Walls::new(root, &build_env(environment))
     };
-    let probed = match runner::probe(mode) {
+    let probed = match runner::probe(mode, environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str)) {
         Err(reason) if prepared.unconfined_if_need_be => {
             output.warn(&format!("no wall can be had here, the demo's own build runs without one: {reason}"));
             return Ok(Confinement::off());
@@ -169,7 +170,12 @@ fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
         Ok(probed) => probed,
     };
     output.note(&format!("sandbox: {}", probed.why));
-    Ok(Confinement::new(probed.rung, walls))
+    Ok(probed.confine(walls))
+}
+
+/// The build finds what builds need in its environment, and no key.
+fn build_env(environment: &Environment) -> Env {
+    Env::allowed(environment.all().clone(), &[])
 }
 
 fn on_failure(choice: args::OnFailure) -> OnFailure {

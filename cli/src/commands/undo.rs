@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::UndoArgs;
 use crate::commands::runs;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
+use crate::output::Output;
 use crate::terminal::phrases;
 
 /// Takes the run back, as one transaction.
@@ -22,10 +22,10 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         }
         _ => Failure::new(Exit::TreeNotRestored, error),
     })?;
-    output.object(&json!({ "run": runs::name(&run), "restored": undone.changes }));
-    for change in &undone.changes {
+    output.object(&json!({ "run": runs::name(&run), "restored": undone.applied.changes }));
+    for change in &undone.applied.changes {
         output.report(&phrases::change(change));
     }
-    output.report(&format!("{} files are as they were before {}", undone.changes.len(), runs::name(&run)));
+    output.report(&format!("{} files are as they were before {}", undone.applied.changes.len(), runs::name(&run)));
     Ok(Exit::Done)
 }

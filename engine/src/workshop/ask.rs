@@ -120,7 +120,7 @@ impl Watch for Call<'_, '_> {
     }
 
     fn cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.cancel.is_set()
     }
 
     fn wait(&mut self, duration: Duration) -> Waited {

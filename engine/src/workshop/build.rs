@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use runner::{Command, Confinement, Ended, Env, Limits, Streams};
+use runner::{Command, Confinement, Ended, Env, Limits};
 
 use crate::workshop::ask::millis;
 use crate::workshop::{Fault, Workshop};
@@ -31,13 +31,11 @@ impl Workshop<'_> {
         let file = format!("{round}-build.txt");
         let mut log = record.folder().writer(&file)?;
         let mut failed: Option<io::Error> = None;
+        // The output passes the redactor on its way to the file, so the runner itself writes none.
         let command = Command {
-            argv: self.build.argv.clone(),
-            cwd: self.rules.root.clone(),
-            env: self.build.env.clone(),
             deadline: self.build.timeout,
-            streams: Streams::Live,
             limits: self.build.limits,
+            ..Command::new(&self.build.argv, &self.rules.root, self.build.env.clone(), "/dev/null")
         };
         let output = runner::run(&command, &self.build.confinement, &self.cancel, &mut |_, bytes| {
             if let Err(error) = log.write_all(bytes) {

@@ -1,0 +1,145 @@
+//! What a transaction writes down before it touches the tree. After the commit it is the manifest of the set.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::path::{Path, PathBuf};
+
+use guard::{Before, Folder};
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::report::{Applied, Changed, Warning};
+
+/// The record while the tree may be half changed.
+pub(crate) const JOURNAL: &str = "journal";
+/// The record once the new tree is in place: the rename from one to the other is the commit.
+pub(crate) const MANIFEST: &str = "manifest.json";
+
+/// Everything needed to put the old tree back, or to finish.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Journal {
+    version: u32,
+    /// The root's path, device and inode.
+    pub(crate) root: PathBytes,
+    pub(crate) root_id: (u64, u64),
+    /// Where the pre-images go after the commit.
+    pub(crate) undo: PathBytes,
+    /// The folders that had to be made, outermost first.
+    pub(crate) created_folders: Vec<String>,
+    /// The folders to remove after the commit if they are empty, innermost first.
+    pub(crate) emptied_folders: Vec<String>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// One file. Its staged content is `N.new`, its old inode `N.old`, where N is its index.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    #[serde(flatten)]
+    pub(crate) change: Changed,
+    pub(crate) old: Option<Old>,
+    /// Device and inode of the staged file.
+    pub(crate) new_id: Option<(u64, u64)>,
+}
+
+/// The file that stands there before.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Old {
+    pub(crate) id: (u64, u64),
+    /// Of `N.old`: the same unless the file system has no hard links.
+    pub(crate) kept_id: (u64, u64),
+    pub(crate) owner: (u32, u32),
+    pub(crate) links: u64,
+}
+
+impl Journal {
+    pub(crate) fn new(root: &Path, root_id: (u64, u64), undo: &Path) -> Self {
+        Journal {
+            version: 1,
+            root: root.into(),
+            root_id,
+            undo: undo.into(),
+            created_folders: Vec::new(),
+            emptied_folders: Vec::new(),
+            entries: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Writes it to a new file in `folder`, through to the disk.
+    pub(crate) fn write(&self, folder: &Folder, name: &str) -> io::Result<()> {
+        let mut file = create(folder, name, 0o600)?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.sync_all()
+    }
+
+    /// Reads it; `None` if there is none.
+    pub(crate) fn read(folder: &Folder, name: &str) -> io::Result<Option<Journal>> {
+        if folder.stat(name)?.is_none() {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
+        folder.open_file(name)?.read_to_end(&mut text)?;
+        Ok(Some(serde_json::from_slice(&text)?))
+    }
+
+    pub(crate) fn applied(&self) -> Applied {
+        let changes = self.entries.iter().map(|entry| entry.change.clone()).collect();
+        Applied { changes, warnings: self.warnings.clone() }
+    }
+}
+
+impl Old {
+    pub(crate) fn new(before: &Before, kept_id: (u64, u64)) -> Self {
+        Old { id: before.id, kept_id, owner: before.owner, links: before.links }
+    }
+}
+
+/// Makes a new file; one that is there already is an error.
+pub(crate) fn create(folder: &Folder, name: &str, mode: u32) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode))?))
+}
+
+pub(crate) fn staged(number: usize) -> String {
+    format!("{number}.new")
+}
+
+pub(crate) fn kept(number: usize) -> String {
+    format!("{number}.old")
+}
+
+pub(crate) fn hex(hash: [u8; 32]) -> String {
+    hash.iter().fold(String::with_capacity(64), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A path as JSON, whatever its bytes: text where it is text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum PathBytes {
+    Text(String),
+    Bytes(OsString),
+}
+
+impl From<&Path> for PathBytes {
+    fn from(path: &Path) -> Self {
+        match path.to_str() {
+            Some(text) => PathBytes::Text(text.to_owned()),
+            None => PathBytes::Bytes(path.as_os_str().to_owned()),
+        }
+    }
+}
+
+impl From<&PathBytes> for PathBuf {
+    fn from(path: &PathBytes) -> Self {
+        match path {
+            PathBytes::Text(text) => PathBuf::from(text),
+            PathBytes::Bytes(bytes) => PathBuf::from(bytes),
+        }
+    }
+}

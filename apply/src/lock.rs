@@ -1,0 +1,104 @@
+//! One writer at a time: an advisory lock that the system releases with its holder.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use guard::Folder;
+use serde::{Deserialize, Serialize};
+
+/// The right to change the tree, held until it is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub struct Lock {
+    // Held for its lock.
+    _file: File,
+    pub(crate) state: Folder,
+    pub(crate) path: PathBuf,
+}
+
+/// Why the lock was not taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Another run has it.
+    #[error("another run is at work here: `{what}`, process {pid}")]
+    Held {
+        /// Its process; 0 if it has not said so yet.
+        pid: u32,
+        /// Its command line.
+        what: String,
+        /// When it took the lock.
+        since: SystemTime,
+    },
+    /// The state folder cannot be made or used.
+    #[error("cannot use {}", path.display())]
+    Io {
+        /// Which path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What the holder leaves in the lock file for the next one to show.
+#[derive(Serialize, Deserialize)]
+struct Holder {
+    pid: u32,
+    what: String,
+}
+
+impl Lock {
+    /// Takes the lock of `state_dir`, which is made if it is not there. `what` is what a second run is told.
+    ///
+    /// Does not wait. A state folder inside the work tree (`.code-commit`) gets a `.gitignore` of its own, so that
+    /// git never sees it.
+    pub fn acquire(state_dir: &Path, what: &str) -> Result<Lock, LockError> {
+        let failed = |path: &Path, source| LockError::Io { path: path.to_owned(), source };
+        std::fs::create_dir_all(state_dir).map_err(|source| failed(state_dir, source))?;
+        let state = Folder::open(state_dir).map_err(|source| failed(state_dir, source))?;
+        if state_dir.file_name() == Some(OsStr::new(".code-commit")) {
+            let path = state_dir.join(".gitignore");
+            hide(&path).map_err(|source| failed(&path, source))?;
+        }
+        let path = state_dir.join("lock");
+        let mut file = open(&path).map_err(|source| failed(&path, source))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held(&mut file)),
+            Err(TryLockError::Error(source)) => return Err(failed(&path, source)),
+        }
+        sign(&mut file, what).map_err(|source| failed(&path, source))?;
+        Ok(Lock { _file: file, state, path: state_dir.to_owned() })
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+fn hide(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(b"*\n"),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn sign(file: &mut File, what: &str) -> io::Result<()> {
+    let holder = Holder { pid: std::process::id(), what: what.to_owned() };
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(serde_json::to_string(&holder)?.as_bytes())
+}
+
+fn held(file: &mut File) -> LockError {
+    let mut text = String::new();
+    // The holder may be about to sign: then it has no name yet.
+    let _ = file.read_to_string(&mut text);
+    let unsigned = || Holder { pid: 0, what: "a run that has just begun".to_owned() };
+    let Holder { pid, what } = serde_json::from_str(&text).unwrap_or_else(|_| unsigned());
+    let since = file.metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    LockError::Held { pid, what, since }
+}

@@ -1,0 +1,82 @@
+//! What is to be done, before anything is.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use guard::{Admitted, Folder, Op};
+
+use crate::error::ApplyError;
+use crate::place::Place;
+use crate::report::{Applied, Changed};
+use crate::transaction::Change;
+
+/// Changes that are applied together or not at all, in the order in which they were added.
+#[derive(Debug, Default)]
+pub struct ChangeSet<'a> {
+    changes: Vec<(Admitted, Option<Cow<'a, [u8]>>)>,
+}
+
+impl<'a> ChangeSet<'a> {
+    /// A set without changes.
+    pub fn new() -> Self {
+        ChangeSet::default()
+    }
+
+    /// Creates the file or replaces its content, byte for byte.
+    pub fn write(&mut self, path: Admitted, content: impl Into<Cow<'a, [u8]>>) {
+        self.changes.push((path, Some(content.into())));
+    }
+
+    /// Removes the file; one that is not there is reported as [`Action::None`](crate::Action::None).
+    pub fn delete(&mut self, path: Admitted) {
+        self.changes.push((path, None));
+    }
+
+    /// How many paths it names.
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Whether it names no path.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Whether each path was admitted for this, under this root, and once.
+    pub(crate) fn check(&self, root: &Folder) -> Result<(), ApplyError> {
+        let mut paths = BTreeSet::new();
+        for (path, content) in &self.changes {
+            let wanted = if content.is_some() { Op::Write } else { Op::Delete };
+            let reason = match () {
+                () if path.op() != wanted => "it was judged for the other operation",
+                () if path.root_id() != root.id() => "it was judged under another root",
+                () if !paths.insert(path.path()) => "it is in the set twice",
+                () => continue,
+            };
+            return Err(ApplyError::Misused { path: path.path().to_owned(), reason });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn into_changes(self) -> Vec<Change<'a>> {
+        let change = |(path, content): (Admitted, _)| {
+            let before = path.before().cloned();
+            Change { place: Place::of(&path), before, content, attributes: None }
+        };
+        self.changes.into_iter().map(change).collect()
+    }
+}
+
+/// What applying the set would change, if nobody else changes anything until then. Touches nothing.
+pub fn dry_run(set: &ChangeSet<'_>) -> Applied {
+    let changes: Vec<Changed> = set
+        .changes
+        .iter()
+        .map(|(path, content)| {
+            let content = content.as_deref().map(Cow::Borrowed);
+            Change { place: Place::of(path), before: path.before().cloned(), content, attributes: None }
+                .report()
+        })
+        .collect();
+    Applied { changes, warnings: Vec::new() }
+}

@@ -1,0 +1,390 @@
+//! The protocol: stage, write down, change, commit. Killed anywhere, the tree can be made the old or the new one.
+//!
+//! 1. Stage each new file (`N.new`) and fsync it; hard-link each old one (`N.old`).
+//! 2. Write `journal.tmp`, fsync, rename to `journal`, fsync the transaction's folder and its parent.
+//! 3. Make folders, rename, unlink, each file looked at again just before; fsync every touched folder.
+//! 4. Rename `journal` to `manifest.json`, fsync the folder: from here on the new tree is the tree.
+//! 5. Move the folder, which now holds the pre-images and their manifest, to where `undo` looks for it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guard::{Before, Folder};
+use rustix::fs::{AtFlags, Gid, Mode, RenameFlags, Uid};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+
+use crate::durable::sync_all;
+use crate::error::ApplyError;
+use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, create, hex, kept, staged};
+use crate::lock::Lock;
+use crate::place::{Folders, Place};
+use crate::report::{Action, Applied, Changed, Warning};
+use crate::{Steps, finish, recover};
+
+/// The transaction's folder, below the state folder.
+pub(crate) const TXN: &str = "txn";
+
+/// One file and what it is to become.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    pub(crate) place: Place,
+    pub(crate) before: Option<Before>,
+    /// `None`: no file.
+    pub(crate) content: Option<Cow<'a, [u8]>>,
+    /// Permission bits and owner, where they are not the old file's.
+    pub(crate) attributes: Option<(u32, (u32, u32))>,
+}
+
+impl Change<'_> {
+    /// What it will be reported as.
+    pub(crate) fn report(&self) -> Changed {
+        let before_sha256 = self.before.as_ref().map(|before| hex(before.sha256));
+        let after_sha256 = self.content.as_ref().map(|content| hex(Sha256::digest(content).into()));
+        let before_mode = self.before.as_ref().map(|before| before.mode & 0o7777);
+        let wanted_mode = self.attributes.map(|(mode, _)| mode).or(before_mode).map(|mode| mode & 0o777);
+        let action = match &self.content {
+            _ if before_sha256 == after_sha256
+                && (self.attributes.is_none() || before_mode == wanted_mode) =>
+            {
+                Action::None
+            }
+            Some(_) => Action::Write,
+            None => Action::Delete,
+        };
+        Changed {
+            path: self.place.path.clone(),
+            action,
+            created: action == Action::Write && before_sha256.is_none(),
+            before_mode,
+            after_mode: if action == Action::None {
+                before_mode
+            } else {
+                wanted_mode.filter(|_| self.content.is_some())
+            },
+            before_sha256,
+            after_sha256,
+        }
+    }
+
+    /// Permission bits and owner of the new file; `None` leaves both to the umask and this process.
+    fn wanted(&self) -> Option<(u32, (u32, u32))> {
+        let kept = self.before.as_ref().map(|before| (before.mode, before.owner));
+        self.attributes.or(kept).map(|(mode, owner)| (mode & 0o777, owner))
+    }
+}
+
+/// Where a transaction happens.
+pub(crate) struct Site<'a> {
+    pub(crate) lock: &'a Lock,
+    pub(crate) root: Arc<Folder>,
+    pub(crate) root_path: &'a Path,
+    pub(crate) undo: &'a Path,
+}
+
+/// Applies all of it or nothing. `emptied` names folders to remove after the commit if nothing is left in them.
+pub(crate) fn run(
+    site: &Site<'_>,
+    changes: &[Change<'_>],
+    emptied: Vec<String>,
+    steps: Steps<'_>,
+) -> Result<Applied, ApplyError> {
+    let txn = begin(site)?;
+    let mut transaction = Transaction { site, txn, journal: new_journal(site, emptied), steps };
+    if let Err(error) = transaction.prepare(changes) {
+        // What stays is only staging: the next start throws it away.
+        let _ = recover::discard(site.lock, transaction.steps);
+        return Err(error);
+    }
+    if let Err(cause) = transaction.change(changes) {
+        let undone = recover::roll_back(
+            site.lock,
+            &transaction.txn,
+            &transaction.journal,
+            &site.root,
+            transaction.steps,
+        );
+        return match undone {
+            Ok(_) => Err(cause),
+            Err(source) => Err(ApplyError::NotRolledBack { cause: Box::new(cause), source }),
+        };
+    }
+    let mut applied = transaction.journal.applied();
+    let cleaned = finish::finish(
+        site.lock,
+        &transaction.txn,
+        &transaction.journal,
+        &site.root,
+        site.undo,
+        transaction.steps,
+    );
+    applied.warnings.extend(cleaned.err().map(|reason| Warning::CleanUp { reason: reason.to_string() }));
+    Ok(applied)
+}
+
+fn begin(site: &Site<'_>) -> Result<Folder, ApplyError> {
+    let path = site.lock.path.join(TXN);
+    if site.lock.state.id().0 != site.root.id().0 {
+        return Err(other_file_system(site));
+    }
+    let undo_is_taken = std::fs::read_dir(site.undo).is_ok_and(|mut entries| entries.next().is_some());
+    if undo_is_taken || site.undo.is_file() {
+        return Err(ApplyError::UndoTaken { path: site.undo.to_owned() });
+    }
+    if let Some(parent) = site.undo.parent() {
+        std::fs::create_dir_all(parent).map_err(ApplyError::io("make the folder", parent))?;
+    }
+    match rustix::fs::mkdirat(&site.lock.state, TXN, Mode::from_raw_mode(0o700)) {
+        Ok(()) => site.lock.state.open_in(TXN).map_err(ApplyError::io("open", path)),
+        Err(Errno::EXIST) => Err(ApplyError::Unrecovered { path }),
+        Err(error) => Err(ApplyError::io("make the folder", path)(error.into())),
+    }
+}
+
+fn new_journal(site: &Site<'_>, emptied: Vec<String>) -> Journal {
+    let mut journal = Journal::new(site.root_path, site.root.id(), site.undo);
+    journal.emptied_folders = emptied;
+    journal
+}
+
+fn other_file_system(site: &Site<'_>) -> ApplyError {
+    ApplyError::OtherFileSystem { state: site.lock.path.clone(), root: site.root_path.to_owned() }
+}
+
+struct Transaction<'s, 'a> {
+    site: &'s Site<'a>,
+    txn: Folder,
+    journal: Journal,
+    steps: Steps<'s>,
+}
+
+impl Transaction<'_, '_> {
+    /// Everything before the tree is touched.
+    fn prepare(&mut self, changes: &[Change<'_>]) -> Result<(), ApplyError> {
+        for (number, change) in changes.iter().enumerate() {
+            let entry = self.stage(number, change)?;
+            self.journal.entries.push(entry);
+        }
+        self.name_missing_folders(changes);
+        self.sync_staged()?;
+        for (number, change) in changes.iter().enumerate() {
+            self.keep(number, change)?;
+        }
+        self.publish()
+    }
+
+    fn stage(&mut self, number: usize, change: &Change<'_>) -> Result<Entry, ApplyError> {
+        let report = change.report();
+        let mut entry = Entry { change: report, old: None, new_id: None };
+        if entry.change.action != Action::Write {
+            return Ok(entry);
+        }
+        (self.steps)("stage");
+        let failed = ApplyError::io("stage", &change.place.path);
+        let staged = write_staged(&self.txn, &staged(number), change).map_err(failed)?;
+        entry.new_id = Some(staged.id);
+        entry.change.after_mode = Some(staged.mode);
+        let path = || change.place.path.clone();
+        if change.before.as_ref().is_some_and(|before| before.mode & 0o7000 != 0) {
+            self.journal.warnings.push(Warning::SpecialBitsDropped { path: path() });
+        }
+        if !staged.owner_kept {
+            self.journal.warnings.push(Warning::OwnerNotKept { path: path() });
+        }
+        Ok(entry)
+    }
+
+    fn name_missing_folders(&mut self, changes: &[Change<'_>]) {
+        let written = changes.iter().zip(&self.journal.entries);
+        let written = written.filter(|(_, entry)| entry.change.action == Action::Write);
+        let mut folders: Vec<String> =
+            written.flat_map(|(change, _)| change.place.missing().to_vec()).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        self.journal.created_folders = folders;
+    }
+
+    fn sync_staged(&mut self) -> Result<(), ApplyError> {
+        (self.steps)("sync staged files");
+        let entries = self.journal.entries.iter().enumerate();
+        let staged: Vec<String> =
+            entries.filter(|(_, entry)| entry.new_id.is_some()).map(|(number, _)| staged(number)).collect();
+        sync_all(&staged, |name| self.txn.open_file(name)?.sync_all())
+            .map_err(ApplyError::io("write to the disk", self.site.lock.path.join(TXN)))
+    }
+
+    /// Gives the old file a second name, so that replacing it does not lose it.
+    fn keep(&mut self, number: usize, change: &Change<'_>) -> Result<(), ApplyError> {
+        let Some(entry) = self.journal.entries.get_mut(number) else { return Ok(()) };
+        let (Some(before), true) = (&change.before, entry.change.action != Action::None) else {
+            return Ok(());
+        };
+        (self.steps)("keep");
+        let Some(folder) = change.place.parent() else { return Ok(()) };
+        let kept = keep_old(folder, change.place.name(), &self.txn, &kept(number));
+        match kept {
+            Ok(id) => entry.old = Some(Old::new(before, id)),
+            Err(error) => return Err(failed("keep the old file of", &change.place.path, error, self.site)),
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self) -> Result<(), ApplyError> {
+        let path = self.site.lock.path.join(TXN).join(JOURNAL);
+        (self.steps)("write the journal");
+        self.journal.write(&self.txn, "journal.tmp").map_err(ApplyError::io("write", &path))?;
+        (self.steps)("publish the journal");
+        let published = rustix::fs::renameat(&self.txn, "journal.tmp", &self.txn, JOURNAL);
+        published.map_err(|error| ApplyError::io("publish", &path)(error.into()))?;
+        (self.steps)("sync the transaction folder");
+        sync(&self.txn).map_err(ApplyError::io("write to the disk", &path))?;
+        (self.steps)("sync the state folder");
+        sync(&self.site.lock.state).map_err(ApplyError::io("write to the disk", &self.site.lock.path))
+    }
+
+    /// Changes the tree and commits.
+    fn change(&mut self, changes: &[Change<'_>]) -> Result<(), ApplyError> {
+        let mut folders = Folders::new(&self.site.root);
+        let mut touched = HashMap::new();
+        for (number, change) in changes.iter().enumerate() {
+            let changed = self.change_one(number, change, &mut folders, &mut touched);
+            changed.map_err(|error| failed("change", &change.place.path, error, self.site))?;
+        }
+        (self.steps)("sync the touched folders");
+        let touched: Vec<Arc<Folder>> = touched.into_values().collect();
+        sync_all(&touched, |folder| sync(folder))
+            .map_err(ApplyError::io("write to the disk", self.site.root_path))?;
+        (self.steps)("commit");
+        let path = self.site.lock.path.join(TXN);
+        let committed = rustix::fs::renameat(&self.txn, JOURNAL, &self.txn, MANIFEST);
+        committed.map_err(|error| ApplyError::io("commit", &path)(error.into()))?;
+        (self.steps)("sync the commit");
+        // Too late to go back: if this fails, the new tree is in place, and only a power cut could still undo it.
+        if let Err(error) = sync(&self.txn) {
+            self.journal.warnings.push(Warning::CleanUp { reason: format!("{}: {error}", path.display()) });
+        }
+        Ok(())
+    }
+
+    fn change_one(
+        &mut self,
+        number: usize,
+        change: &Change<'_>,
+        folders: &mut Folders,
+        touched: &mut HashMap<(u64, u64), Arc<Folder>>,
+    ) -> io::Result<()> {
+        let Some(entry) = self.journal.entries.get(number) else { return Ok(()) };
+        let (action, created) = (entry.change.action, entry.change.created);
+        if action == Action::None {
+            return Ok(());
+        }
+        let mut folder = folders.existing(&change.place)?;
+        for path in change.place.missing() {
+            let made = if let Some(made) = folders.made(path) {
+                made
+            } else {
+                (self.steps)("make a folder");
+                touched.insert(folder.id(), Arc::clone(&folder));
+                folders.make(path, &folder)?
+            };
+            folder = made;
+        }
+        touched.insert(folder.id(), Arc::clone(&folder));
+        let name = change.place.name();
+        (self.steps)("change a file");
+        if let Some(before) = &change.before {
+            check_unchanged(&folder, name, before)?;
+        }
+        match action {
+            Action::Write if created => create_from(&self.txn, &staged(number), &folder, name),
+            Action::Write => Ok(rustix::fs::renameat(&self.txn, staged(number), &folder, name)?),
+            Action::Delete => Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?),
+            Action::None => Ok(()),
+        }
+    }
+}
+
+struct Staged {
+    id: (u64, u64),
+    mode: u32,
+    owner_kept: bool,
+}
+
+/// Creates it with 0666 less the umask, or with the mode and owner of the file that it replaces.
+fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io::Result<Staged> {
+    let mut file = create(txn, name, 0o666)?;
+    file.write_all(change.content.as_deref().unwrap_or_default())?;
+    let mut owner_kept = true;
+    if let Some((mode, (uid, gid))) = change.wanted() {
+        let stat = rustix::fs::fstat(&file)?;
+        if (stat.st_uid, stat.st_gid) != (uid, gid) {
+            owner_kept =
+                rustix::fs::fchown(&file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).is_ok();
+        }
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    }
+    let stat = rustix::fs::fstat(&file)?;
+    Ok(Staged { id: (stat.st_dev, stat.st_ino), mode: stat.st_mode & 0o7777, owner_kept })
+}
+
+/// A hard link, or a copy where there can be none: no support, too many, or a file of somebody else's.
+fn keep_old(folder: &Folder, name: &str, txn: &Folder, kept: &str) -> io::Result<(u64, u64)> {
+    match rustix::fs::linkat(folder, name, txn, kept, AtFlags::empty()) {
+        Ok(()) => {}
+        Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {
+            copy(folder, name, txn, kept)?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let stat = txn.stat(kept)?.ok_or(Errno::NOENT)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// Copies content, mode and, where permitted, owner, through to the disk.
+pub(crate) fn copy(from: &Folder, name: &str, to: &Folder, copy: &str) -> io::Result<()> {
+    let mut source = from.open_file(name)?;
+    let mut target = create(to, copy, 0o600)?;
+    io::copy(&mut source, &mut target)?;
+    let stat = rustix::fs::fstat(&source)?;
+    let _ = rustix::fs::fchown(&target, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
+    rustix::fs::fchmod(&target, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+    target.sync_all()
+}
+
+/// Moves a staged file to where nothing may stand. Both ways fail with `EEXIST` if something does.
+fn create_from(txn: &Folder, staged: &str, folder: &Folder, name: &str) -> io::Result<()> {
+    match rustix::fs::renameat_with(txn, staged, folder, name, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            rustix::fs::linkat(txn, staged, folder, name, AtFlags::empty())?;
+            Ok(rustix::fs::unlinkat(txn, staged, AtFlags::empty())?)
+        }
+        moved => Ok(moved?),
+    }
+}
+
+/// Looks at inode, size, time and content again, as late as possible. Fails with `ESTALE`.
+fn check_unchanged(folder: &Folder, name: &str, before: &Before) -> io::Result<()> {
+    let now = Before::of(&mut folder.open_file(name)?)?;
+    // The second name in the transaction folder counts as a link.
+    let unchanged = (now.id, now.len, now.mtime, now.mode, now.sha256)
+        == (before.id, before.len, before.mtime, before.mode, before.sha256);
+    if unchanged { Ok(()) } else { Err(Errno::STALE.into()) }
+}
+
+pub(crate) fn sync(folder: &Folder) -> io::Result<()> {
+    Ok(rustix::fs::fsync(folder)?)
+}
+
+/// Tells a change by somebody else, and the wrong disk, from other failures.
+fn failed(doing: &'static str, path: &str, error: io::Error, site: &Site<'_>) -> ApplyError {
+    match Errno::from_io_error(&error) {
+        Some(Errno::STALE | Errno::EXIST | Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::ISDIR) => {
+            ApplyError::Changed { path: path.to_owned() }
+        }
+        Some(Errno::XDEV) => other_file_system(site),
+        _ => ApplyError::io(doing, PathBuf::from(path))(error),
+    }
+}

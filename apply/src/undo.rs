@@ -1,0 +1,221 @@
+//! Putting back what one run's sets changed, from their pre-images, as one more transaction. No git needed.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guard::{Before, Folder};
+use rustix::fs::FileType;
+use sha2::{Digest, Sha256};
+
+use crate::error::ApplyError;
+use crate::journal::{Journal, MANIFEST, hex, kept};
+use crate::lock::Lock;
+use crate::place::Place;
+use crate::report::{Action, Applied};
+use crate::transaction::{self, Change, Site};
+
+/// What to do about files that somebody changed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Force {
+    /// Refuse, and change nothing.
+    No,
+    /// Put the old content back over them; theirs is kept in the folder that [`Undone`] names.
+    Yes,
+}
+
+/// What was put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undone {
+    /// The files and what happened to them.
+    pub applied: Applied,
+    /// Where the files are that stood there until now.
+    pub replaced: PathBuf,
+}
+
+/// Why nothing was undone.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UndoError {
+    /// Files were changed since the run.
+    #[error("changed since: {}", paths.join(", "))]
+    ChangedSince {
+        /// Relative to the root.
+        paths: Vec<String>,
+    },
+    /// Something that is no regular file stands at the path or on the way to it.
+    #[error("{path} is blocked by something that is not a regular file")]
+    Blocked {
+        /// Relative to the root.
+        path: String,
+    },
+    /// A pre-image is not what it was when it was kept.
+    #[error("the old content of {path} is damaged: {}", kept.display())]
+    Damaged {
+        /// Relative to the root.
+        path: String,
+        /// The pre-image.
+        kept: PathBuf,
+    },
+    /// A folder of pre-images or the tree could not be read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// Which path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The transaction failed.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+}
+
+/// Puts back the tree from before the first of the sets whose folders are given, oldest first.
+///
+/// Files that already are as they were are left alone, and so are folders that somebody has put something into.
+/// The list of files changed since is complete. Folders of sets that were never applied are passed over.
+pub fn undo(lock: &Lock, root: &Path, undo_folders: &[PathBuf], force: Force) -> Result<Undone, UndoError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| UndoError::Io { path, source }
+    };
+    let folder = Arc::new(Folder::open(root).map_err(failed(root))?);
+    let history = History::read(undo_folders)?;
+    let mut changes = Vec::new();
+    let mut changed_since = Vec::new();
+    for (path, first) in &history.files {
+        let change = first.change(&folder, path)?;
+        let now = change.before.as_ref().map(|before| hex(before.sha256));
+        if now != first.left_as && now != first.was {
+            changed_since.push(path.clone());
+        }
+        changes.push(change);
+    }
+    if force == Force::No && !changed_since.is_empty() {
+        return Err(UndoError::ChangedSince { paths: changed_since });
+    }
+    let replaced = free_name(undo_folders.last().unwrap_or(&lock.path));
+    let site = Site { lock, root: folder, root_path: root, undo: &replaced };
+    let applied = transaction::run(&site, &changes, history.created_folders, &mut |_| {})?;
+    Ok(Undone { applied, replaced })
+}
+
+/// What a set did, read back from its folder; `None` if it was not applied.
+pub fn applied_before(undo: &Path) -> Result<Option<Applied>, UndoError> {
+    Ok(manifest(undo)?.map(|journal| journal.applied()))
+}
+
+/// A file as it was before the first of several sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreImage {
+    /// Relative to the root.
+    pub path: String,
+    /// The whole content; `None` if there was no file.
+    pub content: Option<Vec<u8>>,
+}
+
+/// Every file that the sets changed, as it was before the first of them, by path. The folders are given oldest first.
+pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> {
+    let image = |(path, file): (String, File)| {
+        let content =
+            file.kept.map(|(kept, ..)| read(&kept).map_err(|source| UndoError::Io { path: kept, source }));
+        Ok(PreImage { path, content: content.transpose()? })
+    };
+    History::read(undo_folders)?.files.into_iter().map(image).collect()
+}
+
+fn manifest(undo: &Path) -> Result<Option<Journal>, UndoError> {
+    let failed = |source| UndoError::Io { path: undo.join(MANIFEST), source };
+    match Folder::open(undo) {
+        Ok(folder) => Journal::read(&folder, MANIFEST).map_err(failed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// What several sets did together.
+#[derive(Default)]
+struct History {
+    files: BTreeMap<String, File>,
+    /// Innermost first.
+    created_folders: Vec<String>,
+}
+
+/// One file, from before the first set to after the last.
+struct File {
+    was: Option<String>,
+    /// Of the old file: where its content is kept, permission bits, owner.
+    kept: Option<(PathBuf, u32, (u32, u32))>,
+    left_as: Option<String>,
+}
+
+impl History {
+    fn read(undo_folders: &[PathBuf]) -> Result<History, UndoError> {
+        let mut history = History::default();
+        for undo in undo_folders {
+            let Some(journal) = manifest(undo)? else { continue };
+            history.created_folders.extend(journal.created_folders);
+            for (number, entry) in journal.entries.into_iter().enumerate() {
+                if entry.change.action == Action::None {
+                    continue;
+                }
+                let left_as = entry.change.after_sha256.clone();
+                let kept = entry.old.map(|old| {
+                    (undo.join(kept(number)), entry.change.before_mode.unwrap_or(0o600), old.owner)
+                });
+                let was = entry.change.before_sha256;
+                let file =
+                    history.files.entry(entry.change.path).or_insert(File { was, kept, left_as: None });
+                file.left_as = left_as;
+            }
+        }
+        history.created_folders.sort_unstable();
+        history.created_folders.dedup();
+        history.created_folders.reverse();
+        Ok(history)
+    }
+}
+
+impl File {
+    fn change(&self, root: &Arc<Folder>, path: &str) -> Result<Change<'static>, UndoError> {
+        let blocked = || UndoError::Blocked { path: path.to_owned() };
+        let place = Place::find(root, path).map_err(|_| blocked())?;
+        let before = match place.parent() {
+            Some(parent) => look(parent, place.name()).map_err(|_| blocked())?,
+            None => None,
+        };
+        let Some((kept, mode, owner)) = &self.kept else {
+            return Ok(Change { place, before, content: None, attributes: None });
+        };
+        let content = read(kept).map_err(|source| UndoError::Io { path: kept.clone(), source })?;
+        if Some(hex(Sha256::digest(&content).into())) != self.was {
+            return Err(UndoError::Damaged { path: path.to_owned(), kept: kept.clone() });
+        }
+        Ok(Change { place, before, content: Some(Cow::Owned(content)), attributes: Some((*mode, *owner)) })
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    std::fs::File::open(path)?.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// The regular file at `name`; anything else is an error.
+fn look(folder: &Folder, name: &str) -> io::Result<Option<Before>> {
+    match folder.stat(name)? {
+        None => Ok(None),
+        Some(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
+            Before::of(&mut folder.open_file(name)?).map(Some)
+        }
+        Some(_) => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+/// `undone` beside the pre-images, or `undone-2` and so on.
+fn free_name(undo: &Path) -> PathBuf {
+    let names = std::iter::once("undone".to_owned()).chain((2..).map(|n| format!("undone-{n}")));
+    names.map(|name| undo.join(name)).find(|path| path.symlink_metadata().is_err()).unwrap_or_default()
+}

@@ -1,0 +1,92 @@
+//! Kills and errors from outside, at system calls instead of at our own steps.
+
+use std::process::Command;
+
+use crate::child::{traced, was_killed};
+use crate::scene::{Scene, Tally};
+
+/// The calls by which a transaction changes anything.
+const CALLS: [&str; 11] = [
+    "openat",
+    "mkdirat",
+    "write",
+    "linkat",
+    "fsync",
+    "renameat2",
+    "renameat",
+    "unlinkat",
+    "fchmod",
+    "ftruncate",
+    "lseek",
+];
+
+#[test]
+fn killed_at_any_system_call_the_tree_is_old_or_new_after_recovery() {
+    let Some(depth) = depth() else { return };
+    let mut tally = Tally::default();
+    for call in CALLS {
+        for when in occurrences(call, depth) {
+            let scratch = tempfile::tempdir().unwrap();
+            let scene = Scene::create(scratch.path());
+            let inject = format!("inject={call}:signal=KILL:when={when}");
+            let log = scratch.path().join("strace");
+            let status = traced(scratch.path(), "apply", &log, &inject).status().unwrap();
+            if !was_killed(status) {
+                break;
+            }
+            tally.kills += 1;
+            tally.recover_and_check(&scene, &inject);
+        }
+    }
+    tally.report("killed by strace");
+    assert!(tally.kills >= 15);
+}
+
+#[test]
+fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
+    let Some(depth) = depth() else { return };
+    let mut tally = Tally::default();
+    let mut failures = 0;
+    for call in CALLS {
+        for error in ["ENOSPC", "EIO", "EPERM"] {
+            for when in occurrences(call, depth) {
+                let scratch = tempfile::tempdir().unwrap();
+                let scene = Scene::create(scratch.path());
+                let inject = format!("inject={call}:error={error}:when={when}");
+                let log = scratch.path().join("strace");
+                let status = traced(scratch.path(), "apply", &log, &inject).status().unwrap();
+                failures += usize::from(!status.success());
+                tally.recover_and_check(&scene, &inject);
+                let was_injected = std::fs::read_to_string(&log).unwrap().contains("(INJECTED)");
+                if !was_injected {
+                    break;
+                }
+                tally.kills += 1;
+            }
+        }
+    }
+    eprintln!(
+        "errors injected by strace: {} ({failures} ended in an error), {} old, {} new, 0 mixed",
+        tally.kills, tally.old, tally.new
+    );
+    assert!(tally.kills >= 30 && failures >= 10);
+}
+
+/// Start-up makes calls of its own before the transaction; a small campaign samples, a large one tries them all.
+fn occurrences(call: &str, depth: usize) -> Vec<usize> {
+    let (first, last, stride) = match call {
+        "openat" => (8, 400, 12 / depth.min(12)),
+        "write" => (1, 60, 4 / depth.min(4)),
+        _ => (1, 60, 3 / depth.min(3)),
+    };
+    (first..last).step_by(stride.max(1)).collect()
+}
+
+fn depth() -> Option<usize> {
+    let works = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
+    if !works.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: kills and errors at system calls because strace cannot trace here");
+        return None;
+    }
+    Some(std::env::var("CRASH_SIZE").map_or(1, |size| size.parse().unwrap()))
+}

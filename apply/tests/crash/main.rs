@@ -1,0 +1,20 @@
+//! Ends the process at every step of a transaction and of the recovery after it; whatever happens, the next start
+//! must find the old tree or the new one.
+//!
+//! `CRASH_SIZE` multiplies the strace campaign (default 1: each system call is killed or failed at its first
+//! occurrences; 10 tries them all).
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests kill processes of their own and read what to do from variables"
+)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
+#![expect(
+    clippy::print_stderr,
+    clippy::exit,
+    reason = "campaigns report their numbers; a child says how it ended"
+)]
+
+mod child;
+mod inject;
+mod scene;
+mod steps;

@@ -1,0 +1,182 @@
+//! A tree, the set that changes it, and how to tell the old from the new.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use apply::{ChangeSet, Lock};
+use guard::{Configuration, Guard, Op, Policy, Request, Verdict};
+
+/// Path to mode and content; a folder has no content.
+pub(crate) type Tree = BTreeMap<String, (u32, Option<Vec<u8>>)>;
+
+/// A scratch folder with a work tree, a state folder and a run folder.
+pub(crate) struct Scene {
+    pub(crate) root: PathBuf,
+    pub(crate) state: PathBuf,
+    pub(crate) undo: PathBuf,
+    pub(crate) old: Tree,
+    pub(crate) new: Tree,
+}
+
+const OLD: [(&str, &str, u32); 6] = [
+    ("src/a.rs", "old a", 0o644),
+    ("src/b.rs", "old b", 0o600),
+    ("run.sh", "#!/bin/sh\n", 0o755),
+    ("gone.txt", "to be deleted", 0o640),
+    ("src/deep/gone.rs", "also", 0o644),
+    ("kept.txt", "nobody touches this", 0o644),
+];
+
+const WRITES: [(&str, &str); 6] = [
+    ("src/a.rs", "new a\r\n"),
+    ("src/b.rs", ""),
+    ("run.sh", "#!/bin/sh\nexit 0\n"),
+    ("fresh.rs", "created"),
+    ("x/y/z.rs", "created in folders that are not there"),
+    ("x/w.rs", "and beside them"),
+];
+
+const DELETES: [&str; 3] = ["gone.txt", "src/deep/gone.rs", "never-was.txt"];
+
+impl Scene {
+    /// The paths of a scene that `create` has made.
+    pub(crate) fn at(scratch: &Path) -> Scene {
+        let mut new = Tree::new();
+        let old: Tree = OLD
+            .iter()
+            .map(|(path, content, mode)| ((*path).to_owned(), (*mode, Some(content.as_bytes().to_vec()))))
+            .chain(["src", "src/deep"].map(|folder| (folder.to_owned(), (0o755, None))))
+            .collect();
+        new.extend(old.clone());
+        for (path, content) in WRITES {
+            let mode = old.get(path).map_or(0o644, |(mode, _)| *mode);
+            new.insert(path.to_owned(), (mode, Some(content.as_bytes().to_vec())));
+        }
+        new.extend(["x", "x/y"].map(|folder| (folder.to_owned(), (0o755, None))));
+        new.retain(|path, _| !DELETES.contains(&path.as_str()));
+        Scene {
+            root: scratch.join("root"),
+            state: scratch.join("state"),
+            undo: scratch.join("run/undo"),
+            old,
+            new,
+        }
+    }
+
+    /// Makes the old tree.
+    pub(crate) fn create(scratch: &Path) -> Scene {
+        let scene = Scene::at(scratch);
+        for (path, (mode, content)) in &scene.old {
+            let path = scene.root.join(path);
+            match content {
+                None => fs::create_dir_all(&path).unwrap(),
+                Some(content) => {
+                    fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    fs::write(&path, content).unwrap();
+                }
+            }
+            fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).unwrap();
+        }
+        scene
+    }
+
+    pub(crate) fn lock(&self) -> Lock {
+        Lock::acquire(&self.state, "test").unwrap()
+    }
+
+    /// Judges the set on the tree as it is.
+    pub(crate) fn set(&self) -> ChangeSet<'static> {
+        let guard =
+            Guard::open(&self.root, Policy::new().configuration(Configuration::RepositoryOnly)).unwrap();
+        let writes = WRITES.iter().map(|(path, _)| (*path, Op::Write));
+        let deletes = DELETES.iter().map(|path| (*path, Op::Delete));
+        let requests: Vec<Request<'_>> = writes
+            .chain(deletes)
+            .map(|(path, op)| Request { path: path.as_bytes(), op, base_sha256: None })
+            .collect();
+        let mut set = ChangeSet::new();
+        for verdict in guard.judge(&requests).unwrap() {
+            let Verdict::Admitted(admitted) = verdict else { panic!("{verdict:?}") };
+            match WRITES.iter().find(|(path, _)| *path == admitted.path()) {
+                Some((_, content)) => set.write(admitted, content.as_bytes()),
+                None => set.delete(admitted),
+            }
+        }
+        set
+    }
+
+    /// The tree as it is on disk.
+    pub(crate) fn now(&self) -> Tree {
+        let mut tree = Tree::new();
+        read(&self.root, "", &mut tree);
+        tree
+    }
+}
+
+fn read(folder: &Path, prefix: &str, tree: &mut Tree) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        let metadata = entry.metadata().unwrap();
+        let mode = metadata.permissions().mode() & 0o7777;
+        if metadata.is_dir() {
+            tree.insert(path.clone(), (mode, None));
+            read(&entry.path(), &format!("{path}/"), tree);
+        } else {
+            tree.insert(path, (mode, Some(fs::read(entry.path()).unwrap())));
+        }
+    }
+}
+
+/// What was found after many interruptions.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) kills: usize,
+    pub(crate) mixed_before_recovery: usize,
+    pub(crate) old: usize,
+    pub(crate) new: usize,
+}
+
+impl Tally {
+    /// Recovers as the next start would, and checks that the tree is one of the two, with nothing left behind.
+    pub(crate) fn recover_and_check(&mut self, scene: &Scene, what: &str) {
+        let before = scene.now();
+        self.mixed_before_recovery += usize::from(before != scene.old && before != scene.new);
+        let lock = scene.lock();
+        let recovery = apply::recover(&lock, &scene.root).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+        let now = scene.now();
+        let applied = apply::applied_before(&scene.undo).unwrap();
+        if now == scene.new {
+            self.new += 1;
+            assert_eq!(applied.unwrap().changes.len(), 9, "{what}: {recovery:?}");
+        } else {
+            assert_eq!(now, scene.old, "{what}: neither the old tree nor the new one, {recovery:?}");
+            self.old += 1;
+            assert_eq!(applied, None, "{what}: {recovery:?}");
+        }
+        assert_eq!(apply::recover(&lock, &scene.root).unwrap(), apply::Recovery::Nothing, "{what}");
+        let left: Vec<_> =
+            fs::read_dir(&scene.state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["lock"], "{what}");
+        drop(lock);
+        self.undo_and_check(scene, what, now == scene.new);
+    }
+
+    /// Whatever was applied can be undone.
+    fn undo_and_check(&mut self, scene: &Scene, what: &str, was_applied: bool) {
+        if was_applied {
+            let folders = std::slice::from_ref(&scene.undo);
+            apply::undo(&scene.lock(), &scene.root, folders, apply::Force::No).unwrap();
+            assert_eq!(scene.now(), scene.old, "{what}: undo");
+        }
+    }
+
+    pub(crate) fn report(&self, campaign: &str) {
+        eprintln!(
+            "{campaign}: {} kills, mixed right after the kill {}, after recovery {} old, {} new, 0 mixed",
+            self.kills, self.mixed_before_recovery, self.old, self.new
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! Any bytes as a reply: places are true, and what was read can be printed and read again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use parser::fence::{Draft, Kind, print};
+use parser::partial::Openers;
+use parser::{Ask, Errors, FileAction, Reply, parse, parse_bytes};
+
+fuzz_target!(|bytes: &[u8]| {
+    match parse_bytes(bytes) {
+        Ok(reply) => check_reply(&reply),
+        Err(errors) => check_errors(bytes, &errors),
+    }
+});
+
+fn check_reply(reply: &Reply<'_>) {
+    let text = reply.text();
+    let mut end = 0;
+    for block in reply.blocks() {
+        assert!(end <= block.span.start && block.span.end <= text.len());
+        assert!(text.get(block.span.clone()).is_some() && text.get(block.content.clone()).is_some());
+        end = block.span.end;
+    }
+    let drafts = drafts(reply);
+    let printed = print(drafts.iter().copied()).expect("what was read can be printed");
+    let again = parse(&printed).expect("what was printed can be read");
+    assert_eq!(self::drafts(&again), drafts);
+    check_openers(reply);
+}
+
+fn drafts<'t>(reply: &Reply<'t>) -> Vec<Draft<'t>> {
+    let text = reply.text();
+    let mut files = reply.files();
+    let draft = |block: &parser::Block| match block.ask {
+        Ask::Write(_) | Ask::Delete(_) => {
+            let file = files.next().expect("as many files as file blocks");
+            match file.action {
+                FileAction::Write(content) => Draft::Write { path: file.path, content },
+                FileAction::Delete => Draft::Delete { path: file.path },
+            }
+        }
+        Ask::User => Draft::Thought(Kind::User, &text[block.content.clone()]),
+        Ask::Debug => Draft::Thought(Kind::Debug, &text[block.content.clone()]),
+        Ask::NoChange => Draft::Thought(Kind::NoChange, &text[block.content.clone()]),
+    };
+    reply.blocks().iter().map(draft).collect()
+}
+
+/// The openings seen in a stream are the files of the reply.
+fn check_openers(reply: &Reply<'_>) {
+    let text = reply.text();
+    let mut openers = Openers::default();
+    let ends = (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(7).chain([text.len()]);
+    let seen: Vec<&str> = ends.flat_map(|end| openers.read(&text[..end])).collect();
+    assert!(seen.iter().copied().eq(reply.files().map(|file| file.path)));
+}
+
+fn check_errors(bytes: &[u8], errors: &Errors) {
+    assert!(errors.total() > 0 && errors.for_model().len() < 10_000);
+    let mut start = 0;
+    for error in errors {
+        assert!(start <= error.span.start && error.span.end <= bytes.len());
+        let head =
+            std::str::from_utf8(&bytes[..error.span.start]).expect("a place on a character's boundary");
+        assert_eq!(error.line, head.matches('\n').count() + 1);
+        start = error.span.start;
+    }
+}

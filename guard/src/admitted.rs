@@ -1,0 +1,139 @@
+//! The capability: a path that was judged and may be written, once.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use rustix::fs::Stat;
+use sha2::{Digest, Sha256};
+
+use crate::folder::Folder;
+
+/// What a reply wants to do to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// Create the file or replace its content.
+    Write,
+    /// Remove the file.
+    Delete,
+}
+
+/// A path that the guard has judged: the descriptor of the nearest existing folder and the names below it.
+///
+/// Only [`Guard::judge`](crate::Guard::judge) makes one; it cannot be copied, parsed or built from a string.
+#[derive(Debug)]
+pub struct Admitted {
+    pub(crate) path: String,
+    pub(crate) op: Op,
+    pub(crate) root: (u64, u64),
+    pub(crate) folder: Arc<Folder>,
+    pub(crate) folder_names: usize,
+    pub(crate) before: Option<Before>,
+}
+
+/// The regular file that stood there when the path was judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Before {
+    /// Device and inode.
+    pub id: (u64, u64),
+    /// Mode bits with the file type.
+    pub mode: u32,
+    /// Owner and group.
+    pub owner: (u32, u32),
+    /// How many names the inode has.
+    pub links: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Time of the last change of content, seconds and nanoseconds.
+    pub mtime: (i64, u64),
+    /// SHA-256 of the content.
+    pub sha256: [u8; 32],
+}
+
+impl Admitted {
+    /// Relative to the root, with `/`, exactly as the reply wrote it.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What may be done to it.
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// What stood there; `None` if nothing did. Deleting nothing is a no-op.
+    pub fn before(&self) -> Option<&Before> {
+        self.before.as_ref()
+    }
+
+    /// Whether the file runs code or changes what others see, and so deserves a line in the summary.
+    pub fn is_flagged(&self) -> bool {
+        crate::protected::is_flagged(&self.path)
+    }
+
+    /// The nearest folder on the way that existed.
+    pub fn folder(&self) -> &Arc<Folder> {
+        &self.folder
+    }
+
+    /// The path of [`Admitted::folder`], relative to the root; empty for the root itself.
+    pub fn folder_path(&self) -> &str {
+        match self.slashes().nth(self.folder_names.wrapping_sub(1)) {
+            Some(slash) if self.folder_names > 0 => self.path.get(..slash).unwrap_or_default(),
+            _ => "",
+        }
+    }
+
+    /// The folders below [`Admitted::folder`] that have to be made, as paths relative to the root, outermost first.
+    pub fn missing_folders(&self) -> impl Iterator<Item = &str> {
+        self.slashes().skip(self.folder_names).filter_map(|slash| self.path.get(..slash))
+    }
+
+    /// The last component.
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Device and inode of the root that it was judged under.
+    pub fn root_id(&self) -> (u64, u64) {
+        self.root
+    }
+
+    fn slashes(&self) -> impl Iterator<Item = usize> {
+        self.path.match_indices('/').map(|(slash, _)| slash)
+    }
+}
+
+impl Before {
+    /// Looks at a file that is open: its state, then its content.
+    pub fn of(file: &mut File) -> io::Result<Before> {
+        let stat = rustix::fs::fstat(&*file)?;
+        let sha256 = hash(file)?;
+        Ok(Before { sha256, ..Before::without_content(&stat) })
+    }
+
+    fn without_content(stat: &Stat) -> Before {
+        Before {
+            id: (stat.st_dev, stat.st_ino),
+            mode: stat.st_mode,
+            owner: (stat.st_uid, stat.st_gid),
+            links: u64::from(stat.st_nlink),
+            len: u64::try_from(stat.st_size).unwrap_or_default(),
+            mtime: (stat.st_mtime, u64::from(stat.st_mtime_nsec)),
+            sha256: [0; 32],
+        }
+    }
+}
+
+/// SHA-256 of what is left to read.
+fn hash(source: &mut impl Read) -> io::Result<[u8; 32]> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let read = source.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(hasher.finalize().into());
+        }
+        hasher.update(buffer.get(..read).unwrap_or_default());
+    }
+}

@@ -1,0 +1,101 @@
+//! A folder held by its descriptor, and the only way down from it: one name at a time, following nothing.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+/// A folder that stays the same folder whatever happens to its name.
+#[derive(Debug)]
+pub struct Folder {
+    fd: OwnedFd,
+    dev: u64,
+    ino: u64,
+}
+
+impl Folder {
+    /// Opens a folder by a path that the user chose; symlinks are followed.
+    pub fn open(path: &Path) -> io::Result<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Folder::from_fd(rustix::fs::open(path, flags, Mode::empty())?)
+    }
+
+    /// Opens a folder inside this one.
+    ///
+    /// Fails with `ELOOP` or `ENOTDIR` at a symlink and with `EXDEV` at another mount: a single name, looked up by
+    /// `openat2` with `RESOLVE_BENEATH | NO_SYMLINKS | NO_MAGICLINKS | NO_XDEV`, or, where the kernel or a
+    /// seccomp filter denies that call, by `openat` with `O_NOFOLLOW`.
+    pub fn open_in(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
+        let name = single(name.as_ref())?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = match rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), beneath()) {
+            Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(&self.fd, name, flags, Mode::empty())?,
+            opened => opened?,
+        };
+        let folder = Folder::from_fd(fd)?;
+        if folder.dev != self.dev {
+            return Err(Errno::XDEV.into());
+        }
+        Ok(folder)
+    }
+
+    /// Opens a regular file inside this one for reading. A FIFO does not block; a symlink fails.
+    pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        let name = single(name.as_ref())?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::empty())?))
+    }
+
+    /// What stands at `name`, a symlink for itself; `None` if nothing does.
+    pub fn stat(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Stat>> {
+        match rustix::fs::statat(&self.fd, single(name.as_ref())?, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The names in it, without `.` and `..`, in no order, each with what it is.
+    pub fn entries(&self) -> io::Result<Vec<(Vec<u8>, FileType)>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push((name.to_vec(), entry.file_type()));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Device and inode: two folders are one if these are.
+    pub fn id(&self) -> (u64, u64) {
+        (self.dev, self.ino)
+    }
+
+    fn from_fd(fd: OwnedFd) -> io::Result<Folder> {
+        let stat = rustix::fs::fstat(&fd)?;
+        Ok(Folder { fd, dev: stat.st_dev, ino: stat.st_ino })
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn beneath() -> ResolveFlags {
+    ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV
+}
+
+/// A name with a slash would be a path, and `..` would be a way up.
+fn single(name: &OsStr) -> io::Result<&OsStr> {
+    let bytes = name.as_encoded_bytes();
+    let is_single = !bytes.is_empty() && bytes != b"." && bytes != b".." && !bytes.contains(&b'/');
+    if is_single { Ok(name) } else { Err(Errno::INVAL.into()) }
+}

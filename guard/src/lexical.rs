@@ -1,0 +1,157 @@
+//! What can be said of a path by looking at its characters alone.
+
+use gix::bstr::ByteSlice;
+use gix::validate::path::component::{self, Error};
+use unicode_normalization::UnicodeNormalization;
+
+use crate::fold::fold;
+use crate::refusal::Code;
+
+/// `NAME_MAX` of every file system that matters.
+const NAME_BYTES: usize = 255;
+/// `PATH_MAX` without its final zero.
+const PATH_BYTES: usize = 4095;
+/// Deeper trees exist in bug reports only.
+const NAMES: usize = 64;
+
+/// Splits `path` into its names, or says which rule it breaks.
+///
+/// Splits the string itself: `Path::components` hides `//`, `/./` and a slash at the end.
+pub(crate) fn check(path: &[u8]) -> Result<&str, Code> {
+    let path = std::str::from_utf8(path).map_err(|_| Code::NotUtf8)?;
+    if path.is_empty() {
+        return Err(Code::EmptyPath);
+    }
+    if path.starts_with('/') {
+        return Err(Code::Absolute);
+    }
+    path.chars().try_for_each(check_char)?;
+    let mut names = 0;
+    for name in path.split('/') {
+        check_name(name)?;
+        names += 1;
+    }
+    if path.len() > PATH_BYTES || names > NAMES {
+        return Err(Code::TooLong);
+    }
+    Ok(path)
+}
+
+fn check_char(c: char) -> Result<(), Code> {
+    match c {
+        '\\' => Err(Code::Backslash),
+        c if c.is_control() => Err(Code::ControlCharacter),
+        c if is_bidi(c) => Err(Code::BidiCharacter),
+        c if leaves_no_mark(c) => Err(Code::InvisibleCharacter),
+        c if looks_like_a_separator(c) => Err(Code::ConfusableCharacter),
+        _ => Ok(()),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Code> {
+    match name {
+        "" => return Err(Code::EmptyComponent),
+        "." | ".." => return Err(Code::RelativeComponent),
+        name if name.len() > NAME_BYTES => return Err(Code::TooLong),
+        _ => {}
+    }
+    check_git_names(name)?;
+    check_normalised(name)?;
+    if name.contains([':', '*', '?', '<', '>', '|', '"']) {
+        return Err(Code::ReservedCharacter);
+    }
+    if name.ends_with('.') || name.ends_with(char::is_whitespace) {
+        return Err(Code::TrailingDotOrBlank);
+    }
+    if is_device(name) {
+        return Err(Code::DeviceName);
+    }
+    Ok(())
+}
+
+/// Asks gix with every option on, as if the name were a symlink's, which adds `.gitmodules` in all its spellings.
+fn check_git_names(name: &str) -> Result<(), Code> {
+    let mode = Some(component::Mode::Symlink);
+    match gix::validate::path::component(name.as_bytes().as_bstr(), mode, component::Options::default()) {
+        Err(Error::DotGitDir) => Err(Code::DotGit),
+        Err(Error::SymlinkedGitModules) => Err(Code::Protected),
+        _ if is_short_git_name(&fold(name)) => Err(Code::DotGit),
+        // Its other errors have finer codes of ours.
+        _ => Ok(()),
+    }
+}
+
+/// The 8.3 names that NTFS and FAT give to `.git`, `.gitignore` and their like: `git~2`, `gitign~1`, `gi250a~1`.
+fn is_short_git_name(folded: &str) -> bool {
+    let Some((stem, number)) = folded.split_once('~') else { return false };
+    let numbered = number.starts_with(|c: char| c.is_ascii_digit());
+    numbered && (stem.starts_with("git") || stem == "gi7eba" || stem == "gi250a" || stem == "gi7d29")
+}
+
+/// Full-width dots, ligatures and their like: what the name becomes on a system that normalises.
+fn check_normalised(name: &str) -> Result<(), Code> {
+    if name.is_ascii() {
+        return Ok(());
+    }
+    let normalised: String = name.nfkc().collect();
+    if normalised.contains(['/', '\\']) || normalised.chars().all(|c| c == '.') {
+        return Err(Code::ConfusableCharacter);
+    }
+    check_git_names(&normalised)
+}
+
+/// Windows strips the extension and blanks before it looks for a device, and takes `COM¹` for `COM1`.
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).trim_end();
+    let folded = fold(stem);
+    match folded.as_str() {
+        "con" | "prn" | "aux" | "nul" | "conin$" | "conout$" | "clock$" => true,
+        folded => folded
+            .strip_prefix("com")
+            .or_else(|| folded.strip_prefix("lpt"))
+            .is_some_and(|port| port.len() == 1 && port.starts_with(|c: char| c.is_ascii_digit())),
+    }
+}
+
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Default-ignorable characters, blanks other than the plain one, fillers, tags and non-characters.
+fn leaves_no_mark(c: char) -> bool {
+    is_bidi(c)
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fdd0}'..='\u{fdef}'
+            | '\u{fff0}'..='\u{fffd}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+        || (u32::from(c) & 0xfffe) == 0xfffe
+}
+
+/// What must not be shown as it is.
+pub(crate) fn misleads(c: char) -> bool {
+    leaves_no_mark(c) || looks_like_a_separator(c)
+}
+
+fn looks_like_a_separator(c: char) -> bool {
+    matches!(
+        c,
+        '\u{2044}'
+            | '\u{2215}'
+            | '\u{2216}'
+            | '\u{2571}'
+            | '\u{2572}'
+            | '\u{29f5}'
+            | '\u{29f8}'
+            | '\u{29f9}'
+            | '\u{29f6}'
+            | '\u{ff0f}'
+            | '\u{ff3c}'
+            | '\u{fe68}'
+            | '\u{2024}'
+            | '\u{ff0e}'
+            | '\u{fe52}'
+    )
+}

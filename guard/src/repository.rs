@@ -1,0 +1,202 @@
+//! The repository around the root, if there is one: where its top is and what it ignores.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gix::bstr::ByteSlice;
+use gix::glob::pattern::Case;
+use gix::sec::Trust;
+
+use crate::folder::Folder;
+use crate::patterns::Patterns;
+use crate::policy::Configuration;
+use crate::rules::Rules;
+
+/// Why a root cannot be guarded. Nothing was touched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The root or something in it could not be read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// Which path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is a repository, but git's data cannot be understood.
+    #[error("the git repository around {} cannot be opened: {reason}", root.display())]
+    Repository {
+        /// The root that was asked for.
+        root: PathBuf,
+        /// What gix says.
+        reason: String,
+    },
+    /// The root lies in a bare repository or in a `.git` folder.
+    #[error("{} is not in a work tree: it belongs to the git directory {}", root.display(), git_dir.display())]
+    NotAWorkTree {
+        /// The root that was asked for.
+        root: PathBuf,
+        /// The git directory that it belongs to.
+        git_dir: PathBuf,
+    },
+    /// Somebody else owns the repository, and `safe.directory` does not name it.
+    #[error(
+        "the git repository {} belongs to another user; if you trust it: git config --global --add safe.directory {}",
+        git_dir.display(), top.display()
+    )]
+    ForeignOwner {
+        /// The git directory.
+        git_dir: PathBuf,
+        /// The top of its work tree.
+        top: PathBuf,
+    },
+    /// The path of the root within its repository is not UTF-8.
+    #[error("{} is not valid UTF-8", root.display())]
+    NotUtf8 {
+        /// The root that was asked for.
+        root: PathBuf,
+    },
+}
+
+/// What is known of the work tree that the root belongs to.
+#[derive(Debug)]
+pub(crate) struct WorkTree {
+    /// The root's path from the top, empty or ending in a slash.
+    pub(crate) prefix: String,
+    /// The folders from the top down to the root's parent, with their paths from the top.
+    pub(crate) above: Vec<(String, Folder)>,
+    /// Paths from the top of the submodules that the index names, checked out or not.
+    pub(crate) submodules: BTreeSet<String>,
+    pub(crate) global: Vec<Patterns>,
+    pub(crate) case: Case,
+}
+
+impl WorkTree {
+    /// Looks for a repository at and above `root`, which is canonical.
+    pub(crate) fn around(root: &Path, configuration: Configuration) -> Result<WorkTree, OpenError> {
+        let Some(repo) = discover(root, configuration)? else {
+            return Ok(WorkTree::without_repository());
+        };
+        let git_dir = canonical(repo.git_dir())?;
+        let no_work_tree = || OpenError::NotAWorkTree { root: root.to_owned(), git_dir: git_dir.clone() };
+        let top = canonical(repo.workdir().ok_or_else(no_work_tree)?)?;
+        if repo.git_dir_trust() != Trust::Full {
+            return Err(OpenError::ForeignOwner { git_dir, top });
+        }
+        if root.starts_with(&git_dir) {
+            return Err(no_work_tree());
+        }
+        let below = root.strip_prefix(&top).map_err(|_| no_work_tree())?;
+        let below = below.to_str().ok_or_else(|| OpenError::NotUtf8 { root: root.to_owned() })?;
+        let unreadable = |error: gix::Error| unreadable(root, &error);
+        Ok(WorkTree {
+            prefix: if below.is_empty() { String::new() } else { format!("{below}/") },
+            above: folders_above(&top, below)?,
+            submodules: submodules(&repo).map_err(unreadable)?,
+            global: global_excludes(&repo, configuration).map_err(unreadable)?,
+            case: ignore_case(&repo),
+        })
+    }
+
+    fn without_repository() -> WorkTree {
+        WorkTree {
+            prefix: String::new(),
+            above: Vec::new(),
+            submodules: BTreeSet::new(),
+            global: Vec::new(),
+            case: Case::Sensitive,
+        }
+    }
+
+    /// The rules of all sources but the nested `.gitignore` files at and below the root.
+    pub(crate) fn rules(&self) -> io::Result<Rules> {
+        let mut rules = Rules { global: self.global.clone(), by_folder: HashMap::new(), case: self.case };
+        for (path, folder) in &self.above {
+            rules.read(path, folder)?;
+        }
+        Ok(rules)
+    }
+
+    /// The rules as they stand now, with those of the whole tree at and below the root.
+    pub(crate) fn capture(&self, root: Arc<Folder>) -> io::Result<Rules> {
+        let mut rules = self.rules()?;
+        rules.read_below(self.prefix.trim_end_matches('/'), root)?;
+        Ok(rules)
+    }
+}
+
+fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Repository>, OpenError> {
+    let options = match configuration {
+        Configuration::All => gix::open::Options::default(),
+        Configuration::RepositoryOnly => gix::open::Options::isolated(),
+    };
+    let found = gix::ThreadSafeRepository::discover_opts(
+        root,
+        gix::discover::upwards::Options::default(),
+        gix::sec::trust::Mapping { full: options.clone(), reduced: options },
+    );
+    match found {
+        Ok(repo) => Ok(Some(repo.to_thread_local())),
+        // A `.git` that gix cannot open is no reason to go on without ignore rules.
+        Err(error) if root.ancestors().any(|folder| folder.join(".git").symlink_metadata().is_ok()) => {
+            Err(unreadable(root, &error))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn unreadable(root: &Path, error: &gix::Error) -> OpenError {
+    OpenError::Repository { root: root.to_owned(), reason: error.to_string() }
+}
+
+pub(crate) fn canonical(path: &Path) -> Result<PathBuf, OpenError> {
+    path.canonicalize().map_err(|source| OpenError::Io { path: path.to_owned(), source })
+}
+
+fn folders_above(top: &Path, below: &str) -> Result<Vec<(String, Folder)>, OpenError> {
+    if below.is_empty() {
+        return Ok(Vec::new());
+    }
+    std::iter::once("")
+        .chain(crate::patterns::folders(below))
+        .map(|path| {
+            let full = top.join(path);
+            let folder = Folder::open(&full).map_err(|source| OpenError::Io { path: full, source })?;
+            Ok((path.to_owned(), folder))
+        })
+        .collect()
+}
+
+fn submodules(repo: &gix::Repository) -> gix::Result<BTreeSet<String>> {
+    let index = repo.index_or_empty()?;
+    let links = index.entries().iter().filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
+    Ok(links.map(|entry| entry.path(&index).to_str_lossy().into_owned()).collect())
+}
+
+/// The user's excludes file, then `info/exclude`, which git keeps in the common directory of linked work trees.
+fn global_excludes(repo: &gix::Repository, configuration: Configuration) -> gix::Result<Vec<Patterns>> {
+    let configured = repo.config_snapshot().trusted_path("core.excludesFile")?;
+    let users = match (configured, configuration) {
+        (Some(path), _) => Some(path),
+        (None, Configuration::All) => {
+            gix::path::env::xdg_config("ignore", &mut |name| gix::path::env::var(name))
+        }
+        (None, Configuration::RepositoryOnly) => None,
+    };
+    let info = repo.common_dir().join("info").join("exclude");
+    // Unlike a nested file, these are the user's own and may be symlinks. One that cannot be read has no rules, as
+    // git has it.
+    let sources = users.into_iter().chain([info]);
+    Ok(sources.map(|path| Patterns::parse(&std::fs::read(path).unwrap_or_default())).collect())
+}
+
+fn ignore_case(repo: &gix::Repository) -> Case {
+    if repo.config_snapshot().boolean("core.ignoreCase").unwrap_or(false) {
+        Case::Fold
+    } else {
+        Case::Sensitive
+    }
+}

@@ -1,0 +1,226 @@
+//! What stands on disk on the way to a path, looked at through descriptors, each folder once a reply.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::admitted::{Admitted, Before, Op};
+use crate::fold::fold;
+use crate::folder::Folder;
+use crate::patterns::folders;
+use crate::refusal::{Code, Refusal};
+use crate::rules::Rules;
+
+/// An I/O error that is no answer about one path: the run stops.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot look at {path}")]
+#[non_exhaustive]
+pub struct JudgeError {
+    /// Relative to the root; empty for the root itself.
+    pub path: String,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
+
+/// The folders that the paths of one reply share.
+pub(crate) struct Tree<'a> {
+    root: Arc<Folder>,
+    submodules: &'a BTreeSet<String>,
+    prefix: &'a str,
+    folders: HashMap<String, Result<Arc<Folder>, Obstacle>>,
+    names: HashMap<String, HashMap<String, String>>,
+    /// The rules of now, read for each folder on the way.
+    pub(crate) rules: Rules,
+}
+
+/// Why there is no going on at some folder.
+#[derive(Debug, Clone)]
+enum Obstacle {
+    Absent,
+    Refused(Code, String),
+}
+
+/// Either an answer for the model or a reason to stop the run.
+pub(crate) enum Halt {
+    Refused(Refusal),
+    Failed(JudgeError),
+}
+
+impl<'a> Tree<'a> {
+    pub(crate) fn new(
+        root: Arc<Folder>,
+        rules: Rules,
+        submodules: &'a BTreeSet<String>,
+        prefix: &'a str,
+    ) -> Self {
+        let folders = HashMap::from([(String::new(), Ok(Arc::clone(&root)))]);
+        Tree { root, submodules, prefix, folders, names: HashMap::new(), rules }
+    }
+
+    /// Goes down to `path` and looks at what stands there.
+    pub(crate) fn admit(&mut self, path: &str, op: Op) -> Result<Admitted, Halt> {
+        let mut folder = Arc::clone(&self.root);
+        let mut folder_names = 0;
+        self.read_rules("", &folder)?;
+        for below in folders(path) {
+            match self.folder(below, &folder)? {
+                Ok(inner) => folder = inner,
+                Err(Obstacle::Absent) => break,
+                Err(Obstacle::Refused(code, detail)) => return Err(refuse(code, path, &detail)),
+            }
+            folder_names += 1;
+        }
+        let mut admitted =
+            Admitted { path: path.to_owned(), op, root: self.root.id(), folder, folder_names, before: None };
+        self.check_spelling(&admitted)?;
+        if self.submodules.contains(&format!("{}{path}", self.prefix)) {
+            return Err(refuse(Code::NestedRepository, path, ""));
+        }
+        if admitted.missing_folders().next().is_none() {
+            admitted.before = look_at(&admitted.folder, admitted.name(), path)?;
+        }
+        Ok(admitted)
+    }
+
+    /// Opens the folder at `path` in its parent, unless an earlier path of the reply went there.
+    fn folder(&mut self, path: &str, parent: &Folder) -> Result<Result<Arc<Folder>, Obstacle>, Halt> {
+        if let Some(known) = self.folders.get(path) {
+            return Ok(known.clone());
+        }
+        let found = self.open(path, parent)?;
+        if let Ok(folder) = &found {
+            self.read_rules(path, folder)?;
+        }
+        self.folders.insert(path.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    fn open(&self, path: &str, parent: &Folder) -> Result<Result<Arc<Folder>, Obstacle>, Halt> {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if self.submodules.contains(&format!("{}{path}", self.prefix)) {
+            return Ok(Err(Obstacle::Refused(Code::NestedRepository, String::new())));
+        }
+        let folder = match parent.open_in(name) {
+            Ok(folder) => folder,
+            Err(error) => return obstacle(parent, name, &error).map(Err).ok_or_else(|| fail(path, error)),
+        };
+        let is_repository = holds(&folder, ".git").map_err(|error| fail(path, error))?;
+        if is_repository {
+            return Ok(Err(Obstacle::Refused(Code::NestedRepository, String::new())));
+        }
+        Ok(Ok(Arc::new(folder)))
+    }
+
+    fn read_rules(&mut self, path: &str, folder: &Folder) -> Result<(), Halt> {
+        let from_top = format!("{}{path}", self.prefix);
+        self.rules.read(from_top.trim_end_matches('/'), folder).map_err(|error| fail(path, error))
+    }
+
+    /// The first name on the way that is not there must not differ from one that is only in case or Unicode form:
+    /// the two are one file on many systems.
+    fn check_spelling(&mut self, admitted: &Admitted) -> Result<(), Halt> {
+        let missing = admitted.missing_folders().next().unwrap_or(&admitted.path);
+        let name = missing.rsplit('/').next().unwrap_or_default();
+        let found = admitted.folder.stat(name).map_err(|error| fail(missing, error))?;
+        if found.is_some() {
+            return Ok(());
+        }
+        let names =
+            self.names_in(admitted.folder_path(), &admitted.folder).map_err(|error| fail(missing, error))?;
+        match names.get(&fold(name)) {
+            Some(other) if other != name => Err(refuse(Code::SpelledDifferently, &admitted.path, other)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The names in a folder by what they fold to.
+    fn names_in(&mut self, path: &str, folder: &Folder) -> io::Result<&HashMap<String, String>> {
+        if !self.names.contains_key(path) {
+            let entries = folder.entries()?.into_iter();
+            let names = entries.filter_map(|(name, _)| String::from_utf8(name).ok());
+            self.names.insert(path.to_owned(), names.map(|name| (fold(&name), name)).collect());
+        }
+        Ok(self.names.entry(path.to_owned()).or_default())
+    }
+
+    /// Which of the three names that make a folder a repository stand in the folder at `path`.
+    pub(crate) fn has_in(&self, path: &str, name: &str) -> bool {
+        match self.folders.get(path) {
+            Some(Ok(folder)) => holds(folder, name).unwrap_or(true),
+            _ => false,
+        }
+    }
+}
+
+fn holds(folder: &Folder, name: &str) -> io::Result<bool> {
+    Ok(folder.stat(name)?.is_some())
+}
+
+/// Why `name` could not be opened as a folder; `None` if that says nothing about the path.
+fn obstacle(parent: &Folder, name: &str, error: &io::Error) -> Option<Obstacle> {
+    let refused = |code| Some(Obstacle::Refused(code, String::new()));
+    match Errno::from_io_error(error)? {
+        Errno::NOENT => Some(Obstacle::Absent),
+        Errno::XDEV => refused(Code::OtherFileSystem),
+        Errno::ACCESS => {
+            Some(Obstacle::Refused(Code::CannotJudge, "no permission to look inside".to_owned()))
+        }
+        Errno::LOOP => refused(Code::Symlink),
+        Errno::NOTDIR => match kind_of(parent, name) {
+            FileType::Symlink => refused(Code::Symlink),
+            FileType::RegularFile => refused(Code::NotAFolder),
+            _ => refused(Code::NotARegularFile),
+        },
+        _ => None,
+    }
+}
+
+fn kind_of(parent: &Folder, name: &str) -> FileType {
+    let stat = parent.stat(name).ok().flatten();
+    stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+}
+
+/// The regular file at `name`, with its content's hash; `None` if nothing is there.
+fn look_at(folder: &Folder, name: &str, path: &str) -> Result<Option<Before>, Halt> {
+    let Some(stat) = folder.stat(OsStr::from_bytes(name.as_bytes())).map_err(|error| fail(path, error))?
+    else {
+        return Ok(None);
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if stat.st_dev != folder.id().0 => Err(refuse(Code::OtherFileSystem, path, "")),
+        FileType::RegularFile => read(folder, name, path, (stat.st_dev, stat.st_ino)).map(Some),
+        FileType::Symlink => Err(refuse(Code::Symlink, path, "")),
+        FileType::Directory => Err(refuse(Code::IsAFolder, path, "")),
+        _ => Err(refuse(Code::NotARegularFile, path, "")),
+    }
+}
+
+/// `id` guards against the swap of the file for another between the two looks.
+fn read(folder: &Folder, name: &str, path: &str, id: (u64, u64)) -> Result<Before, Halt> {
+    let before = folder.open_file(name).and_then(|mut file| Before::of(&mut file));
+    match before {
+        Ok(before) if before.id == id => Ok(before),
+        Ok(_) => Err(refuse(Code::CannotJudge, path, "it is being changed right now")),
+        Err(error) => match Errno::from_io_error(&error) {
+            Some(Errno::ACCESS) => Err(refuse(Code::CannotJudge, path, "no permission to read it")),
+            Some(Errno::LOOP | Errno::NOENT) => {
+                Err(refuse(Code::CannotJudge, path, "it is being changed right now"))
+            }
+            _ => Err(fail(path, error)),
+        },
+    }
+}
+
+fn refuse(code: Code, path: &str, detail: &str) -> Halt {
+    Halt::Refused(Refusal::with(code, path.as_bytes(), detail))
+}
+
+fn fail(path: &str, source: io::Error) -> Halt {
+    Halt::Failed(JudgeError { path: path.to_owned(), source })
+}

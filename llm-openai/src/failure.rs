@@ -1,0 +1,38 @@
+//! Error bodies: OpenAI's, and those of the servers that came after it.
+
+use llm::http::Head;
+use llm::{CallError, ErrorBody, Secret, retry_after};
+use serde_json::Value;
+
+/// What an HTTP status other than 200 means. `code` is the field to look at, where there is one.
+pub(crate) fn of(head: &Head, body: &[u8], model: &str, key: &Secret) -> CallError {
+    let body = ErrorBody::read(body, key);
+    let code = if body.field("code").is_empty() { body.field("type") } else { body.field("code") };
+    match (head.status, code) {
+        (_, "invalid_api_key") => CallError::BadKey { message: body.message },
+        (403, "unsupported_country_region_territory") => CallError::Unavailable { message: body.message },
+        (_, "context_length_exceeded" | "exceed_context_size_error" | "string_above_max_length") => {
+            CallError::TooLarge { message: body.message }
+        }
+        (
+            _,
+            "insufficient_quota"
+            | "credit_balance_exhausted"
+            | "billing_hard_limit_reached"
+            | "billing_not_active",
+        ) => CallError::Billing { message: body.message },
+        _ => body.by_status(head, model, retry_after(head)),
+    }
+}
+
+/// What an `error` in the middle of a stream means; there is no status to go by but a number in it.
+pub(crate) fn in_stream(error: &Value, model: &str, key: &Secret) -> CallError {
+    let number = error.get("code").or_else(|| error.get("status")).and_then(Value::as_u64);
+    let by_code = match error.get("code").and_then(Value::as_str) {
+        Some("rate_limit_exceeded") => Some(429),
+        Some("server_is_overloaded" | "slow_down") => Some(503),
+        _ => None,
+    };
+    let status = number.and_then(|n| u16::try_from(n).ok()).or(by_code).unwrap_or(500);
+    of(&Head { status, ..Head::default() }, error.to_string().as_bytes(), model, key)
+}

@@ -1,0 +1,252 @@
+//! What is received.
+
+use std::time::Duration;
+
+use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Usage};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::{failure, finish};
+
+/// What ends a stream.
+const DONE: &str = "[DONE]";
+/// After [`DONE`] nothing follows but the end of the body, for which a kept connection waits a moment.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// A completion, or a chunk of one. What is not text is kept as it came, so that nothing unknown fails to parse.
+#[derive(Debug, Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    usage: Value,
+    #[serde(default)]
+    model: Value,
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    created: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    message: Option<Said<'a>>,
+    #[serde(borrow, default)]
+    delta: Option<Said<'a>>,
+    #[serde(default)]
+    finish_reason: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Said<'a> {
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    refusal: Option<&'a RawValue>,
+}
+
+/// `content` of some servers: a list of parts.
+#[derive(Debug, Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+}
+
+/// Reads an answer that came in one piece.
+pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, CallError> {
+    let mut text = String::new();
+    merge.take(parse(&body)?, &mut text)?;
+    let mut answer = merge.answer(text)?;
+    answer.reply.raw = Raw::Received(body);
+    Ok(answer)
+}
+
+/// Looks for a model in the list of all.
+pub(crate) fn find_model(body: &[u8], name: &str) -> Result<(), CallError> {
+    let list: Value = serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e))?;
+    let models = list.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let ids = || models.iter().filter_map(|model| model.get("id").and_then(Value::as_str));
+    if ids().any(|id| id == name) {
+        return Ok(());
+    }
+    let some: Vec<&str> = ids().take(10).collect();
+    Err(CallError::NotFound {
+        model: name.to_owned(),
+        message: format!("the server has {}", some.join(", ")),
+    })
+}
+
+fn parse(json: &[u8]) -> Result<Message<'_>, CallError> {
+    serde_json::from_slice(json).map_err(|e| llm::json::unreadable(&e))
+}
+
+/// An answer, put together from one message or many.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    model: String,
+    key: Secret,
+    refusal: String,
+    finish_reason: Option<String>,
+    usage: Value,
+    served_model: Value,
+    id: Value,
+    created: Value,
+    done: bool,
+}
+
+impl Merge {
+    pub(crate) fn new(model: String, key: Secret) -> Self {
+        Self {
+            model,
+            key,
+            refusal: String::new(),
+            finish_reason: None,
+            usage: Value::Null,
+            served_model: Value::Null,
+            id: Value::Null,
+            created: Value::Null,
+            done: false,
+        }
+    }
+
+    fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
+        if !message.error.is_null() {
+            return Err(failure::in_stream(&message.error, &self.model, &self.key));
+        }
+        replace(&mut self.usage, message.usage);
+        replace(&mut self.served_model, message.model);
+        replace(&mut self.id, message.id);
+        replace(&mut self.created, message.created);
+        let Some(choice) = message.choices.and_then(|c| c.into_iter().next()) else { return Ok(()) };
+        if let Some(reason) = choice.finish_reason.as_str() {
+            self.finish_reason = Some(reason.to_owned());
+        }
+        let Some(said) = choice.delta.or(choice.message) else { return Ok(()) };
+        append(said.refusal, &mut self.refusal)?;
+        append(said.content, text)
+    }
+
+    fn finish(&self, text: &str) -> Finish {
+        if !self.refusal.is_empty() {
+            return Finish::Refused { message: llm::clean_message(&self.refusal, &self.key) };
+        }
+        let finish = finish::of(self.finish_reason.as_deref().unwrap_or_default());
+        let is_empty = text.is_empty() && matches!(finish, Finish::Complete | Finish::Other);
+        if is_empty { Finish::Empty } else { finish }
+    }
+
+    fn usage(&self) -> Usage {
+        let count = |path: &str| self.usage.pointer(path).and_then(Value::as_u64);
+        Usage {
+            input_tokens: count("/prompt_tokens"),
+            cache_read_tokens: count("/prompt_tokens_details/cached_tokens"),
+            cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens"),
+            output_tokens: count("/completion_tokens"),
+            reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
+        }
+    }
+
+    fn answer(self, text: String) -> Result<Answer, CallError> {
+        let reply = Reply {
+            finish: self.finish(&text),
+            finish_reason: self.finish_reason.clone(),
+            usage: self.usage(),
+            served_model: self.served_model.as_str().filter(|m| !m.is_empty()).map(str::to_owned),
+            response_id: self.id.as_str().filter(|id| !id.is_empty()).map(str::to_owned),
+            raw: self.raw()?,
+            text,
+            attempts: 1,
+        };
+        Ok(Answer { reply, continuation: None })
+    }
+
+    /// The merged message as the service would have sent it in one piece, the text last.
+    fn raw(&self) -> Result<Raw, CallError> {
+        let message = MergedMessage {
+            role: "assistant",
+            refusal: Some(self.refusal.as_str()).filter(|r| !r.is_empty()),
+            content: "",
+        };
+        let merged = Merged {
+            id: &self.id,
+            object: "chat.completion",
+            created: &self.created,
+            model: &self.served_model,
+            usage: &self.usage,
+            choices: [MergedChoice { index: 0, finish_reason: self.finish_reason.as_deref(), message }],
+        };
+        let bytes = llm::json::body(&merged)?;
+        Raw::around(&bytes, "}}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+    }
+}
+
+fn replace(old: &mut Value, new: Value) {
+    if !new.is_null() {
+        *old = new;
+    }
+}
+
+/// Appends a string or a list of parts; nothing for null.
+fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(()) };
+    let bad = || CallError::BadReply { detail: "content that is no text".into() };
+    if !raw.get().starts_with('[') {
+        return llm::json::append_string(raw, text).ok_or_else(bad);
+    }
+    let parts: Vec<Part<'_>> = serde_json::from_str(raw.get()).map_err(|e| llm::json::unreadable(&e))?;
+    let mut texts = parts.iter().filter_map(|part| part.text);
+    texts.try_for_each(|raw| llm::json::append_string(raw, text).ok_or_else(bad))
+}
+
+impl Stream for Merge {
+    fn event(&mut self, data: &str, text: &mut String) -> Result<(), CallError> {
+        if data.trim() == DONE {
+            self.done = true;
+            return Ok(());
+        }
+        self.take(parse(data.as_bytes())?, text)
+    }
+
+    /// Both marks are wanted: some proxies add [`DONE`] to a stream that they cut.
+    fn over(&self) -> Option<Duration> {
+        (self.done && self.finish_reason.is_some()).then_some(LINGER)
+    }
+
+    fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
+        self.answer(text)
+    }
+}
+
+/// [`Message`], to be written.
+#[derive(Serialize)]
+struct Merged<'a> {
+    #[serde(skip_serializing_if = "Value::is_null")]
+    id: &'a Value,
+    object: &'static str,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    created: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    model: &'a Value,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    usage: &'a Value,
+    choices: [MergedChoice<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct MergedChoice<'a> {
+    index: u32,
+    finish_reason: Option<&'a str>,
+    message: MergedMessage<'a>,
+}
+
+#[derive(Serialize)]
+struct MergedMessage<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<&'a str>,
+    content: &'a str,
+}

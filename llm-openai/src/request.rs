@@ -1,0 +1,84 @@
+//! What is sent. The stable part stands first: the services cache prefixes.
+
+use llm::Request;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::switches::{MaxTokens, Schema, Switches, SystemRole};
+
+/// The body of `chat/completions`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<Format<'a>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+}
+
+#[derive(Debug, Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Format<'a> {
+    JsonSchema { json_schema: NamedSchema<'a> },
+    JsonObject,
+}
+
+#[derive(Debug, Serialize)]
+struct NamedSchema<'a> {
+    name: &'static str,
+    strict: bool,
+    schema: &'a Value,
+}
+
+impl<'a> Body<'a> {
+    pub(crate) fn of(model: &'a str, request: &Request<'a>, switches: Switches) -> Self {
+        let role = match switches.system_role {
+            SystemRole::Developer => "developer",
+            SystemRole::System => "system",
+        };
+        let system = request.system.map(|content| Message { role, content });
+        let user = Message { role: "user", content: request.prompt };
+        let limit = |name| request.max_output_tokens.filter(|_| switches.max_tokens == name);
+        Self {
+            model,
+            messages: system.into_iter().chain([user]).collect(),
+            temperature: request.temperature,
+            max_completion_tokens: limit(MaxTokens::MaxCompletionTokens),
+            max_tokens: limit(MaxTokens::MaxTokens),
+            response_format: request.schema.and_then(|schema| format(schema, switches.schema)),
+            stream: request.stream,
+            // Without this a stream says nothing of its usage.
+            stream_options: request.stream.then_some(StreamOptions { include_usage: true }),
+        }
+    }
+}
+
+fn format(schema: &Value, switch: Schema) -> Option<Format<'_>> {
+    match switch {
+        Schema::JsonSchema => {
+            Some(Format::JsonSchema { json_schema: NamedSchema { name: "answer", strict: true, schema } })
+        }
+        Schema::JsonObject => Some(Format::JsonObject),
+        Schema::None => None,
+    }
+}

@@ -1,0 +1,223 @@
+//! Limits that a run may not pass: reckoned before a call is sent, not noticed afterwards.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::price::{Money, Price};
+use crate::{Attempt, Request, Spend};
+
+/// The limits. `None` is no limit; zero allows nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// Attempts that were, or may have been, paid for.
+    pub max_calls: Option<u64>,
+    /// Input and output together.
+    pub max_tokens: Option<u64>,
+    /// In US dollars.
+    pub max_cost: Option<Money>,
+    /// Wall time of the run.
+    pub max_time: Option<Duration>,
+}
+
+/// What a run has used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// Attempts that were, or may have been, paid for.
+    pub calls: u64,
+    /// Input and output together; of an attempt that gave no account, the most it can have used.
+    pub tokens: u64,
+    /// Likewise.
+    pub cost: Money,
+    /// Calls whose price is unknown; they are not part of `cost`.
+    pub unpriced: u64,
+    /// Since the run began.
+    pub time: Duration,
+}
+
+/// The most that one call can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forecast {
+    /// Tokens of input.
+    pub input_tokens: u64,
+    /// Tokens of output; `None` where neither the request nor the price table has a bound.
+    pub output_tokens: Option<u64>,
+    /// What both cost; `None` without a price or a bound.
+    pub cost: Option<Money>,
+}
+
+/// What a call may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// For [`Request::max_output_tokens`]: set where a limit of the run is kept by it.
+    pub max_output_tokens: Option<u64>,
+    /// For [`Request::time_left`].
+    pub time_left: Option<Duration>,
+}
+
+/// Which limit the next call could pass.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BudgetError {
+    /// As many calls as there may be.
+    #[error("{limit} calls were made, and there may be no more")]
+    Calls {
+        /// The limit.
+        limit: u64,
+    },
+    /// Too few tokens are left.
+    #[error("{spent} of {limit} tokens are used, and the next call may need {need}")]
+    Tokens {
+        /// The limit.
+        limit: u64,
+        /// Used so far.
+        spent: u64,
+        /// The most that the call can use.
+        need: u64,
+    },
+    /// Too little money is left.
+    #[error("{spent} of {limit} are spent, and the next call may cost {need}")]
+    Cost {
+        /// The limit.
+        limit: Money,
+        /// Spent so far.
+        spent: Money,
+        /// The most that the call can cost.
+        need: Money,
+    },
+    /// A limit on money cannot be kept where the price is unknown.
+    #[error("the price of this model is unknown, so that the limit of {limit} cannot be kept")]
+    Unpriced {
+        /// The limit.
+        limit: Money,
+    },
+    /// The time is over.
+    #[error("the run has taken its {} s", .limit.as_secs())]
+    Time {
+        /// The limit.
+        limit: Duration,
+    },
+}
+
+impl BudgetError {
+    /// The flag that sets the limit.
+    pub fn flag(&self) -> &'static str {
+        match self {
+            Self::Calls { .. } => "--max-calls",
+            Self::Tokens { .. } => "--max-tokens",
+            Self::Cost { .. } | Self::Unpriced { .. } => "--max-cost",
+            Self::Time { .. } => "--max-time",
+        }
+    }
+}
+
+impl Forecast {
+    /// Reckons with the tokens that the service counted or, where it did not, with one for each byte: no tokenizer
+    /// makes more of a text.
+    pub fn of(request: &Request<'_>, counted: Option<u64>, price: Option<&Price>) -> Self {
+        let input_tokens = counted.unwrap_or_else(|| bytes_of(request));
+        let output_tokens = request.max_output_tokens.or_else(|| price?.max_output);
+        let cost = price.zip(output_tokens).map(|(price, output)| {
+            let mut cost = price.input_at_most(input_tokens);
+            cost += price.output_at_most(output, input_tokens);
+            cost
+        });
+        Self { input_tokens, output_tokens, cost }
+    }
+
+    fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens.unwrap_or(0))
+    }
+}
+
+/// Bytes of the prompt and of what the service puts around it.
+fn bytes_of(request: &Request<'_>) -> u64 {
+    const ENVELOPE: usize = 64;
+    let schema = request.schema.map_or(0, |schema| schema.to_string().len());
+    (request.prompt.len() + request.system.map_or(0, str::len) + schema + ENVELOPE) as u64
+}
+
+impl Spent {
+    /// Adds what an attempt used: what it reported, or the most it can have used if it gave no account.
+    pub fn add(&mut self, attempt: &Attempt, forecast: &Forecast, price: Option<&Price>) {
+        let (tokens, cost) = match attempt.spend {
+            Spend::Nothing => return,
+            Spend::Usage => (attempt.usage.total(), price.and_then(|p| p.cost(&attempt.usage))),
+            Spend::Unknown => (None, None),
+        };
+        self.calls += 1;
+        self.tokens = self.tokens.saturating_add(tokens.unwrap_or_else(|| forecast.tokens()));
+        match cost.or(forecast.cost.filter(|_| price.is_some())) {
+            Some(cost) => self.cost += cost,
+            None => self.unpriced += 1,
+        }
+    }
+}
+
+impl Budget {
+    /// May a call be made that uses at most `forecast`? Where nothing bounds its output, what is left does.
+    pub fn allow(
+        &self,
+        spent: &Spent,
+        forecast: &Forecast,
+        price: Option<&Price>,
+    ) -> Result<Allowance, BudgetError> {
+        self.allow_call(spent)?;
+        let by_tokens = self.output_by_tokens(spent, forecast)?;
+        let by_cost = self.output_by_cost(spent, forecast, price)?;
+        let bounds = [by_tokens, by_cost];
+        Ok(Allowance {
+            max_output_tokens: if forecast.output_tokens.is_some() {
+                None
+            } else {
+                bounds.into_iter().flatten().min()
+            },
+            time_left: self.time_left(spent)?,
+        })
+    }
+
+    fn allow_call(&self, spent: &Spent) -> Result<(), BudgetError> {
+        match self.max_calls {
+            Some(limit) if spent.calls >= limit => Err(BudgetError::Calls { limit }),
+            _ => Ok(()),
+        }
+    }
+
+    fn output_by_tokens(&self, spent: &Spent, forecast: &Forecast) -> Result<Option<u64>, BudgetError> {
+        let Some(limit) = self.max_tokens else { return Ok(None) };
+        let need = forecast.input_tokens.saturating_add(forecast.output_tokens.unwrap_or(1));
+        let left = limit.saturating_sub(spent.tokens);
+        if need > left {
+            return Err(BudgetError::Tokens { limit, spent: spent.tokens, need });
+        }
+        Ok(Some(left - forecast.input_tokens))
+    }
+
+    fn output_by_cost(
+        &self,
+        spent: &Spent,
+        forecast: &Forecast,
+        price: Option<&Price>,
+    ) -> Result<Option<u64>, BudgetError> {
+        let Some(limit) = self.max_cost else { return Ok(None) };
+        let price = price.filter(|_| spent.unpriced == 0).ok_or(BudgetError::Unpriced { limit })?;
+        let left = limit.less(spent.cost);
+        let input = price.input_at_most(forecast.input_tokens);
+        let need = forecast.cost.unwrap_or(input);
+        if need > left || (left == Money::ZERO && limit == Money::ZERO) {
+            return Err(BudgetError::Cost { limit, spent: spent.cost, need });
+        }
+        Ok(Some(left.less(input).buys(price.output_after(forecast.input_tokens))))
+    }
+
+    fn time_left(&self, spent: &Spent) -> Result<Option<Duration>, BudgetError> {
+        let Some(limit) = self.max_time else { return Ok(None) };
+        let left = limit.saturating_sub(spent.time);
+        if left.is_zero() { Err(BudgetError::Time { limit }) } else { Ok(Some(left)) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

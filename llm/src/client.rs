@@ -1,0 +1,173 @@
+//! What every client does alike: send, read, journal, retry. A [`Dialect`] only translates.
+
+use std::time::Duration;
+
+use crate::http::{Agent, Exchange, Head, Next, Post};
+use crate::retry::{Answer, Tried, Try, with_retry};
+use crate::watch::{Attempt, Spend};
+use crate::{CallError, ErrorBody, Finish, Progress, Reply, Request, Retry, Secret, Watch};
+
+/// Of an error's body; what matters stands at its beginning.
+const LONGEST_ERROR: u64 = 64 << 10;
+
+/// A wire format. Pure: bytes in, bytes out.
+pub trait Dialect {
+    /// The HTTP request for `request`.
+    fn post(&self, request: &Request<'_>, continuation: Option<&str>) -> Result<Post, CallError>;
+
+    /// The whole answer of a call that was not streamed. One that goes on from `continuation` has a
+    /// [`Raw::Around`](crate::Raw::Around), since its text is the last piece only.
+    fn read(&self, body: Vec<u8>, continuation: Option<&str>) -> Result<Answer, CallError>;
+
+    /// A reader for a streamed answer.
+    fn stream(&self) -> Box<dyn Stream>;
+
+    /// What a status other than 200 means. The body may be anything.
+    fn failure(&self, head: &Head, body: &[u8]) -> CallError;
+}
+
+/// Puts a streamed answer together.
+pub trait Stream {
+    /// Takes the data of one event and appends what it adds to the answer's text.
+    fn event(&mut self, data: &str, text: &mut String) -> Result<(), CallError>;
+
+    /// Has the end mark been seen, and how long is it worth to wait for more? `None` before the end mark.
+    fn over(&self) -> Option<Duration>;
+
+    /// The answer. Only called after the end mark, or when the caller had enough.
+    fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError>;
+}
+
+/// Makes a call in `dialect`, with retries.
+pub fn call(
+    agent: &Agent,
+    dialect: &dyn Dialect,
+    retry: &Retry,
+    request: &Request<'_>,
+    watch: &mut dyn Watch,
+) -> Result<Reply, CallError> {
+    let first = dialect.post(request, None)?;
+    with_retry(retry, request.time_left, watch, |next, watch| {
+        let post = match next.continuation {
+            None => Ok(first.clone()),
+            token => dialect.post(request, token),
+        };
+        attempt(agent, dialect, post, next, watch)
+    })
+}
+
+/// One attempt and its row of the journal.
+fn attempt(
+    agent: &Agent,
+    dialect: &dyn Dialect,
+    post: Result<Post, CallError>,
+    next: Try<'_>,
+    watch: &mut dyn Watch,
+) -> Tried {
+    let clock = crate::http::Stopwatch::start();
+    let mut row = Attempt::default();
+    let outcome = post.and_then(|post| exchange(agent, dialect, &post, next, &mut row, watch));
+    row.duration_ms = millis(clock.elapsed());
+    match &outcome {
+        Ok(answer) => row.note_reply(&answer.reply, answer.continuation.is_some()),
+        Err(error) => row.note_error(error),
+    }
+    if outcome.is_err() && row.http_status == Some(200) {
+        // The model was at work, whatever came of it.
+        row.spend = Spend::Unknown;
+    }
+    Tried { outcome, attempt: row }
+}
+
+fn exchange(
+    agent: &Agent,
+    dialect: &dyn Dialect,
+    post: &Post,
+    next: Try<'_>,
+    row: &mut Attempt,
+    watch: &mut dyn Watch,
+) -> Result<Answer, CallError> {
+    let mut exchange = agent.send(post, next.time_left, watch)?;
+    row.http_status = Some(exchange.head.status);
+    row.first_byte_ms = Some(millis(exchange.head.after));
+    if exchange.head.status != 200 {
+        let body = exchange.read_to_end(LONGEST_ERROR, watch).unwrap_or_default();
+        return Err(dialect.failure(&exchange.head, &body));
+    }
+    watch.progress(Progress::Connected);
+    if exchange.head.is("text/event-stream") {
+        return read_stream(&mut exchange, dialect.stream(), watch);
+    }
+    let body = exchange.read_to_end(u64::MAX, watch)?;
+    if exchange.head.is("text/html") {
+        return Err(CallError::BadReply { detail: ErrorBody::read(&body, &key_of(post)).message });
+    }
+    let received = exchange.received();
+    dialect.read(body, next.continuation).map_err(|error| with_size(error, received))
+}
+
+fn key_of(post: &Post) -> Secret {
+    post.key.as_ref().map(|(_, key)| key.clone()).unwrap_or_default()
+}
+
+/// JSON that breaks off was cut: a body that ends with its connection shows it in no other way.
+fn with_size(error: CallError, received: u64) -> CallError {
+    if matches!(error, CallError::StreamCut { .. }) { CallError::StreamCut { received } } else { error }
+}
+
+fn read_stream(
+    exchange: &mut Exchange<'_>,
+    mut stream: Box<dyn Stream>,
+    watch: &mut dyn Watch,
+) -> Result<Answer, CallError> {
+    let mut frames = crate::sse::Frames::default();
+    let mut text = String::new();
+    loop {
+        let shown = text.len();
+        let next = match exchange.next(stream.over(), watch) {
+            // The end mark has been seen: what the connection does after it is of no interest.
+            Err(CallError::Idle { .. } | CallError::StreamCut { .. }) if stream.over().is_some() => Next::Silence,
+            next => next?,
+        };
+        match &next {
+            Next::Bytes(bytes) => frames.push(bytes, |data| stream.event(data, &mut text))?,
+            Next::End | Next::Silence => frames.finish(|data| stream.event(data, &mut text))?,
+        }
+        if let Some(delta) = text.get(shown..).filter(|delta| !delta.is_empty()) {
+            watch.progress(Progress::Text(delta));
+            if stream.over().is_none() && watch.enough(&text) {
+                return stream.finish(text).map(stopped);
+            }
+        }
+        if !matches!(next, Next::Bytes(_)) {
+            break;
+        }
+    }
+    match stream.over() {
+        Some(_) => stream.finish(text),
+        None => Err(CallError::StreamCut { received: exchange.received() }),
+    }
+}
+
+fn stopped(mut answer: Answer) -> Answer {
+    answer.reply.finish = Finish::Stopped;
+    answer.continuation = None;
+    answer
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// One request without retries that is answered by a small document: counting tokens, describing a model.
+pub fn fetch(
+    agent: &Agent,
+    dialect: &dyn Dialect,
+    post: &Post,
+    watch: &mut dyn Watch,
+) -> Result<Vec<u8>, CallError> {
+    const LONGEST: u64 = 16 << 20;
+    let mut exchange = agent.send(post, None, watch)?;
+    let body = exchange.read_to_end(LONGEST, watch)?;
+    if exchange.head.status == 200 { Ok(body) } else { Err(dialect.failure(&exchange.head, &body)) }
+}

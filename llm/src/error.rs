@@ -1,0 +1,179 @@
+//! Why there is no answer.
+
+mod advice;
+
+use std::time::Duration;
+
+/// What lies behind an error of the transport.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a call brought no answer. `message` is the service's own text, cleaned and shortened, without the key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// Nobody answers there.
+    #[error("cannot connect to {origin}")]
+    Connect {
+        /// Scheme, host and port.
+        origin: String,
+        /// What the transport says.
+        source: Cause,
+    },
+    /// The certificate is not trusted, or no secure connection came about.
+    #[error("no secure connection to {origin}")]
+    Tls {
+        /// Scheme, host and port.
+        origin: String,
+        /// What the transport says.
+        source: Cause,
+    },
+    /// The proxy does not let us through.
+    #[error("the proxy refused the way to {origin}")]
+    Proxy {
+        /// Scheme, host and port of the service.
+        origin: String,
+        /// What the proxy said.
+        message: String,
+    },
+    /// The call took longer than it may.
+    #[error("no whole answer after {} s", .after.as_secs_f32())]
+    Timeout {
+        /// The limit.
+        after: Duration,
+    },
+    /// The answer began and then nothing came.
+    #[error("the answer stood still for {} s", .after.as_secs_f32())]
+    Idle {
+        /// The limit.
+        after: Duration,
+    },
+    /// The person ended it.
+    #[error("cancelled")]
+    Cancelled,
+    /// The connection broke after the request was sent, before an answer began.
+    #[error("the connection to {origin} broke before an answer began")]
+    Dropped {
+        /// Scheme, host and port.
+        origin: String,
+        /// What the transport says.
+        source: Cause,
+    },
+    /// The answer broke off, or ended without its end mark.
+    #[error("the answer broke off after {received} bytes")]
+    StreamCut {
+        /// Bytes that had arrived; none of them is used.
+        received: u64,
+    },
+    /// What arrived is no answer in the service's format.
+    #[error("the answer cannot be read: {detail}")]
+    BadReply {
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The answer is larger than any answer should be.
+    #[error("the answer is larger than {limit} bytes")]
+    BodyTooLarge {
+        /// The limit.
+        limit: u64,
+    },
+    /// The service sends us elsewhere; the key does not follow.
+    #[error("the service redirects (HTTP {status}) to {location}")]
+    Redirected {
+        /// The HTTP status.
+        status: u16,
+        /// Where to.
+        location: String,
+    },
+    /// The service does not know the key.
+    #[error("the key is not valid: {message}")]
+    BadKey {
+        /// The service's text.
+        message: String,
+    },
+    /// The key may not do this.
+    #[error("permission denied: {message}")]
+    NoPermission {
+        /// The service's text.
+        message: String,
+    },
+    /// The service does not serve this account from this place.
+    #[error("not available to this account here: {message}")]
+    Unavailable {
+        /// The service's text.
+        message: String,
+    },
+    /// There is no such model, or no such address.
+    #[error("{model} not found: {message}")]
+    NotFound {
+        /// The model asked for.
+        model: String,
+        /// The service's text.
+        message: String,
+    },
+    /// Too many requests or tokens in a short time.
+    #[error("rate limit: {message}")]
+    RateLimited {
+        /// The service's text.
+        message: String,
+        /// How long the service wants us to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The day's quota is used up; it comes back tomorrow.
+    #[error("daily quota used up: {message}")]
+    DailyQuota {
+        /// The service's text.
+        message: String,
+    },
+    /// The credit is used up, or a spending limit reached.
+    #[error("no credit left: {message}")]
+    Billing {
+        /// The service's text.
+        message: String,
+    },
+    /// The service is busy.
+    #[error("the service is overloaded (HTTP {status}): {message}")]
+    Overloaded {
+        /// The HTTP status.
+        status: u16,
+        /// The service's text.
+        message: String,
+        /// How long the service wants us to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The service failed.
+    #[error("the service failed (HTTP {status}): {message}")]
+    Server {
+        /// The HTTP status.
+        status: u16,
+        /// The service's text.
+        message: String,
+        /// How long the service wants us to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The prompt is longer than the model can read.
+    #[error("the prompt is too large for the model: {message}")]
+    TooLarge {
+        /// The service's text.
+        message: String,
+    },
+    /// The service does not take the request as it is.
+    #[error("the service rejects the request (HTTP {status}): {message}")]
+    BadRequest {
+        /// The HTTP status.
+        status: u16,
+        /// The service's text.
+        message: String,
+    },
+    /// A scripted or recorded model has no further reply.
+    #[error("no reply left: all {given} were given")]
+    NothingLeft {
+        /// Replies given so far.
+        given: usize,
+    },
+    /// The client could not be set to work.
+    #[error("cannot start the call")]
+    Setup {
+        /// Why not.
+        source: Cause,
+    },
+}

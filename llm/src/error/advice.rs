@@ -1,0 +1,114 @@
+//! What an error calls for: from the client, and from the person.
+
+use std::time::Duration;
+
+use crate::CallError;
+use crate::watch::Spend;
+
+impl CallError {
+    /// The stable, kebab-case name.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Connect { .. } => "connect",
+            Self::Tls { .. } => "tls",
+            Self::Proxy { .. } => "proxy",
+            Self::Timeout { .. } => "timeout",
+            Self::Idle { .. } => "idle",
+            Self::Cancelled => "cancelled",
+            Self::Dropped { .. } => "dropped",
+            Self::StreamCut { .. } => "stream-cut",
+            Self::BadReply { .. } => "bad-reply",
+            Self::BodyTooLarge { .. } => "body-too-large",
+            Self::Redirected { .. } => "redirected",
+            Self::BadKey { .. } => "bad-key",
+            Self::NoPermission { .. } => "no-permission",
+            Self::Unavailable { .. } => "unavailable",
+            Self::NotFound { .. } => "not-found",
+            Self::RateLimited { .. } => "rate-limited",
+            Self::DailyQuota { .. } => "daily-quota",
+            Self::Billing { .. } => "billing",
+            Self::Overloaded { .. } => "overloaded",
+            Self::Server { .. } => "server",
+            Self::TooLarge { .. } => "too-large",
+            Self::BadRequest { .. } => "bad-request",
+            Self::NothingLeft { .. } => "nothing-left",
+            Self::Setup { .. } => "setup",
+        }
+    }
+
+    /// What the person can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Connect { .. } => "check the network, the proxy variables and the base URL",
+            Self::Tls { .. } => {
+                "check the base URL; behind a TLS proxy set SSL_CERT_FILE to its CA certificates"
+            }
+            Self::Proxy { .. } => "check HTTPS_PROXY, its user and password, and NO_PROXY",
+            Self::Timeout { .. } | Self::Idle { .. } => "try again later, or allow more with --timeout",
+            Self::Cancelled => "resume the run when you want to go on",
+            Self::Dropped { .. } | Self::StreamCut { .. } => {
+                "try again later; nothing of the answer was used"
+            }
+            Self::BadReply { .. } => {
+                "check the base URL: this may be a proxy's page or another kind of server"
+            }
+            Self::BodyTooLarge { .. } => "check the base URL: no model writes that much",
+            Self::Redirected { .. } => "set the base URL to where the service is; redirects are not followed",
+            Self::BadKey { .. } => "check the key in its variable or key file",
+            Self::NoPermission { .. } => "allow the key to use this model, or choose another",
+            Self::Unavailable { .. } => "enable billing for the account, or choose another provider",
+            Self::NotFound { .. } => "check the model's name and the base URL",
+            Self::RateLimited { .. } => "wait a minute, or ask the provider for a higher limit",
+            Self::DailyQuota { .. } => "wait for tomorrow's quota, or enable billing for the account",
+            Self::Billing { .. } => "add credit or raise the spending limit at the provider",
+            Self::Overloaded { .. } | Self::Server { .. } => "try again later, or choose another model",
+            Self::TooLarge { .. } => {
+                "send less: shorten the roll-up, or choose a model with a larger context"
+            }
+            Self::BadRequest { .. } => "check the model's settings: this model does not take them",
+            Self::NothingLeft { .. } => "add replies to the script, or record a longer run",
+            Self::Setup { .. } => "check the key and the base URL for characters that do not belong there",
+        }
+    }
+
+    /// May the same request succeed in a moment?
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Connect { .. }
+                | Self::Timeout { .. }
+                | Self::Idle { .. }
+                | Self::Dropped { .. }
+                | Self::StreamCut { .. }
+                | Self::RateLimited { .. }
+                | Self::Overloaded { .. }
+                | Self::Server { .. }
+        )
+    }
+
+    /// How long the service wants us to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        if let Self::RateLimited { retry_after, .. }
+        | Self::Overloaded { retry_after, .. }
+        | Self::Server { retry_after, .. } = self
+        {
+            return *retry_after;
+        }
+        None
+    }
+
+    /// Was it paid for? Unknown where the request went out and no account of it came back.
+    pub fn spend(&self) -> Spend {
+        let sent = matches!(
+            self,
+            Self::Timeout { .. }
+                | Self::Idle { .. }
+                | Self::Cancelled
+                | Self::Dropped { .. }
+                | Self::StreamCut { .. }
+                | Self::BadReply { .. }
+                | Self::BodyTooLarge { .. }
+        );
+        if sent { Spend::Unknown } else { Spend::Nothing }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a service's error means, as far as the services agree. Each dialect looks for its own signs first.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::http::Head;
+use crate::{CallError, Secret};
+
+/// An error body of any shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ErrorBody {
+    /// The object that describes the error; null where the body is not JSON.
+    pub error: Value,
+    /// Its words, fit to be shown.
+    pub message: String,
+}
+
+impl ErrorBody {
+    /// Reads `{"error":{"message":…}}`, the same in an array, `{"error":"…"}`, `{"detail":…}`, `{"message":…}`, a
+    /// page of HTML, plain text, or nothing. `key` never shows in the message.
+    pub fn read(body: &[u8], key: &Secret) -> Self {
+        let Ok(value) = serde_json::from_slice::<Value>(body) else {
+            let text = String::from_utf8_lossy(body);
+            return Self { error: Value::Null, message: clean_message(&text_of(&text), key) };
+        };
+        let object = value.get(0).unwrap_or(&value);
+        let error = object.get("error").unwrap_or(object);
+        let words = ["message", "detail", "error"]
+            .into_iter()
+            .filter_map(|name| error.get(name))
+            .find(|v| !v.is_null());
+        let words = words.unwrap_or(error);
+        let message = words.as_str().map_or_else(|| words.to_string(), str::to_owned);
+        Self { message: clean_message(&message, key), error: error.clone() }
+    }
+
+    /// A field of the error that holds text.
+    pub fn field(&self, name: &str) -> &str {
+        self.error.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What the status alone says.
+    pub fn by_status(self, head: &Head, model: &str, retry_after: Option<Duration>) -> CallError {
+        let Self { message, .. } = self;
+        let status = head.status;
+        match status {
+            300..=399 => {
+                let location = crate::http::origin_of(head.header("location").unwrap_or("nowhere"));
+                CallError::Redirected { status, location }
+            }
+            401 => CallError::BadKey { message },
+            402 => CallError::Billing { message },
+            403 => CallError::NoPermission { message },
+            404 => CallError::NotFound { model: model.to_owned(), message },
+            407 => CallError::Proxy { origin: "the service".into(), message },
+            413 => CallError::TooLarge { message },
+            429 => CallError::RateLimited { message, retry_after },
+            503 | 529 => CallError::Overloaded { status, message, retry_after },
+            408 | 500 | 502 | 504 => CallError::Server { status, message, retry_after },
+            _ => CallError::BadRequest { status, message },
+        }
+    }
+}
+
+/// What a body that is not JSON says: of a page its title, of a text its beginning.
+fn text_of(body: &str) -> String {
+    let lower = body.to_ascii_lowercase();
+    let title = lower.find("<title>").map(|at| at + "<title>".len()).zip(lower.find("</title>"));
+    match title.and_then(|(from, to)| body.get(from..to)) {
+        Some(title) => format!("a page of HTML, \"{}\"", title.trim()),
+        None if lower.contains("<html") || lower.contains("<!doctype") => "a page of HTML".into(),
+        None if body.trim().is_empty() => "no further explanation".into(),
+        None => body.to_owned(),
+    }
+}
+
+/// How long the service wants us to wait, from `retry-after-ms` or `retry-after` (seconds, or a date, which is
+/// held against the answer's own `date`).
+pub fn retry_after(head: &Head) -> Option<Duration> {
+    if let Some(millis) = head.header("retry-after-ms").and_then(|v| v.trim().parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(millis / 1000.0).ok();
+    }
+    let value = head.header("retry-after")?.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let wait = http_date(value)?.as_second() - http_date(head.header("date")?)?.as_second();
+    Some(Duration::from_secs(u64::try_from(wait).unwrap_or(0)))
+}
+
+fn http_date(text: &str) -> Option<jiff::Timestamp> {
+    jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
+}
+
+/// A service's text, fit for a terminal and a log: one line, no control characters, at most 600 characters, and
+/// the key replaced should the service have echoed it.
+pub fn clean_message(text: &str, key: &Secret) -> String {
+    const LONGEST: usize = 600;
+    let hidden = if key.is_empty() { text.to_owned() } else { text.replace(key.expose(), &key.to_string()) };
+    let spaced: String = hidden.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((at, _)) = words.char_indices().nth(LONGEST) {
+        words.truncate(at);
+        words.push('…');
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(body: &str) -> String {
+        ErrorBody::read(body.as_bytes(), &Secret::new("sk-secret-key-xy")).message
+    }
+
+    #[test]
+    fn any_shape_of_error_body_has_a_message() {
+        assert_eq!(message(r#"{"error":{"message":"m","code":400}}"#), "m");
+        assert_eq!(message(r#"[{"error":{"message":"in an array"}}]"#), "in an array");
+        assert_eq!(message(r#"{"error":"text"}"#), "text");
+        assert_eq!(message(r#"{"detail":"d"}"#), "d");
+        assert_eq!(message(r#"{"detail":[{"loc":["body"],"msg":"x"}]}"#), r#"[{"loc":["body"],"msg":"x"}]"#);
+        assert_eq!(message(r#"{"message":"top"}"#), "top");
+        assert_eq!(message(r#"{"odd":1}"#), r#"{"odd":1}"#);
+        assert_eq!(message("\"just text\""), "just text");
+        assert_eq!(
+            message("<html><head><TITLE> 502 Bad Gateway </TITLE>"),
+            "a page of HTML, \"502 Bad Gateway\""
+        );
+        assert_eq!(message("<!doctype html><p>x"), "a page of HTML");
+        assert_eq!(message(" \n"), "no further explanation");
+        assert_eq!(message("plain \u{1b}[31mwords\n here"), "plain [31mwords here");
+        assert_eq!(message("<title>backwards</title".to_owned().as_str()), "<title>backwards</title");
+        assert_eq!(message("</title><title>"), "</title><title>");
+    }
+
+    #[test]
+    fn a_key_in_an_error_body_does_not_come_through() {
+        assert_eq!(message(r#"{"error":{"message":"bad key sk-secret-key-xy!"}}"#), "bad key …xy!");
+        assert!(message(&"x".repeat(100_000)).chars().count() <= 601);
+    }
+
+    fn hint(headers: &[(&str, &str)]) -> Option<Duration> {
+        let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        retry_after(&Head { status: 429, headers, after: Duration::ZERO })
+    }
+
+    #[test]
+    fn a_hint_is_seconds_milliseconds_or_a_date() {
+        assert_eq!(hint(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
+        assert_eq!(hint(&[("retry-after", "1.5")]), Some(Duration::from_millis(1500)));
+        assert_eq!(
+            hint(&[("retry-after-ms", "250"), ("retry-after", "9")]),
+            Some(Duration::from_millis(250))
+        );
+        let date = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(
+            hint(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT"), date]),
+            Some(Duration::from_mins(1))
+        );
+        assert_eq!(hint(&[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), date]), Some(Duration::ZERO));
+        assert_eq!(hint(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")]), None);
+        for nonsense in ["", "-1", "soon", "NaN", "1e300"] {
+            assert_eq!(hint(&[("retry-after", nonsense), date]), None, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! How an answer ended, and what to do about it.
+
+use serde::{Deserialize, Serialize};
+
+/// How an answer ended. Only [`Finish::Complete`] may be acted on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Finish {
+    /// The model said all it wanted to say.
+    Complete,
+    /// Cut off at the output limit: whatever it holds, it is not whole.
+    Truncated,
+    /// The caller had [enough](crate::Watch::enough).
+    Stopped,
+    /// It ended well and holds no text.
+    Empty,
+    /// The service would not pass the prompt to the model.
+    Blocked {
+        /// Which filter spoke.
+        filter: Filter,
+    },
+    /// The service withheld the answer, or the rest of it.
+    Filtered {
+        /// Which filter spoke.
+        filter: Filter,
+    },
+    /// The model declined, in its own words.
+    Refused {
+        /// Those words.
+        message: String,
+    },
+    /// The model called a tool; we offer none.
+    ToolCall(ToolCall),
+    /// The model wrote what its own service could not read.
+    Malformed,
+    /// Still going on after as many continuations as we follow.
+    Endless,
+    /// The account may not have this answer.
+    Withheld {
+        /// The service's word for why.
+        reason: String,
+    },
+    /// The service gave no reason, or "other".
+    Other,
+    /// A reason that this version does not know.
+    Unknown {
+        /// The service's word.
+        reason: String,
+    },
+}
+
+/// Which filter kept a prompt or an answer back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Filter {
+    /// Harmful content.
+    Safety,
+    /// Too close to a text the model was trained on.
+    Recitation,
+    /// A language the model does not do.
+    Language,
+    /// A word on a list.
+    Blocklist,
+    /// Content that no setting allows.
+    Prohibited,
+    /// Somebody's personal data.
+    PersonalData,
+    /// An image.
+    Image,
+    /// An attempt to get round the rules.
+    Jailbreak,
+    /// A filter that the account's owner has set up.
+    ModelArmor,
+    /// The service does not say more.
+    Unspecified,
+    /// A filter that this version does not know.
+    Unknown(String),
+}
+
+/// What was wrong with a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ToolCall {
+    /// It was made at all.
+    Unexpected,
+    /// It could not be read.
+    Malformed,
+    /// There were too many.
+    TooMany,
+    /// It lacked the signature that the service wants to see again.
+    Unsigned,
+}
+
+/// What to do about an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advice {
+    /// Use it.
+    Use,
+    /// Ask the same again: it was chance. The client has done so before it returns such an answer.
+    Retry,
+    /// Tell the model what was wrong; the same prompt again would end the same way.
+    TellModel,
+    /// A person has to look at the prompt, the account or the settings.
+    TellPerson,
+}
+
+impl Finish {
+    /// What to do.
+    pub fn advice(&self) -> Advice {
+        match self {
+            Self::Complete => Advice::Use,
+            Self::Empty | Self::ToolCall(_) | Self::Malformed | Self::Other => Advice::Retry,
+            Self::Truncated
+            | Self::Stopped
+            | Self::Endless
+            | Self::Filtered { filter: Filter::Recitation | Filter::Language } => Advice::TellModel,
+            Self::Filtered { .. }
+            | Self::Blocked { .. }
+            | Self::Refused { .. }
+            | Self::Withheld { .. }
+            | Self::Unknown { .. } => Advice::TellPerson,
+        }
+    }
+
+    /// The stable, kebab-case name.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Truncated => "truncated",
+            Self::Stopped => "stopped",
+            Self::Empty => "empty",
+            Self::Blocked { .. } => "blocked",
+            Self::Filtered { .. } => "filtered",
+            Self::Refused { .. } => "refused",
+            Self::ToolCall(_) => "tool-call",
+            Self::Malformed => "malformed",
+            Self::Endless => "endless",
+            Self::Withheld { .. } => "withheld",
+            Self::Other => "other",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// One sentence for the person or the model, by [`Finish::advice`].
+    pub fn explain(&self) -> String {
+        match self {
+            Self::Complete => "the answer is whole".into(),
+            Self::Truncated => "the answer was cut off at the output limit; answer in smaller steps".into(),
+            Self::Stopped => "the answer was ended early by the harness".into(),
+            Self::Empty => "the answer holds no text".into(),
+            Self::Blocked { filter } => format!("the service blocked the prompt ({filter})"),
+            Self::Filtered { filter } => format!("the service withheld the answer ({filter})"),
+            Self::Refused { message } => format!("the model declined: {message}"),
+            Self::ToolCall(_) => "the model called a tool instead of answering; no tool is offered".into(),
+            Self::Malformed => "the model wrote an answer that its service could not read".into(),
+            Self::Endless => "the answer went on for too long; answer in smaller steps".into(),
+            Self::Withheld { reason } => format!("the account may not have this answer ({reason})"),
+            Self::Other => "the service ended the answer and gave no reason".into(),
+            Self::Unknown { reason } => format!("the answer ended for a reason unknown here ({reason})"),
+        }
+    }
+}
+
+impl std::fmt::Display for Filter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Safety => "safety",
+            Self::Recitation => "recitation",
+            Self::Language => "unsupported language",
+            Self::Blocklist => "blocklist",
+            Self::Prohibited => "prohibited content",
+            Self::PersonalData => "personal data",
+            Self::Image => "image",
+            Self::Jailbreak => "jailbreak",
+            Self::ModelArmor => "model armor",
+            Self::Unspecified => "no reason given",
+            Self::Unknown(word) => word,
+        })
+    }
+}

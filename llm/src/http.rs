@@ -1,0 +1,172 @@
+//! The one HTTP agent of a run.
+//!
+//! A call runs on a thread of its own, so that the caller looks at its clock and at Ctrl-C every few
+//! milliseconds, whatever the socket does. Ending a call early closes its connection: the service stops
+//! writing, and billing, an answer that nobody reads.
+
+mod exchange;
+mod network;
+mod worker;
+
+pub use exchange::{Exchange, Head, Next, Stopwatch};
+pub use network::{Network, NetworkError, Route};
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ureq::config::AutoHeaderValue;
+use ureq::tls::{RootCerts, TlsConfig};
+
+use crate::{CallError, Watch};
+
+/// How long things may take and how large an answer may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// Between two pieces of an answer that has begun.
+    pub idle: Duration,
+    /// The whole of one attempt. Models that think are silent for minutes when they do not stream.
+    pub call: Duration,
+    /// Bytes of an answer.
+    pub body: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            idle: Duration::from_mins(2),
+            call: Duration::from_mins(10),
+            body: 256 << 20,
+        }
+    }
+}
+
+/// What is sent. The body is shared among the attempts of a call.
+#[derive(Debug, Clone)]
+pub struct Post {
+    /// The whole address; it never holds the key.
+    pub url: String,
+    /// Names and values that anybody may see.
+    pub headers: Vec<(&'static str, String)>,
+    /// Name and value of the header that carries the key.
+    pub key: Option<(&'static str, crate::Secret)>,
+    /// JSON; empty for a GET.
+    pub body: Arc<Vec<u8>>,
+}
+
+/// Connections, TLS state and certificates, kept for the run.
+#[derive(Debug)]
+pub struct Agent {
+    network: Network,
+    limits: Limits,
+    config: ureq::config::Config,
+    live: Mutex<ureq::Agent>,
+}
+
+impl Agent {
+    /// An agent that reaches services as `network` says. Nothing is opened yet.
+    pub fn new(network: Network, limits: Limits) -> Self {
+        let roots = match network.roots() {
+            Some(certs) => RootCerts::new_with_certs(certs),
+            None => RootCerts::WebPki,
+        };
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            // The key is in a header of its own, which would follow a redirect.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
+            .timeout_resolve(Some(limits.connect))
+            .timeout_connect(Some(limits.connect))
+            // The exchange keeps the time; this only ends the thread of a call that was given up.
+            .timeout_global(Some(limits.call.saturating_add(limits.connect)))
+            .user_agent(concat!("code-commit/", env!("CARGO_PKG_VERSION")))
+            // A compressed stream comes in lumps, and its size would be no bound.
+            .accept_encoding(AutoHeaderValue::None)
+            .build();
+        let live = Mutex::new(config.new_agent());
+        Self { network, limits, config, live }
+    }
+
+    /// The limits of every call.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Sends `post` and waits until an answer begins. `within` shortens the limit of this attempt.
+    pub fn send(
+        &self,
+        post: &Post,
+        within: Option<Duration>,
+        watch: &mut dyn Watch,
+    ) -> Result<Exchange<'_>, CallError> {
+        let call = within.map_or(self.limits.call, |left| left.min(self.limits.call));
+        Exchange::open(self, post, Limits { call, ..self.limits }, watch)
+    }
+
+    fn live(&self) -> ureq::Agent {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Closes every connection, also those in use; the next call opens a new one.
+    fn abort(&self) {
+        let fresh = self.config.new_agent();
+        let old = std::mem::replace(&mut *self.live.lock().unwrap_or_else(PoisonError::into_inner), fresh);
+        old.shutdown();
+    }
+}
+
+/// Where a service is: `http` or `https`, host, and a path that every request goes below.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+/// Why a text is no base URL. It is not shown: it may hold a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BaseUrlError {
+    /// Not an address.
+    #[error("the base URL is no http or https address")]
+    NotHttp,
+    /// User, password, query or fragment would travel with every request and end up in logs.
+    #[error("the base URL holds a user, a query or a fragment")]
+    Extra,
+}
+
+impl std::str::FromStr for BaseUrl {
+    type Err = BaseUrlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim().trim_end_matches('/');
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let rest = rest.ok_or(BaseUrlError::NotHttp)?;
+        if rest.contains(['@', '?', '#']) {
+            return Err(BaseUrlError::Extra);
+        }
+        let uri: ureq::http::Uri = text.parse().map_err(|_| BaseUrlError::NotHttp)?;
+        uri.host().filter(|host| !host.is_empty()).ok_or(BaseUrlError::NotHttp)?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl BaseUrl {
+    /// The host, in lower case.
+    pub fn host(&self) -> String {
+        network::host_of(self.0.split_once("://").map_or("", |(_, rest)| rest))
+    }
+
+    /// The address of `path`, which begins with a slash.
+    pub fn join(&self, path: &str) -> String {
+        format!("{}{path}", self.0)
+    }
+}
+
+/// Scheme, host and port of an address, for messages; user information is left out.
+pub fn origin_of(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}")
+}

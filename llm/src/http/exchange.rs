@@ -1,0 +1,250 @@
+//! One request and its answer.
+
+use std::io::ErrorKind;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::worker::{Piece, start};
+use super::{Agent, Limits, Post, origin_of};
+use crate::{CallError, Progress, Watch};
+
+/// How often the caller is asked whether it still wants the answer.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// An answer that has begun. Dropping it before its end closes the connection.
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    /// Status and headers.
+    pub head: Head,
+    agent: &'a Agent,
+    pieces: Receiver<Piece>,
+    limits: Limits,
+    origin: String,
+    started: Stopwatch,
+    last: Stopwatch,
+    received: u64,
+    over: bool,
+}
+
+/// Status and headers of an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The HTTP status.
+    pub status: u16,
+    /// Names in lower case; values that are not text are left out.
+    pub headers: Vec<(String, String)>,
+    /// From the start of the attempt.
+    pub after: Duration,
+}
+
+impl Head {
+    /// The first header of that name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Is the body of this media type?
+    pub fn is(&self, media_type: &str) -> bool {
+        let value = self.header("content-type").unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media_type)
+    }
+}
+
+/// What the exchange brings next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The next bytes of the body.
+    Bytes(Vec<u8>),
+    /// The body is over.
+    End,
+    /// Nothing came in the time that the caller gave.
+    Silence,
+}
+
+impl<'a> Exchange<'a> {
+    pub(super) fn open(
+        agent: &'a Agent,
+        post: &Post,
+        limits: Limits,
+        watch: &mut dyn Watch,
+    ) -> Result<Self, CallError> {
+        let pieces = start(agent, post)?;
+        let started = Stopwatch::start();
+        let head = Head::default();
+        let origin = origin_of(&post.url);
+        let mut exchange =
+            Self { head, agent, pieces, limits, origin, started, last: started, received: 0, over: false };
+        exchange.head = exchange.wait_for_head(watch)?;
+        Ok(exchange)
+    }
+
+    fn wait_for_head(&mut self, watch: &mut dyn Watch) -> Result<Head, CallError> {
+        match self.receive(None, watch)? {
+            Some(Piece::Head(mut head)) => {
+                head.after = self.elapsed();
+                Ok(head)
+            }
+            Some(Piece::Failed(error)) => Err(self.failed_before_head(error)),
+            Some(Piece::Bytes(_) | Piece::End) | None => Err(self.cut()),
+        }
+    }
+
+    /// The next bytes. `patience` bounds the wait where the caller could do without more.
+    pub fn next(&mut self, patience: Option<Duration>, watch: &mut dyn Watch) -> Result<Next, CallError> {
+        if self.over {
+            return Ok(Next::End);
+        }
+        match self.receive(patience, watch)? {
+            Some(Piece::Bytes(bytes)) => {
+                self.received += bytes.len() as u64;
+                if self.received > self.limits.body {
+                    return Err(CallError::BodyTooLarge { limit: self.limits.body });
+                }
+                watch.progress(Progress::Bytes(self.received));
+                Ok(Next::Bytes(bytes))
+            }
+            Some(Piece::End) => {
+                self.over = true;
+                Ok(Next::End)
+            }
+            None => Ok(Next::Silence),
+            Some(Piece::Failed(_) | Piece::Head(_)) => Err(self.cut()),
+        }
+    }
+
+    /// The whole body, of which at most `limit` bytes are kept.
+    pub fn read_to_end(&mut self, limit: u64, watch: &mut dyn Watch) -> Result<Vec<u8>, CallError> {
+        let mut body = Vec::new();
+        loop {
+            match self.next(None, watch)? {
+                Next::Bytes(bytes) => body.extend_from_slice(&bytes),
+                Next::End | Next::Silence => return Ok(body),
+            }
+            if body.len() as u64 > limit {
+                body.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+                return Ok(body);
+            }
+        }
+    }
+
+    /// Since the attempt began.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Bytes of the body so far.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Waits for the next piece; `None` when `patience` is over.
+    fn receive(
+        &mut self,
+        patience: Option<Duration>,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Piece>, CallError> {
+        let began = Stopwatch::start();
+        loop {
+            let glance = patience.map_or(GLANCE, |p| p.min(GLANCE));
+            match self.pieces.recv_timeout(glance.min(self.left()?)) {
+                Ok(piece) => {
+                    self.last = Stopwatch::start();
+                    return Ok(Some(piece));
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.cut()),
+                Err(RecvTimeoutError::Timeout) if watch.cancelled() => return Err(CallError::Cancelled),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if patience.is_some_and(|p| began.elapsed() >= p) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Time until the nearer of the two limits; an error once it is over.
+    fn left(&self) -> Result<Duration, CallError> {
+        let call = self.limits.call.saturating_sub(self.started.elapsed());
+        if call.is_zero() {
+            return Err(CallError::Timeout { after: self.limits.call });
+        }
+        if self.head.status == 0 {
+            return Ok(call);
+        }
+        let idle = self.limits.idle.saturating_sub(self.last.elapsed());
+        if idle.is_zero() {
+            return Err(CallError::Idle { after: self.limits.idle });
+        }
+        Ok(call.min(idle))
+    }
+
+    fn cut(&self) -> CallError {
+        CallError::StreamCut { received: self.received }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "not our enum; what is new in it is a broken connection"
+    )]
+    fn failed_before_head(&mut self, error: ureq::Error) -> CallError {
+        self.over = true;
+        let origin = self.origin.clone();
+        match error {
+            ureq::Error::ConnectProxyFailed(message) => CallError::Proxy { origin, message },
+            ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => {
+                CallError::Tls { origin, source: error.into() }
+            }
+            ureq::Error::HostNotFound
+            | ureq::Error::ConnectionFailed
+            | ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
+                CallError::Connect { origin, source: error.into() }
+            }
+            ureq::Error::Timeout(_) => CallError::Timeout { after: self.limits.call },
+            ureq::Error::Io(io) => failed_io(io, origin),
+            ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
+                CallError::BadReply { detail: error.to_string() }
+            }
+            ureq::Error::Http(_) | ureq::Error::BadUri(_) => CallError::Setup { source: error.into() },
+            other => CallError::Dropped { origin, source: other.into() },
+        }
+    }
+}
+
+/// Which `io::Error` means what before an answer has begun.
+#[expect(clippy::wildcard_enum_match_arm, reason = "not our enum")]
+fn failed_io(error: std::io::Error, origin: String) -> CallError {
+    match error.kind() {
+        // What rustls has to say about a certificate arrives under this kind.
+        ErrorKind::InvalidData => CallError::Tls { origin, source: error.into() },
+        ErrorKind::UnexpectedEof
+        | ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe
+        | ErrorKind::NotConnected => CallError::Dropped { origin, source: error.into() },
+        _ => CallError::Connect { origin, source: error.into() },
+    }
+}
+
+impl Drop for Exchange<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.agent.abort();
+        }
+    }
+}
+
+/// Measures one attempt.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts now.
+    #[expect(clippy::disallowed_methods, reason = "the clock of the model clients")]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Since it was started.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}

@@ -1,0 +1,144 @@
+//! Which way a request takes: proxy or not, and whom to trust.
+
+use std::path::PathBuf;
+
+use ureq::Proxy;
+use ureq::tls::{Certificate, PemItem, parse_pem};
+
+/// Proxies and certificates, as the usual variables name them.
+#[derive(Debug, Clone, Default)]
+pub struct Network {
+    https: Option<Proxy>,
+    http: Option<Proxy>,
+    no_proxy: Vec<String>,
+    roots: Option<Vec<Certificate<'static>>>,
+}
+
+/// Why the variables cannot be followed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetworkError {
+    /// A proxy variable holds no address of a proxy. Its value may hold a password and is not shown.
+    #[error("{variable} is not the address of an http proxy")]
+    BadProxy {
+        /// Its name.
+        variable: &'static str,
+    },
+    /// The file of `SSL_CERT_FILE` cannot be read.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file of `SSL_CERT_FILE` holds no certificate.
+    #[error("{} holds no PEM certificate", .path.display())]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// The way of one request.
+#[derive(Debug)]
+pub enum Route<'a> {
+    /// Straight to the service.
+    Direct,
+    /// Through this proxy.
+    Proxy(&'a Proxy),
+}
+
+impl Network {
+    /// Reads `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (lower case wins, as with curl) and
+    /// `SSL_CERT_FILE`, whose certificates then take the place of the built-in ones. `env` gives the value of a
+    /// variable: nothing here reads the environment.
+    pub fn from_env<'e>(env: impl Fn(&str) -> Option<&'e str>) -> Result<Self, NetworkError> {
+        let env: Env<'_, 'e> = &env;
+        let all = proxy(env, "all_proxy", "ALL_PROXY")?;
+        Ok(Self {
+            https: proxy(env, "https_proxy", "HTTPS_PROXY")?.or_else(|| all.clone()),
+            http: proxy(env, "http_proxy", "HTTP_PROXY")?.or(all),
+            no_proxy: no_proxy(value(env, "no_proxy", "NO_PROXY").unwrap_or_default()),
+            roots: value(env, "SSL_CERT_FILE", "SSL_CERT_FILE").map(read_roots).transpose()?,
+        })
+    }
+
+    /// The way to `url`. This machine is never reached through a proxy.
+    pub fn route(&self, url: &str) -> Route<'_> {
+        let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
+        let proxy = if scheme.eq_ignore_ascii_case("http") { &self.http } else { &self.https };
+        match proxy {
+            Some(proxy) if !self.is_direct(&host_of(rest)) => Route::Proxy(proxy),
+            _ => Route::Direct,
+        }
+    }
+
+    /// The certificates to trust instead of the built-in ones.
+    pub(super) fn roots(&self) -> Option<&[Certificate<'static>]> {
+        self.roots.as_deref()
+    }
+
+    fn is_direct(&self, host: &str) -> bool {
+        let is_loopback = |ip: std::net::IpAddr| ip.is_loopback();
+        host == "localhost"
+            || host.parse().is_ok_and(is_loopback)
+            || self.no_proxy.iter().any(|entry| entry == "*" || covers(entry, host))
+    }
+}
+
+/// `example.com` covers itself and everything below it.
+fn covers(entry: &str, host: &str) -> bool {
+    host.strip_suffix(entry).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+}
+
+fn no_proxy(list: &str) -> Vec<String> {
+    let entries = list.split([',', ' ']).map(|e| e.trim().trim_start_matches("*.").trim_start_matches('.'));
+    entries.filter(|e| !e.is_empty()).map(host_of).collect()
+}
+
+/// The host of `authority/…`, in lower case, without port, brackets and user.
+pub(super) fn host_of(rest: &str) -> String {
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let bare = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None if host.matches(':').count() == 1 => host.split(':').next().unwrap_or_default(),
+        None => host,
+    };
+    bare.trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// Looks a variable up.
+type Env<'f, 'e> = &'f dyn Fn(&str) -> Option<&'e str>;
+
+/// A variable that is set and not empty.
+fn value<'e>(env: Env<'_, 'e>, lower: &str, upper: &str) -> Option<&'e str> {
+    let set = |name: &str| env(name).map(str::trim).filter(|v| !v.is_empty());
+    set(lower).or_else(|| set(upper))
+}
+
+fn proxy(env: Env<'_, '_>, lower: &'static str, upper: &'static str) -> Result<Option<Proxy>, NetworkError> {
+    let bad = |_| NetworkError::BadProxy { variable: upper };
+    let Some(address) = value(env, lower, upper) else { return Ok(None) };
+    let proxy = Proxy::new(address).map_err(bad)?;
+    let speaks_http = matches!(proxy.protocol(), ureq::ProxyProtocol::Http | ureq::ProxyProtocol::Https);
+    if speaks_http { Ok(Some(proxy)) } else { Err(NetworkError::BadProxy { variable: upper }) }
+}
+
+fn read_roots(path: &str) -> Result<Vec<Certificate<'static>>, NetworkError> {
+    let path = PathBuf::from(path);
+    let pem = match std::fs::read(&path) {
+        Ok(pem) => pem,
+        Err(source) => return Err(NetworkError::Read { path, source }),
+    };
+    let certificate = |item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+        _ => None,
+    };
+    let roots: Vec<_> = parse_pem(&pem).filter_map(certificate).collect();
+    if roots.is_empty() { Err(NetworkError::NoCertificate { path }) } else { Ok(roots) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! The thread that does the reading and writing of one call.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use ureq::http::{HeaderValue, Request, Uri};
+
+use super::{Agent, Head, Post, Route};
+use crate::CallError;
+
+/// Read at once; also the size of the pieces given out.
+const PIECE: usize = 64 << 10;
+/// Pieces read ahead of the caller.
+const AHEAD: usize = 4;
+
+/// What the thread has to say.
+#[derive(Debug)]
+pub(super) enum Piece {
+    Head(Head),
+    Bytes(Vec<u8>),
+    End,
+    Failed(ureq::Error),
+}
+
+/// Starts the thread of a call.
+pub(super) fn start(agent: &Agent, post: &Post) -> Result<Receiver<Piece>, CallError> {
+    let job = Job::new(agent, post)?;
+    let (sender, pieces) = sync_channel(AHEAD);
+    std::thread::Builder::new()
+        .name("llm-http".into())
+        .spawn(move || job.run(&sender))
+        .map_err(|e| CallError::Setup { source: e.into() })?;
+    Ok(pieces)
+}
+
+/// What the thread of a call owns.
+struct Job {
+    agent: ureq::Agent,
+    proxy: Option<ureq::Proxy>,
+    request: Request<()>,
+    body: Arc<Vec<u8>>,
+}
+
+impl Job {
+    fn new(agent: &Agent, post: &Post) -> Result<Self, CallError> {
+        let setup = |e: ureq::http::Error| CallError::Setup { source: e.into() };
+        let uri: Uri = post.url.parse().map_err(|e: ureq::http::uri::InvalidUri| setup(e.into()))?;
+        let method = if post.body.is_empty() { "GET" } else { "POST" };
+        let mut builder = Request::builder().method(method).uri(uri);
+        for (name, value) in &post.headers {
+            builder = builder.header(*name, value);
+        }
+        if let Some((name, key)) = &post.key {
+            let mut value = HeaderValue::from_str(key.expose()).map_err(|e| setup(e.into()))?;
+            value.set_sensitive(true);
+            builder = builder.header(*name, value);
+        }
+        let proxy = match agent.network.route(&post.url) {
+            Route::Direct => None,
+            Route::Proxy(proxy) => Some(proxy.clone()),
+        };
+        let request = builder.body(()).map_err(setup)?;
+        Ok(Self { agent: agent.live(), proxy, request, body: post.body.clone() })
+    }
+
+    /// Hands over the answer piece by piece. A caller that has gone is no error: nobody is left to tell.
+    fn run(self, out: &SyncSender<Piece>) {
+        let last = match self.pass_on(out) {
+            Ok(()) => Piece::End,
+            Err(error) => Piece::Failed(error),
+        };
+        let _ = out.send(last);
+    }
+
+    fn pass_on(self, out: &SyncSender<Piece>) -> Result<(), ureq::Error> {
+        let response = if self.body.is_empty() {
+            self.agent.run(self.agent.configure_request(self.request).proxy(self.proxy).build())?
+        } else {
+            let request = self.request.map(|()| self.body.as_slice());
+            self.agent.run(self.agent.configure_request(request).proxy(self.proxy).build())?
+        };
+        if out.send(Piece::Head(head_of(&response))).is_err() {
+            return Ok(());
+        }
+        let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
+        let mut buffer = vec![0; PIECE];
+        loop {
+            let count = body.read(&mut buffer)?;
+            let piece = buffer.get(..count).unwrap_or_default();
+            if piece.is_empty() || out.send(Piece::Bytes(piece.to_vec())).is_err() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn head_of(response: &ureq::http::Response<ureq::Body>) -> Head {
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    let headers = response.headers().iter().filter_map(|(n, v)| Some((n.as_str().to_owned(), text(v)?)));
+    Head { status: response.status().as_u16(), headers: headers.collect(), after: Duration::ZERO }
+}

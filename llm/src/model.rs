@@ -1,0 +1,207 @@
+//! What a model is: a name, a request, one call.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CallError, Reply, Watch};
+
+/// Something that answers a prompt. Every implementation retries by itself and reports each HTTP attempt to
+/// the [`Watch`]; what it returns is final.
+pub trait Model: Send + Sync {
+    /// Who is asked. The model that really answered is [`Reply::served_model`].
+    fn id(&self) -> &ModelId;
+
+    /// Asks once. A refusal or a cut-off answer is a [`Reply`] (see [`Reply::finish`]), not an error.
+    fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError>;
+
+    /// The exact number of input tokens, where the service can count without billing; `None` where it cannot.
+    fn count_tokens(&self, _request: &Request<'_>, _watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
+        Ok(None)
+    }
+
+    /// Do key and model work? Asks the cheapest question that the service has.
+    fn check(&self, _watch: &mut dyn Watch) -> Result<(), CallError> {
+        Ok(())
+    }
+}
+
+/// Which client speaks to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// Google's Gemini API.
+    Gemini,
+    /// `api.openai.com` and every server that speaks its chat dialect.
+    OpenAi,
+    /// Replies from a file.
+    Scripted,
+    /// Replies of an earlier run.
+    Recorded,
+}
+
+impl Provider {
+    const ALL: [Self; 4] = [Self::Gemini, Self::OpenAi, Self::Scripted, Self::Recorded];
+
+    /// The word before the slash in [`ModelId`].
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gemini => "gemini",
+            Self::OpenAi => "openai",
+            Self::Scripted => "scripted",
+            Self::Recorded => "recorded",
+        }
+    }
+}
+
+/// A model as the user names it: `PROVIDER/NAME`, or a bare name that begins as one provider's names do.
+///
+/// ```
+/// # use code_commit_llm as llm;
+/// use llm::{ModelId, Provider};
+/// let id: ModelId = "gemini-3.8-flash".parse()?;
+/// assert_eq!(id.provider, Provider::Gemini);
+/// assert_eq!(id.to_string(), "gemini/gemini-3.8-flash");
+/// # Ok::<(), llm::ModelIdError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct ModelId {
+    /// Which client speaks to it.
+    pub provider: Provider,
+    /// The name the service knows; a path for [`Provider::Scripted`], a run for [`Provider::Recorded`].
+    pub name: String,
+}
+
+/// Why a text names no model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelIdError {
+    /// There is no name, or it holds white space or control characters.
+    #[error("`{0}` is no model name")]
+    BadName(String),
+    /// The provider does not follow from the name.
+    #[error(
+        "cannot tell the provider of `{0}`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN"
+    )]
+    UnknownProvider(String),
+}
+
+impl FromStr for ModelId {
+    type Err = ModelIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some((word, name)) = text.split_once('/')
+            && let Some(provider) = Provider::ALL.into_iter().find(|p| p.as_str() == word)
+        {
+            return Self::new(provider, name);
+        }
+        let provider = provider_of(text).ok_or_else(|| ModelIdError::UnknownProvider(text.to_owned()))?;
+        Self::new(provider, text)
+    }
+}
+
+/// Bare names whose provider is plain.
+fn provider_of(name: &str) -> Option<Provider> {
+    const PREFIXES: [(&str, Provider); 6] = [
+        ("gemini-", Provider::Gemini),
+        ("gemma-", Provider::Gemini),
+        ("gpt-", Provider::OpenAi),
+        ("chatgpt-", Provider::OpenAi),
+        ("o3", Provider::OpenAi),
+        ("o4-", Provider::OpenAi),
+    ];
+    PREFIXES.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, provider)| provider)
+}
+
+impl ModelId {
+    /// A model of `provider`. Paths may hold blanks, names of services may not.
+    pub fn new(provider: Provider, name: &str) -> Result<Self, ModelIdError> {
+        let is_path = matches!(provider, Provider::Scripted | Provider::Recorded);
+        let bad = |c: char| c.is_control() || (!is_path && (c.is_whitespace() || "?#%\\".contains(c)));
+        let climbs = !is_path && name.split('/').any(|part| matches!(part, "" | "." | ".."));
+        if name.is_empty() || climbs || name.contains(bad) {
+            return Err(ModelIdError::BadName(name.escape_debug().to_string()));
+        }
+        Ok(Self { provider, name: name.to_owned() })
+    }
+}
+
+impl fmt::Display for ModelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.provider.as_str(), self.name)
+    }
+}
+
+impl From<ModelId> for String {
+    fn from(id: ModelId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for ModelId {
+    type Error = ModelIdError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+/// One question. Borrowed throughout: the prompt is copied once, into the request body.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Request<'a> {
+    /// The user turn.
+    pub prompt: &'a str,
+    /// The system instruction.
+    pub system: Option<&'a str>,
+    /// Left to the service where `None`, which is what the services advise for their newest models.
+    pub temperature: Option<f64>,
+    /// A JSON schema that the answer must follow; the answer is then one JSON text.
+    pub schema: Option<&'a serde_json::Value>,
+    /// Stream the answer: progress, idle detection and early stop need it.
+    pub stream: bool,
+    /// Upper bound of what the model may write, thinking included.
+    pub max_output_tokens: Option<u64>,
+    /// What the caller has left for the whole call, retries included; no retry starts that would pass it.
+    pub time_left: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str) -> String {
+        text.parse::<ModelId>().map_or_else(|e| e.to_string(), |id| id.to_string())
+    }
+
+    #[test]
+    fn a_provider_is_named_or_plain_from_the_name() {
+        assert_eq!(check("gemini/g"), "gemini/g");
+        assert_eq!(check("openai/meta-llama/Llama-4"), "openai/meta-llama/Llama-4");
+        assert_eq!(check("gpt-6-sol"), "openai/gpt-6-sol");
+        assert_eq!(check("scripted/my replies.jsonl"), "scripted/my replies.jsonl");
+        assert_eq!(check("recorded/2026-11-21-10-00-00-commit"), "recorded/2026-11-21-10-00-00-commit");
+        assert_eq!(check("scripted//tmp/a"), "scripted//tmp/a");
+    }
+
+    #[test]
+    fn a_name_that_would_change_the_address_is_refused() {
+        for name in
+            ["gemini/", "gemini/a?b", "gemini/../x", "gemini/a b", "openai/a//b", "gemini/a%2f", "gemini/a\n"]
+        {
+            assert!(check(name).contains("is no model name"), "{name}: {}", check(name));
+        }
+        insta::assert_snapshot!(check("llama"), @"");
+    }
+
+    #[test]
+    fn an_id_survives_json() {
+        let id: ModelId = "openai/m".parse().unwrap();
+        let json = serde_json::to_string(&id).unwrap();
+        assert_eq!(json, "\"openai/m\"");
+        assert_eq!(serde_json::from_str::<ModelId>(&json).unwrap(), id);
+    }
+}

@@ -1,0 +1,281 @@
+//! What tokens cost: a dated table, which the configuration can go before.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Usage;
+
+/// The table this version was built with.
+const BUILT_IN: &str = include_str!("../data/prices.toml");
+
+/// Tokens that a price is for.
+const PER: u128 = 1_000_000;
+/// Micro-micro-dollars in a dollar.
+const PICO: f64 = 1e12;
+
+/// An amount of money in US dollars, exact to 10⁻¹² of one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Money(u64);
+
+/// Not an amount: negative, not a number, or more than all limits together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an amount of money")]
+#[non_exhaustive]
+pub struct MoneyError;
+
+impl Money {
+    /// No money.
+    pub const ZERO: Self = Self(0);
+
+    /// From dollars.
+    pub fn from_usd(usd: f64) -> Result<Self, MoneyError> {
+        const MOST: f64 = 1e6;
+        if !(0.0..=MOST).contains(&usd) {
+            return Err(MoneyError);
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 10¹⁸")]
+        Ok(Self((usd * PICO).round() as u64))
+    }
+
+    /// In dollars.
+    #[expect(clippy::cast_precision_loss, reason = "exact enough for any sum that is shown")]
+    pub fn as_usd(self) -> f64 {
+        self.0 as f64 / PICO
+    }
+
+    /// For so many tokens, where `self` is the price of a million; rounded up.
+    fn times(self, tokens: u64) -> Self {
+        let sum = (u128::from(self.0) * u128::from(tokens)).div_ceil(PER);
+        Self(u64::try_from(sum).unwrap_or(u64::MAX))
+    }
+
+    /// How many tokens it buys at `price` a million.
+    pub(crate) fn buys(self, price: Self) -> u64 {
+        let tokens = (u128::from(self.0) * PER).checked_div(u128::from(price.0));
+        tokens.and_then(|t| u64::try_from(t).ok()).unwrap_or(u64::MAX)
+    }
+
+    /// What is left of it after `spent`.
+    #[must_use]
+    pub fn less(self, spent: Self) -> Self {
+        Self(self.0.saturating_sub(spent.0))
+    }
+}
+
+impl AddAssign for Money {
+    fn add_assign(&mut self, more: Self) {
+        self.0 = self.0.saturating_add(more.0);
+    }
+}
+
+impl fmt::Display for Money {
+    /// Cents and more with two digits, less with as many as it takes to see it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let usd = self.as_usd();
+        match usd {
+            0.0 => f.write_str("$0.00"),
+            _ if usd >= 0.1 => write!(f, "${usd:.2}"),
+            _ if usd >= 0.0001 => write!(f, "${usd:.4}"),
+            _ => write!(f, "${usd:.8}"),
+        }
+    }
+}
+
+impl TryFrom<f64> for Money {
+    type Error = MoneyError;
+
+    fn try_from(usd: f64) -> Result<Self, MoneyError> {
+        Self::from_usd(usd)
+    }
+}
+
+impl From<Money> for f64 {
+    fn from(money: Money) -> Self {
+        money.as_usd()
+    }
+}
+
+/// A day, `2026-11-21`. Days compare as their text does.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Day(String);
+
+/// Not a day.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no day such as 2026-11-21")]
+#[non_exhaustive]
+pub struct DayError(String);
+
+impl TryFrom<String> for Day {
+    type Error = DayError;
+
+    fn try_from(text: String) -> Result<Self, DayError> {
+        match text.parse::<jiff::civil::Date>() {
+            Ok(date) if date.to_string() == text => Ok(Self(text)),
+            _ => Err(DayError(text)),
+        }
+    }
+}
+
+impl From<Day> for String {
+    fn from(day: Day) -> Self {
+        day.0
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Prices of one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// The model's name without its version.
+    pub prefix: String,
+    /// The last day on which this holds.
+    pub until: Option<Day>,
+    /// A million tokens of input.
+    pub input: Money,
+    /// A million tokens of input out of a cache; the price of input where the table says nothing.
+    pub cached: Option<Money>,
+    /// A million tokens written to a cache; likewise.
+    pub cache_write: Option<Money>,
+    /// A million tokens of output.
+    pub output: Money,
+    /// The most that one answer can hold.
+    pub max_output: Option<u64>,
+    /// Other prices for long prompts.
+    pub long: Option<LongPrice>,
+}
+
+/// Prices of the whole call once its input is long.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LongPrice {
+    /// Input tokens up to which the other prices hold.
+    pub above: u64,
+    /// A million tokens of input.
+    pub input: Money,
+    /// A million tokens of input out of a cache.
+    pub cached: Option<Money>,
+    /// A million tokens of output.
+    pub output: Money,
+}
+
+/// Input, cached, cache write and output, for calls of one size.
+struct Rates {
+    input: Money,
+    cached: Money,
+    cache_write: Money,
+    output: Money,
+}
+
+impl Price {
+    fn rates(&self, input_tokens: u64) -> Rates {
+        let (input, cached, output) = match self.long {
+            Some(long) if input_tokens > long.above => (long.input, long.cached, long.output),
+            _ => (self.input, self.cached, self.output),
+        };
+        Rates {
+            input,
+            cached: cached.unwrap_or(input),
+            cache_write: self.cache_write.unwrap_or(input),
+            output,
+        }
+    }
+
+    /// What the usage costs; `None` where a count is missing.
+    pub fn cost(&self, usage: &Usage) -> Option<Money> {
+        let (input, output) = (usage.input_tokens?, usage.output_tokens?);
+        let rates = self.rates(input);
+        let read = usage.cache_read_tokens.unwrap_or(0).min(input);
+        let written = usage.cache_write_tokens.unwrap_or(0).min(input - read);
+        let mut cost = rates.input.times(input - read - written);
+        cost += rates.cached.times(read);
+        cost += rates.cache_write.times(written);
+        cost += rates.output.times(output);
+        Some(cost)
+    }
+
+    /// The most that so many tokens of input cost, cached or not.
+    pub(crate) fn input_at_most(&self, tokens: u64) -> Money {
+        let rates = self.rates(tokens);
+        rates.input.max(rates.cache_write).max(rates.cached).times(tokens)
+    }
+
+    /// The price of a million tokens of output after so much input.
+    pub(crate) fn output_after(&self, input_tokens: u64) -> Money {
+        self.rates(input_tokens).output
+    }
+
+    /// The most that so many tokens of output cost after so much input.
+    pub(crate) fn output_at_most(&self, tokens: u64, input_tokens: u64) -> Money {
+        self.output_after(input_tokens).times(tokens)
+    }
+}
+
+/// All prices.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prices {
+    /// When they were looked up.
+    pub date: Option<Day>,
+    /// The first that fits counts.
+    #[serde(rename = "model")]
+    models: Vec<Price>,
+}
+
+/// Why a table cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the price table cannot be read")]
+#[non_exhaustive]
+pub struct PricesError(#[from] toml::de::Error);
+
+impl Prices {
+    /// The table of this version.
+    pub fn built_in() -> Self {
+        // A test reads the table, so that what ships is never the empty one.
+        Self::parse(BUILT_IN).unwrap_or_default()
+    }
+
+    /// Reads a table.
+    pub fn parse(text: &str) -> Result<Self, PricesError> {
+        Ok(toml::from_str(text)?)
+    }
+
+    /// The same table behind prices of the user's own.
+    #[must_use]
+    pub fn behind(mut self, own: Vec<Price>) -> Self {
+        self.models.splice(0..0, own);
+        self
+    }
+
+    /// The price of a model on a day; `None` is "unknown", never "free".
+    pub fn of(&self, model: &str, day: &Day) -> Option<&Price> {
+        let holds = |price: &&Price| price.until.as_ref().is_none_or(|until| day <= until);
+        let model = model.strip_prefix("models/").unwrap_or(model);
+        self.models.iter().filter(holds).find(|price| is_version_of(model, &price.prefix))
+    }
+}
+
+/// `name` is `prefix`, perhaps with a version: `gemini-3.8-flash-lite` is another model, `gemini-3.8-flash-001` is not.
+fn is_version_of(name: &str, prefix: &str) -> bool {
+    let is_version = |part: &str| {
+        matches!(part, "preview" | "latest" | "exp")
+            || (!part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+    };
+    match name.strip_prefix(prefix) {
+        Some("") => true,
+        Some(rest) => rest.strip_prefix('-').is_some_and(|version| version.split('-').all(is_version)),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

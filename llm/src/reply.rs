@@ -1,0 +1,114 @@
+//! An answer.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use crate::{Finish, Usage};
+
+/// An answer, whole or not: look at [`Reply::finish`] first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The answer's text; thoughts are not part of it.
+    pub text: String,
+    /// How it ended.
+    pub finish: Finish,
+    /// The service's own word for how it ended.
+    pub finish_reason: Option<String>,
+    /// What the whole call used, over all attempts that were accounted for.
+    pub usage: Usage,
+    /// The model that answered, as the service names it: this one is priced and logged.
+    pub served_model: Option<String>,
+    /// The service's id of the answer.
+    pub response_id: Option<String>,
+    /// HTTP attempts made, the failed ones included.
+    pub attempts: u32,
+    /// The answer as the log keeps it; written by [`Reply::write_raw`].
+    pub raw: Raw,
+}
+
+/// The answer as one JSON object, held without a second copy of a text that may be large.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Raw {
+    /// The bytes as they were received.
+    Received(Vec<u8>),
+    /// A merged answer: the object's bytes before and after the JSON string that is [`Reply::text`].
+    Around {
+        /// Up to the text's opening quote.
+        head: Vec<u8>,
+        /// From behind its closing quote.
+        tail: Vec<u8>,
+    },
+}
+
+impl Reply {
+    /// An answer that no service sent.
+    pub fn of_text(text: String) -> Self {
+        Self {
+            finish: if text.is_empty() { Finish::Empty } else { Finish::Complete },
+            text,
+            finish_reason: None,
+            usage: Usage::default(),
+            served_model: None,
+            response_id: None,
+            attempts: 1,
+            raw: Raw::Around { head: b"{\"text\":".to_vec(), tail: b"}".to_vec() },
+        }
+    }
+
+    /// Writes the answer as one JSON object.
+    pub fn write_raw(&self, out: &mut dyn Write) -> io::Result<()> {
+        match &self.raw {
+            Raw::Received(bytes) => out.write_all(bytes),
+            Raw::Around { head, tail } => {
+                out.write_all(head)?;
+                serde_json::to_writer(&mut *out, &self.text).map_err(io::Error::from)?;
+                out.write_all(tail)
+            }
+        }
+    }
+
+    /// [`Reply::write_raw`] into memory; costs a second copy of the text.
+    pub fn raw_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        // A Vec takes everything.
+        let _ = self.write_raw(&mut bytes);
+        bytes
+    }
+}
+
+impl Raw {
+    /// Splits a serialized object whose last string is the empty stand-in for the text: `closing` is what follows
+    /// that string. `None` if the object does not end so.
+    pub fn around(object: &[u8], closing: &str) -> Option<Self> {
+        let head = object.strip_suffix(closing.as_bytes())?.strip_suffix(b"\"\"")?;
+        Some(Self::Around { head: head.to_vec(), tail: closing.as_bytes().to_vec() })
+    }
+}
+
+impl fmt::Debug for Raw {
+    /// Sizes only: the bytes may be many.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Received(bytes) => write!(f, "Received({} bytes)", bytes.len()),
+            Self::Around { head, tail } => write!(f, "Around({} bytes)", head.len() + tail.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merged_answer_is_one_json_object() {
+        let mut reply = Reply::of_text("a \"quoted\"\nline".into());
+        reply.raw = Raw::around(br#"{"id":"x","parts":[{"text":""}]}"#, "}]}").unwrap();
+        insta::assert_snapshot!(String::from_utf8(reply.raw_bytes()).unwrap(), @"");
+    }
+
+    #[test]
+    fn an_object_that_does_not_end_in_the_text_cannot_be_split() {
+        assert_eq!(Raw::around(br#"{"text":"x"}"#, "}"), None);
+        assert_eq!(Raw::around(br#"{"text":""}"#, "}]}"), None);
+    }
+}

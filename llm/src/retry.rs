@@ -1,0 +1,240 @@
+//! When a failed attempt is worth another, and how long to wait for it.
+
+use std::time::Duration;
+
+use crate::watch::{Attempt, Spend, Waited, Watch};
+use crate::{Advice, CallError, Finish, Progress, Reply, Usage};
+
+/// The rules. The defaults are those of the services' own clients, without their surprises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// Attempts of one call, the first included.
+    pub max_tries: u32,
+    /// Attempts that were, or may have been, paid for and brought nothing of use.
+    pub max_wasted: u32,
+    /// Further requests for an answer that goes on.
+    pub max_continuations: u32,
+    /// The wait after the first failure; it doubles from there.
+    pub first_wait: Duration,
+    /// The longest wait of our own.
+    pub longest_wait: Duration,
+    /// A service that wants us to wait longer than this is given up.
+    pub longest_hint: Duration,
+    /// Where the jitter comes from: the same seed waits the same times.
+    pub seed: u64,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            max_tries: 5,
+            max_wasted: 3,
+            max_continuations: 8,
+            first_wait: Duration::from_secs(1),
+            longest_wait: Duration::from_mins(1),
+            longest_hint: Duration::from_mins(2),
+            seed: 0,
+        }
+    }
+}
+
+impl Retry {
+    /// The wait after failure number `failures` (from 1): the longer of the service's hint and 1, 2, 4 … s, plus up
+    /// to a quarter of it. `None` where the hint is too long to wait for.
+    pub fn wait(&self, failures: u32, hint: Option<Duration>) -> Option<Duration> {
+        if hint.is_some_and(|hint| hint > self.longest_hint) {
+            return None;
+        }
+        let doubled = self.first_wait.saturating_mul(1_u32.checked_shl(failures - 1).unwrap_or(u32::MAX));
+        let wait = doubled.min(self.longest_wait).max(hint.unwrap_or_default());
+        let thousandths = u32::try_from(mix(self.seed, failures) % 250).unwrap_or_default();
+        Some(wait + wait / 1000 * thousandths)
+    }
+}
+
+/// `SplitMix64`: enough to keep clients that failed together from coming back together.
+fn mix(seed: u64, number: u32) -> u64 {
+    let mut z = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// What one attempt brought.
+#[derive(Debug)]
+pub struct Tried {
+    /// The answer, or why there is none.
+    pub outcome: Result<Answer, CallError>,
+    /// Its row of the journal, complete but for number and wait.
+    pub attempt: Attempt,
+}
+
+/// One attempt's answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// The answer; `usage` is that of this attempt.
+    pub reply: Reply,
+    /// The token with which the service wants to be asked for the rest.
+    pub continuation: Option<String>,
+}
+
+/// What one attempt is made with.
+#[derive(Debug, Clone, Copy)]
+pub struct Try<'a> {
+    /// What the caller has left for it.
+    pub time_left: Option<Duration>,
+    /// The token of the answer to go on with.
+    pub continuation: Option<&'a str>,
+}
+
+/// Calls `attempt` until it brings an answer, or a failure that no retry cures. Time is what the attempts say they
+/// took plus what was waited, so that nothing here reads a clock.
+pub fn with_retry(
+    retry: &Retry,
+    time_left: Option<Duration>,
+    watch: &mut dyn Watch,
+    mut attempt: impl FnMut(Try<'_>, &mut dyn Watch) -> Tried,
+) -> Result<Reply, CallError> {
+    let mut call = Call { retry, time_left, ..Call::new(retry) };
+    loop {
+        let next = Try { time_left: call.remaining(), continuation: call.continuation.as_deref() };
+        let tried = attempt(next, watch);
+        match call.judge(tried, watch) {
+            Verdict::Done(reply) => return Ok(*reply),
+            Verdict::Failed(error) => return Err(error),
+            Verdict::Again(wait) => call.pause(wait, watch)?,
+        }
+    }
+}
+
+/// The state of a call between its attempts.
+struct Call<'r> {
+    retry: &'r Retry,
+    time_left: Option<Duration>,
+    elapsed: Duration,
+    attempts: u32,
+    failures: u32,
+    wasted: u32,
+    continuations: u32,
+    continuation: Option<String>,
+    text: String,
+    usage: Usage,
+}
+
+enum Verdict {
+    Done(Box<Reply>),
+    Failed(CallError),
+    Again(Duration),
+}
+
+impl<'r> Call<'r> {
+    fn new(retry: &'r Retry) -> Self {
+        Self {
+            retry,
+            time_left: None,
+            elapsed: Duration::ZERO,
+            attempts: 0,
+            failures: 0,
+            wasted: 0,
+            continuations: 0,
+            continuation: None,
+            text: String::new(),
+            usage: Usage::default(),
+        }
+    }
+
+    fn remaining(&self) -> Option<Duration> {
+        self.time_left.map(|left| left.saturating_sub(self.elapsed))
+    }
+
+    fn judge(&mut self, tried: Tried, watch: &mut dyn Watch) -> Verdict {
+        let Tried { outcome, mut attempt } = tried;
+        self.attempts += 1;
+        self.elapsed += Duration::from_millis(attempt.duration_ms);
+        attempt.number = self.attempts;
+        let wait = match &outcome {
+            Ok(answer) => self.wait_after_answer(answer),
+            Err(error) => self.wait_after_failure(error),
+        };
+        let wait = wait.filter(|_| watch.may_retry(&attempt));
+        attempt.wait_ms = wait.and_then(|wait| u64::try_from(wait.as_millis()).ok());
+        watch.attempt(&attempt);
+        match (wait, outcome) {
+            (Some(wait), Ok(answer)) => self.keep(answer, wait),
+            (Some(wait), Err(_)) => Verdict::Again(wait),
+            (None, Ok(answer)) => Verdict::Done(Box::new(self.complete(answer.reply))),
+            (None, Err(error)) => Verdict::Failed(error),
+        }
+    }
+
+    /// How long to wait for the rest of an answer, or for a better one; `None` if it is good enough, or as good as
+    /// it gets.
+    fn wait_after_answer(&mut self, answer: &Answer) -> Option<Duration> {
+        if answer.continuation.is_some() {
+            self.continuations += 1;
+            return (self.continuations <= self.retry.max_continuations).then_some(Duration::ZERO);
+        }
+        if answer.reply.finish.advice() != Advice::Retry || !self.text.is_empty() {
+            return None;
+        }
+        self.failures += 1;
+        self.wasted += 1;
+        self.wait(None)
+    }
+
+    fn wait_after_failure(&mut self, error: &CallError) -> Option<Duration> {
+        self.failures += 1;
+        self.wasted += u32::from(error.spend() == Spend::Unknown);
+        if error.is_retryable() { self.wait(error.retry_after()) } else { None }
+    }
+
+    /// An answer that goes on is kept; one that is to be replaced is not, but it was paid for.
+    fn keep(&mut self, answer: Answer, wait: Duration) -> Verdict {
+        self.usage += answer.reply.usage;
+        if answer.continuation.is_some() {
+            self.text.push_str(&answer.reply.text);
+            self.continuation = answer.continuation;
+        }
+        Verdict::Again(wait)
+    }
+
+    /// Puts what earlier attempts brought into the last one's answer.
+    fn complete(&mut self, mut reply: Reply) -> Reply {
+        reply.attempts = self.attempts;
+        reply.usage += self.usage;
+        if !self.text.is_empty() {
+            self.text.push_str(&reply.text);
+            reply.text = std::mem::take(&mut self.text);
+            if reply.finish == Finish::Empty {
+                reply.finish = Finish::Complete;
+            }
+        }
+        reply
+    }
+
+    /// The wait, if there is a try left and it begins before the caller's time is over.
+    fn wait(&self, hint: Option<Duration>) -> Option<Duration> {
+        if self.failures >= self.retry.max_tries || self.wasted >= self.retry.max_wasted {
+            return None;
+        }
+        let wait = self.retry.wait(self.failures, hint)?;
+        self.remaining().is_none_or(|left| wait < left).then_some(wait)
+    }
+
+    fn pause(&mut self, wait: Duration, watch: &mut dyn Watch) -> Result<(), CallError> {
+        if self.continuation.is_none() {
+            watch.progress(Progress::Restarted);
+        }
+        if wait.is_zero() {
+            return Ok(());
+        }
+        self.elapsed += wait;
+        match watch.wait(wait) {
+            Waited::Through => Ok(()),
+            Waited::Cancelled => Err(CallError::Cancelled),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

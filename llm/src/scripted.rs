@@ -1,0 +1,242 @@
+//! A model whose replies stand in a file, so that everything can be tried without a network.
+//!
+//! The file is one of three things:
+//!
+//! - JSON: `{"replies": [ENTRY, …]}`;
+//! - JSON lines: one ENTRY a line;
+//! - anything else: plain text, several replies parted by lines that say `--- next reply ---`.
+//!
+//! An ENTRY is an object of [`Entry`]'s fields, such as `{"text": "…"}`, `{"error": "rate-limited",
+//! "retry_after_s": 2}` or `{"text": "half", "finish": "truncated"}`. Failures are retried as those of a real
+//! service are: the next entry answers the next attempt.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::retry::{Answer, Tried, with_retry};
+use crate::watch::{Attempt, Waited};
+use crate::{
+    CallError, Finish, Model, ModelId, ModelIdError, Progress, Provider, Reply, Request, Retry, Usage, Watch,
+};
+
+/// Parts replies in a plain file.
+pub const SEPARATOR: &str = "--- next reply ---";
+
+/// One reply of the script.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Entry {
+    /// The answer's text.
+    pub text: String,
+    /// How it ended, if not completely: `truncated`, `empty`, `{"filtered": {"filter": "safety"}}`.
+    pub finish: Option<Finish>,
+    /// What it used.
+    pub usage: Usage,
+    /// The model that answered.
+    pub served_model: Option<String>,
+    /// A failure in place of an answer: a code of [`CallError::code`].
+    pub error: Option<String>,
+    /// Its message.
+    pub message: String,
+    /// How long the service wants us to wait.
+    pub retry_after_s: Option<f64>,
+    /// How long the answer takes.
+    pub delay_ms: u64,
+}
+
+/// Why a script cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// The file cannot be read.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not what a script is.
+    #[error("{}, entry {entry} cannot be read", .path.display())]
+    Entry {
+        /// The file.
+        path: PathBuf,
+        /// From 1; in JSON lines the line.
+        entry: usize,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// An `error` that no service has.
+    #[error("{}, entry {entry}: there is no error `{code}`", .path.display())]
+    UnknownError {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        entry: usize,
+        /// What it says.
+        code: String,
+    },
+    /// The path cannot be part of a model's name.
+    #[error(transparent)]
+    Name(#[from] ModelIdError),
+}
+
+/// A model that answers from a script.
+#[derive(Debug)]
+pub struct Scripted {
+    id: ModelId,
+    entries: Vec<Entry>,
+    next: AtomicUsize,
+    retry: Retry,
+}
+
+impl Scripted {
+    /// Reads the script.
+    pub fn read(path: &Path) -> Result<Self, ScriptError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
+        let entries = parse(&text).map_err(|(entry, source)| ScriptError::Entry {
+            path: path.to_owned(),
+            entry,
+            source,
+        })?;
+        let unknown = |entry: &&Entry| entry.error.is_some() && failure(entry).is_none();
+        if let Some(at) = entries.iter().position(|entry| unknown(&entry)) {
+            let code = entries.get(at).and_then(|entry| entry.error.clone()).unwrap_or_default();
+            return Err(ScriptError::UnknownError { path: path.to_owned(), entry: at + 1, code });
+        }
+        let id = ModelId::new(Provider::Scripted, &path.to_string_lossy())?;
+        Ok(Self { id, entries, next: AtomicUsize::new(0), retry: Retry::default() })
+    }
+
+    /// These replies; for tests that want no file.
+    pub fn new(entries: Vec<Entry>) -> Self {
+        let id = ModelId { provider: Provider::Scripted, name: "inline".into() };
+        Self { id, entries, next: AtomicUsize::new(0), retry: Retry::default() }
+    }
+
+    /// The same with other retry rules.
+    #[must_use]
+    pub fn with_retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// Begins with the reply after the first `given`: a resumed run has had those.
+    #[must_use]
+    pub fn skip(self, given: usize) -> Self {
+        Self { next: AtomicUsize::new(given), ..self }
+    }
+
+    fn attempt(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Tried {
+        let outcome = self.answer(request, watch);
+        let mut attempt = Attempt::default();
+        match &outcome {
+            Ok(reply) => attempt.note_reply(reply, false),
+            Err(error) => attempt.note_error(error),
+        }
+        Tried { outcome: outcome.map(|reply| Answer { reply, continuation: None }), attempt }
+    }
+
+    fn answer(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        let entry = self.entries.get(at).ok_or(CallError::NothingLeft { given: self.entries.len() })?;
+        if entry.delay_ms > 0 && watch.wait(Duration::from_millis(entry.delay_ms)) == Waited::Cancelled {
+            return Err(CallError::Cancelled);
+        }
+        if let Some(error) = failure(entry) {
+            return Err(error);
+        }
+        watch.progress(Progress::Connected);
+        watch.progress(Progress::Bytes(entry.text.len() as u64));
+        if request.stream {
+            watch.progress(Progress::Text(&entry.text));
+        }
+        let reply = Reply::of_text(entry.text.clone());
+        let finish = entry.finish.clone().unwrap_or_else(|| reply.finish.clone());
+        Ok(Reply { finish, usage: entry.usage, served_model: entry.served_model.clone(), ..reply })
+    }
+}
+
+impl Model for Scripted {
+    fn id(&self) -> &ModelId {
+        &self.id
+    }
+
+    fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
+        with_retry(&self.retry, request.time_left, watch, |_, watch| self.attempt(request, watch))
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<Entry>, (usize, serde_json::Error)> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Whole {
+        replies: Vec<Entry>,
+    }
+    if !text.trim_start().starts_with('{') {
+        return Ok(plain(text));
+    }
+    match serde_json::from_str::<Whole>(text) {
+        Ok(whole) => Ok(whole.replies),
+        // One object that is meant to hold all replies, and does not.
+        Err(error) if text.contains("\"replies\"") => Err((1, error)),
+        Err(_) => lines(text),
+    }
+}
+
+fn lines(text: &str) -> Result<Vec<Entry>, (usize, serde_json::Error)> {
+    let filled = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    filled.map(|(at, line)| serde_json::from_str(line).map_err(|error| (at + 1, error))).collect()
+}
+
+/// The newline before a separator belongs to it, not to the reply.
+fn plain(text: &str) -> Vec<Entry> {
+    let mut replies = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        if line.trim() == SEPARATOR {
+            replies.push(String::new());
+        } else if let Some(reply) = replies.last_mut() {
+            reply.push_str(line);
+        }
+    }
+    replies.into_iter().map(|text| Entry { text, ..Entry::default() }).collect()
+}
+
+/// The failure an entry asks for.
+fn failure(entry: &Entry) -> Option<CallError> {
+    let message = entry.message.clone();
+    let retry_after = entry.retry_after_s.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let after = Duration::from_millis(entry.delay_ms);
+    let origin = || "scripted".to_owned();
+    Some(match entry.error.as_deref()? {
+        "connect" => CallError::Connect { origin: origin(), source: message.into() },
+        "tls" => CallError::Tls { origin: origin(), source: message.into() },
+        "proxy" => CallError::Proxy { origin: origin(), message },
+        "timeout" => CallError::Timeout { after },
+        "idle" => CallError::Idle { after },
+        "cancelled" => CallError::Cancelled,
+        "dropped" => CallError::Dropped { origin: origin(), source: message.into() },
+        "stream-cut" => CallError::StreamCut { received: entry.text.len() as u64 },
+        "bad-reply" => CallError::BadReply { detail: message },
+        "body-too-large" => CallError::BodyTooLarge { limit: 0 },
+        "redirected" => CallError::Redirected { status: 302, location: message },
+        "bad-key" => CallError::BadKey { message },
+        "no-permission" => CallError::NoPermission { message },
+        "unavailable" => CallError::Unavailable { message },
+        "not-found" => CallError::NotFound { model: origin(), message },
+        "rate-limited" => CallError::RateLimited { message, retry_after },
+        "daily-quota" => CallError::DailyQuota { message },
+        "billing" => CallError::Billing { message },
+        "overloaded" => CallError::Overloaded { status: 503, message, retry_after },
+        "server" => CallError::Server { status: 500, message, retry_after },
+        "too-large" => CallError::TooLarge { message },
+        "bad-request" => CallError::BadRequest { status: 400, message },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

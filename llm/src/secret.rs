@@ -1,0 +1,56 @@
+//! The key.
+
+use std::fmt;
+
+/// A key. It shows its last two characters only, is never serialized, and never compared.
+#[derive(Clone, Default)]
+pub struct Secret(String);
+
+/// Below this length even two characters say too much.
+const SHOWN_FROM: usize = 8;
+
+impl Secret {
+    /// Takes the key as it stands in its file or variable: white space around it is not part of it.
+    pub fn new(text: &str) -> Self {
+        Self(text.trim().to_owned())
+    }
+
+    /// The key itself. Every use of this is a place to review.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Local servers want none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.0.chars().count();
+        let shown = if count < SHOWN_FROM { 0 } else { 2 };
+        f.write_str("…")?;
+        self.0.chars().skip(count - shown).try_for_each(|c| write!(f, "{c}"))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_shows_two_characters_at_most() {
+        let key = Secret::new("AIzaSyExample-ab\n");
+        assert_eq!(format!("{key} {key:?}"), "…ab Secret(…ab)");
+        assert_eq!(key.expose(), "AIzaSyExample-ab");
+        assert_eq!(format!("{}", Secret::new("short")), "…");
+        assert_eq!(format!("{}", Secret::new("")), "…");
+    }
+}

@@ -1,0 +1,108 @@
+//! The framing of server-sent events (WHATWG HTML §9.2.6), of which only `data` matters here.
+
+use crate::CallError;
+
+/// The longest event that is read: no service sends a tenth of this at once.
+pub const LONGEST_EVENT: usize = 32 << 20;
+
+/// Takes bytes as they arrive, split anywhere, and gives the data of whole events.
+///
+/// ```
+/// # use code_commit_llm as llm;
+/// let mut frames = llm::sse::Frames::default();
+/// let mut seen = Vec::new();
+/// for bytes in ["data: o", "ne\r", "\n\r\ndata: two\n\n"] {
+///     frames.push(bytes.as_bytes(), |data| { seen.push(data.to_owned()); Ok(()) })?;
+/// }
+/// assert_eq!(seen, ["one", "two"]);
+/// # Ok::<(), llm::CallError>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Frames {
+    line: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    begun: bool,
+    after_cr: bool,
+}
+
+impl Frames {
+    /// Takes the next bytes and hands each event that they complete to `each`.
+    pub fn push(
+        &mut self,
+        mut bytes: &[u8],
+        mut each: impl FnMut(&str) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
+        while let Some(first) = bytes.first() {
+            if std::mem::take(&mut self.after_cr) && *first == b'\n' {
+                bytes = bytes.get(1..).unwrap_or_default();
+                continue;
+            }
+            let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) else {
+                return self.keep(bytes);
+            };
+            let (line, rest) = bytes.split_at(end);
+            self.keep(line)?;
+            self.after_cr = rest.first() == Some(&b'\r');
+            bytes = rest.get(1..).unwrap_or_default();
+            self.end_line(&mut each)?;
+        }
+        Ok(())
+    }
+
+    /// The stream is over. Data without its blank line still counts: several servers leave the last one out.
+    pub fn finish(&mut self, mut each: impl FnMut(&str) -> Result<(), CallError>) -> Result<(), CallError> {
+        if !self.line.is_empty() {
+            self.end_line(&mut each)?;
+        }
+        self.end_event(&mut each)
+    }
+
+    fn keep(&mut self, part: &[u8]) -> Result<(), CallError> {
+        if self.line.len() + self.data.len() + part.len() > LONGEST_EVENT {
+            return Err(CallError::BadReply {
+                detail: format!("an event longer than {LONGEST_EVENT} bytes"),
+            });
+        }
+        self.line.extend_from_slice(part);
+        Ok(())
+    }
+
+    /// One line: blank ends the event, `data` adds to it, comments and other fields say nothing to us.
+    fn end_line(&mut self, each: &mut impl FnMut(&str) -> Result<(), CallError>) -> Result<(), CallError> {
+        let line = std::mem::take(&mut self.line);
+        let bom: &[u8] = if std::mem::replace(&mut self.begun, true) { b"" } else { b"\xef\xbb\xbf" };
+        let text = line.strip_prefix(bom).unwrap_or(&line);
+        if text.is_empty() {
+            self.end_event(each)?;
+        } else if let Some(value) = text.strip_prefix(b"data:") {
+            self.add(value.strip_prefix(b" ").unwrap_or(value));
+        } else if text == b"data" {
+            self.add(b"");
+        }
+        self.line = line;
+        self.line.clear();
+        Ok(())
+    }
+
+    fn add(&mut self, value: &[u8]) {
+        if std::mem::replace(&mut self.has_data, true) {
+            self.data.push(b'\n');
+        }
+        self.data.extend_from_slice(value);
+    }
+
+    fn end_event(&mut self, each: &mut impl FnMut(&str) -> Result<(), CallError>) -> Result<(), CallError> {
+        if !std::mem::take(&mut self.has_data) {
+            return Ok(());
+        }
+        let text = std::str::from_utf8(&self.data)
+            .map_err(|e| CallError::BadReply { detail: format!("an event that is not UTF-8: {e}") })?;
+        each(text)?;
+        self.data.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Tokens, in one meaning for every service.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one or several calls. `None` is "the service did not say", which is not zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Everything that went in, **cached tokens included**.
+    pub input_tokens: Option<u64>,
+    /// The part of the input that came out of a cache.
+    pub cache_read_tokens: Option<u64>,
+    /// The part of the input that was put into a cache.
+    pub cache_write_tokens: Option<u64>,
+    /// Everything that came out, **reasoning included**.
+    pub output_tokens: Option<u64>,
+    /// The part of the output that was reasoning.
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Input and output together; `None` unless both are known.
+    pub fn total(&self) -> Option<u64> {
+        Some(self.input_tokens?.saturating_add(self.output_tokens?))
+    }
+}
+
+impl AddAssign for Usage {
+    /// Unknown plus known is the known part: a sum never forgets what was reported.
+    fn add_assign(&mut self, other: Self) {
+        add(&mut self.input_tokens, other.input_tokens);
+        add(&mut self.cache_read_tokens, other.cache_read_tokens);
+        add(&mut self.cache_write_tokens, other.cache_write_tokens);
+        add(&mut self.output_tokens, other.output_tokens);
+        add(&mut self.reasoning_tokens, other.reasoning_tokens);
+    }
+}
+
+fn add(sum: &mut Option<u64>, more: Option<u64>) {
+    *sum = match (*sum, more) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    };
+}
+
+impl std::iter::Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(each: I) -> Self {
+        let mut sum = Self::default();
+        each.for_each(|usage| sum += usage);
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_keeps_unknown_apart_from_zero() {
+        let one = Usage { input_tokens: Some(3), output_tokens: Some(0), ..Usage::default() };
+        let two = Usage { input_tokens: Some(4), reasoning_tokens: Some(1), ..Usage::default() };
+        let sum: Usage = [one, two].into_iter().sum();
+        assert_eq!(sum.input_tokens, Some(7));
+        assert_eq!(sum.output_tokens, Some(0));
+        assert_eq!(sum.reasoning_tokens, Some(1));
+        assert_eq!(sum.cache_read_tokens, None);
+        assert_eq!(sum.total(), Some(7));
+    }
+}

@@ -1,0 +1,164 @@
+//! What a caller sees of a call while it runs, and how it steers it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Advice, CallError, Finish, Reply, Usage};
+
+/// The caller's side of a call. All methods but [`Watch::wait`] have a default: see nothing, stop nothing.
+pub trait Watch {
+    /// Something arrived.
+    fn progress(&mut self, _progress: Progress<'_>) {}
+
+    /// An HTTP attempt is over, well or not: one line of the journal. `attempt.wait` says how long the next
+    /// one is held back.
+    fn attempt(&mut self, _attempt: &Attempt) {}
+
+    /// The person wants no more of this. Asked at least every 50 ms.
+    fn cancelled(&self) -> bool {
+        false
+    }
+
+    /// Lets `duration` pass before the next attempt; returns early where the caller is cancelled.
+    fn wait(&mut self, duration: Duration) -> Waited;
+
+    /// May another attempt follow this one, which brought no answer or not the whole of it? A caller whose budget
+    /// is used up says no, and the call ends with what there is. Asked before [`Watch::attempt`] is told.
+    fn may_retry(&mut self, _attempt: &Attempt) -> bool {
+        true
+    }
+
+    /// Is the streamed text enough already? The call then ends with [`Finish::Stopped`](crate::Finish::Stopped).
+    fn enough(&mut self, _text_so_far: &str) -> bool {
+        false
+    }
+}
+
+/// What arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// The service accepted the request and began to answer.
+    Connected,
+    /// So many bytes of the answer, in all.
+    Bytes(u64),
+    /// The next piece of the answer's text (streamed calls).
+    Text(&'a str),
+    /// What was shown so far is void: the answer begins anew.
+    Restarted,
+}
+
+/// How a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// The time is over.
+    Through,
+    /// The caller was cancelled.
+    Cancelled,
+}
+
+/// What one HTTP attempt came to: a row of the token table.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Attempt {
+    /// From 1, over the whole call.
+    pub number: u32,
+    /// What came of it.
+    pub status: AttemptStatus,
+    /// The service's own word for how the answer ended.
+    pub finish_reason: Option<String>,
+    /// The HTTP status; `None` where no answer began.
+    pub http_status: Option<u16>,
+    /// [`CallError::code`] of the failure.
+    pub error: Option<String>,
+    /// The failure in words.
+    pub message: Option<String>,
+    /// The model that answered, as the service names it.
+    pub served_model: Option<String>,
+    /// The service's id of the answer.
+    pub response_id: Option<String>,
+    /// What it used.
+    pub usage: Usage,
+    /// Was it paid for?
+    pub spend: Spend,
+    /// From the start of the attempt to its end.
+    pub duration_ms: u64,
+    /// From the start of the attempt to the first byte of the answer.
+    pub first_byte_ms: Option<u64>,
+    /// How long the next attempt is held back; `None` if this was the last.
+    pub wait_ms: Option<u64>,
+}
+
+impl Attempt {
+    /// Enters an answer; one that `goes_on` is continued by the next attempt.
+    pub(crate) fn note_reply(&mut self, reply: &Reply, goes_on: bool) {
+        self.status = match (&reply.finish, reply.finish.advice()) {
+            _ if goes_on => AttemptStatus::Continued,
+            (Finish::Truncated, _) => AttemptStatus::Truncated,
+            (Finish::Stopped, _) => AttemptStatus::Cancelled,
+            (_, Advice::Use) => AttemptStatus::Ok,
+            (_, Advice::Retry) => AttemptStatus::Unusable,
+            (_, Advice::TellModel | Advice::TellPerson) => AttemptStatus::Refused,
+        };
+        self.finish_reason.clone_from(&reply.finish_reason);
+        self.served_model.clone_from(&reply.served_model);
+        self.response_id.clone_from(&reply.response_id);
+        self.usage = reply.usage;
+        self.spend = if reply.usage.total().is_some() { Spend::Usage } else { Spend::Unknown };
+    }
+
+    /// Enters a failure.
+    pub(crate) fn note_error(&mut self, error: &CallError) {
+        let cancelled = matches!(error, CallError::Cancelled);
+        self.status = if cancelled { AttemptStatus::Cancelled } else { AttemptStatus::Error };
+        self.error = Some(error.code().to_owned());
+        self.message = Some(error.to_string());
+        self.spend = error.spend();
+    }
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AttemptStatus {
+    /// A whole answer.
+    Ok,
+    /// An answer cut off at the limit.
+    Truncated,
+    /// The service or the model would not answer.
+    Refused,
+    /// An answer that is of no use: empty, malformed, of an unknown kind.
+    Unusable,
+    /// The answer goes on in the next attempt.
+    Continued,
+    /// No answer.
+    #[default]
+    Error,
+    /// The caller ended it.
+    Cancelled,
+}
+
+/// Was an attempt paid for?
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spend {
+    /// The service turned it down before it did any work.
+    #[default]
+    Nothing,
+    /// As [`Attempt::usage`] says.
+    Usage,
+    /// The request went out and no account of it came back: count it as spent.
+    Unknown,
+}
+
+/// A watch that sees nothing and really sleeps; for tools and tests without a terminal.
+#[derive(Debug, Default)]
+pub struct Blind;
+
+impl Watch for Blind {
+    fn wait(&mut self, duration: Duration) -> Waited {
+        std::thread::sleep(duration);
+        Waited::Through
+    }
+}

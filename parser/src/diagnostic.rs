@@ -1,0 +1,248 @@
+//! Errors and warnings with their places.
+
+use std::fmt;
+
+use crate::Span;
+use crate::code::{ErrorCode, Wording};
+use crate::fence::Kind;
+use crate::reply::{Block, slice, thoughts};
+use crate::scan::count_newlines;
+
+/// Errors beyond this many are counted, not kept: a hostile reply must not cost more memory than it has itself.
+pub const MOST_KEPT: usize = 1000;
+/// How many errors a model is told of at once.
+const MOST_FOR_MODEL: usize = 10;
+/// Characters of a marker that are quoted.
+const MOST_QUOTED: usize = 80;
+
+/// One thing that is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic<C = ErrorCode> {
+    /// What is wrong.
+    pub code: C,
+    /// Where: bytes of the reply, on character boundaries (unless the code is [`ErrorCode::InvalidUtf8`]).
+    pub span: Span,
+    /// The line on which the span begins, counted from 1.
+    pub line: usize,
+    /// The character of that line at which it begins, counted from 1.
+    pub column: usize,
+    /// The other place that it is about: the opening of the block, the first block of the same file.
+    pub related: Option<Related>,
+    /// The marker as it was written, shortened, control characters escaped.
+    subject: String,
+}
+
+/// A second place, such as that of the block that is still open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Related {
+    /// Where: bytes of the reply.
+    pub span: Span,
+    /// Its line, counted from 1.
+    pub line: usize,
+}
+
+impl<C: Wording> Diagnostic<C> {
+    /// What is wrong, as a lower-case fragment.
+    pub fn message(&self) -> String {
+        let message = self.code.message(&self.subject);
+        match &self.related {
+            Some(related) => format!("{message} (see line {})", related.line),
+            None => message,
+        }
+    }
+
+    /// What is wrong and what to write instead, in one line.
+    pub fn for_model(&self) -> String {
+        format!("line {}: {}; {}", self.line, self.message(), self.code.advice(&self.subject))
+    }
+}
+
+impl<C: Wording> fmt::Display for Diagnostic<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message())
+    }
+}
+
+/// Why a text cannot be used: one error at least, in order of position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Errors<C = ErrorCode> {
+    kept: Vec<Diagnostic<C>>,
+    uncounted: usize,
+    salvage: Vec<Block>,
+}
+
+impl<C: Wording> Errors<C> {
+    pub(crate) fn new(text: &str, found: Findings<C>, salvage: Vec<Block>) -> Self {
+        let uncounted = found.total - found.kept.len();
+        Self { kept: locate(text, found), uncounted, salvage }
+    }
+
+    /// The one error of bytes that are no text.
+    pub(crate) fn invalid_utf8(code: C, bytes: &[u8], error: std::str::Utf8Error) -> Self {
+        let start = error.valid_up_to();
+        let valid = bytes.get(..start).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default();
+        let end = error.error_len().map_or(bytes.len(), |length| start + length);
+        let mut findings = Findings::default();
+        findings.push(code, start..end, None);
+        Self::new(valid, findings, Vec::new())
+    }
+
+    /// The errors, by position: at most [`MOST_KEPT`].
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic<C>> {
+        self.kept.iter()
+    }
+
+    /// How many errors there are, the ones that were only counted included.
+    pub fn total(&self) -> usize {
+        self.kept.len() + self.uncounted
+    }
+
+    /// The blocks that are well-formed by themselves: to be shown or quoted, never to be applied (S0 shows the
+    /// thoughts even of a reply that it refuses).
+    pub fn salvage(&self) -> &[Block] {
+        &self.salvage
+    }
+
+    /// The contents of the salvaged blocks of one kind; `text` is the reply that was parsed.
+    pub fn salvaged<'t>(&self, text: &'t str, kind: Kind) -> impl Iterator<Item = &'t str> {
+        thoughts(text, &self.salvage, kind)
+    }
+
+    /// What the model is told: one line an error, ten at most, and the number of the others.
+    pub fn for_model(&self) -> String {
+        let told = self.kept.iter().take(MOST_FOR_MODEL).map(Diagnostic::for_model);
+        let mut lines: Vec<String> = told.collect();
+        let more = self.total() - lines.len();
+        if more > 0 {
+            lines.push(format!("and {more} more"));
+        }
+        lines.join("\n")
+    }
+}
+
+impl<'e, C: Wording> IntoIterator for &'e Errors<C> {
+    type Item = &'e Diagnostic<C>;
+    type IntoIter = std::slice::Iter<'e, Diagnostic<C>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<C: Wording> fmt::Display for Errors<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(first) = self.kept.first() {
+            first.fmt(f)?;
+        }
+        match self.total() {
+            0 | 1 => Ok(()),
+            total => write!(f, ", and {} more", total - 1),
+        }
+    }
+}
+
+impl<C: Wording + fmt::Debug> std::error::Error for Errors<C> {}
+
+/// What was found, before lines are counted.
+#[derive(Debug)]
+pub(crate) struct Findings<C> {
+    kept: Vec<Finding<C>>,
+    total: usize,
+}
+
+#[derive(Debug)]
+struct Finding<C> {
+    code: C,
+    span: Span,
+    related: Option<Span>,
+    /// What it is about, if that does not stand at `span`.
+    subject: Option<String>,
+}
+
+impl<C> Default for Findings<C> {
+    fn default() -> Self {
+        Self { kept: Vec::new(), total: 0 }
+    }
+}
+
+impl<C> Findings<C> {
+    pub(crate) fn push(&mut self, code: C, span: Span, related: Option<Span>) {
+        self.total += 1;
+        if self.kept.len() < MOST_KEPT {
+            self.kept.push(Finding { code, span, related, subject: None });
+        }
+    }
+
+    pub(crate) fn push_about(&mut self, code: C, span: Span, subject: &str) {
+        self.total += 1;
+        if self.kept.len() < MOST_KEPT {
+            self.kept.push(Finding { code, span, related: None, subject: Some(quote(subject)) });
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+}
+
+/// Gives the findings their lines and columns, in one pass over the text, and puts them in order.
+pub(crate) fn locate<C: Copy>(text: &str, findings: Findings<C>) -> Vec<Diagnostic<C>> {
+    let mut found = findings.kept;
+    found.sort_by_key(|finding| (finding.span.start, finding.span.end));
+    let lines = Lines::count(text, &found);
+    let diagnose = |found: Finding<C>| Diagnostic {
+        code: found.code,
+        line: lines.of(found.span.start),
+        column: column(text, found.span.start),
+        related: found.related.map(|span| Related { line: lines.of(span.start), span }),
+        subject: found.subject.unwrap_or_else(|| quote(slice(text, &found.span))),
+        span: found.span,
+    };
+    found.into_iter().map(diagnose).collect()
+}
+
+/// The line numbers of a few places.
+struct Lines(Vec<(usize, usize)>);
+
+impl Lines {
+    fn count<C>(text: &str, found: &[Finding<C>]) -> Self {
+        let spans = found.iter().flat_map(|finding| [Some(&finding.span), finding.related.as_ref()]);
+        let mut places: Vec<usize> = spans.flatten().map(|span| span.start).collect();
+        places.sort_unstable();
+        let (mut line, mut counted) = (1, 0);
+        let number = |place| {
+            line += text.as_bytes().get(counted..place).map_or(0, count_newlines);
+            counted = place;
+            (place, line)
+        };
+        Self(places.into_iter().map(number).collect())
+    }
+
+    fn of(&self, place: usize) -> usize {
+        let index = self.0.partition_point(|&(other, _)| other < place);
+        self.0.get(index).map_or(1, |&(_, line)| line)
+    }
+}
+
+fn column(text: &str, at: usize) -> usize {
+    let head = text.get(..at).unwrap_or_default();
+    let line = head.rsplit_once('\n').map_or(head, |(_, line)| line);
+    line.chars().count() + 1
+}
+
+/// The beginning of `text`, fit to be quoted in a message.
+fn quote(text: &str) -> String {
+    let mut quoted = String::new();
+    for (index, c) in text.chars().enumerate() {
+        match c {
+            '\n' if index > 0 => break,
+            _ if index == MOST_QUOTED => {
+                quoted.push('…');
+                break;
+            }
+            _ if c.is_control() => quoted.extend(c.escape_default()),
+            _ => quoted.push(c),
+        }
+    }
+    quoted
+}

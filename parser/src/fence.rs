@@ -1,0 +1,169 @@
+//! The fences: their characters and words, and [`print()`], the inverse of [`parse`](crate::parse).
+
+use crate::line::{MarkerLines, Role};
+
+/// The word that opens a thought.
+pub const START: &str = "start";
+/// The word that closes any block.
+pub const END: &str = "end";
+/// The word that closes a file's block by asking for the file's deletion (S1).
+pub const DELETE: &str = "delete";
+/// The length of a plain fence; a longer one holds text that itself has fence lines.
+pub const PLAIN: usize = 3;
+
+/// The four syntaxes of S0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `^^^PATH` … `^^^end` replaces a file, `^^^PATH` then `^^^delete` deletes it.
+    File,
+    /// `&&&start` … `&&&end` is shown to the user.
+    User,
+    /// `%%%start` … `%%%end` is kept for the next prompt.
+    Debug,
+    /// `$$$start` … `$$$end` says why nothing needs to change.
+    NoChange,
+}
+
+impl Kind {
+    /// All four, in the order in which S0 introduces them.
+    pub const ALL: [Self; 4] = [Self::User, Self::Debug, Self::File, Self::NoChange];
+
+    /// The character of which this kind's fences are made.
+    pub const fn sigil(self) -> char {
+        match self {
+            Self::File => '^',
+            Self::User => '&',
+            Self::Debug => '%',
+            Self::NoChange => '$',
+        }
+    }
+
+    /// The fence of this kind in its plain length, such as `^^^`.
+    pub fn fence(self) -> String {
+        self.sigil().to_string().repeat(PLAIN)
+    }
+}
+
+/// A block to be printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draft<'a> {
+    /// Replace the file at `path`.
+    Write {
+        /// The file's path.
+        path: &'a str,
+        /// Its new content: empty, or ending in a newline.
+        content: &'a str,
+    },
+    /// Delete the file at `path`.
+    Delete {
+        /// The file's path.
+        path: &'a str,
+    },
+    /// A thought: any kind but [`Kind::File`].
+    Thought(Kind, &'a str),
+}
+
+/// Why a [`Draft`] cannot be printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unprintable {
+    /// Markers stand on lines of their own, so content that is not empty ends in a newline.
+    #[error("the content does not end in a newline")]
+    NoFinalNewline,
+    /// The name would not be read back as itself.
+    #[error("the name is {0}")]
+    Name(#[from] NameFault),
+    /// A file block has a path, which a thought has not.
+    #[error("a file is not a thought")]
+    FileAsThought,
+}
+
+/// Prints `blocks` so that [`parse`](crate::parse) reads the same names and contents back.
+pub fn print<'a>(blocks: impl IntoIterator<Item = Draft<'a>>) -> Result<String, Unprintable> {
+    let mut out = String::new();
+    for block in blocks {
+        print_block(&mut out, block)?;
+    }
+    Ok(out)
+}
+
+fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
+    let (kind, name, content, close) = match block {
+        Draft::Write { path, content } => (Kind::File, path, content, END),
+        Draft::Delete { path } => (Kind::File, path, "", DELETE),
+        Draft::Thought(Kind::File, _) => return Err(Unprintable::FileAsThought),
+        Draft::Thought(kind, content) => (kind, START, content, END),
+    };
+    if kind == Kind::File {
+        check_name(name)?;
+    }
+    if !content.is_empty() && !content.ends_with('\n') {
+        return Err(Unprintable::NoFinalNewline);
+    }
+    let fence = kind.sigil().to_string().repeat(length_for(kind, content));
+    out.extend([fence.as_str(), name, "\n", content, fence.as_str(), close, "\n"]);
+    Ok(())
+}
+
+/// The shortest fence of `kind` that `content` cannot be confused with.
+pub fn length_for(kind: Kind, content: &str) -> usize {
+    let mut plain = true;
+    let mut taken = Vec::new();
+    for line in MarkerLines::within(content) {
+        plain &= line.marker.length != PLAIN || line.marker.role == Role::Bare;
+        if line.marker.kind == kind && matches!(line.marker.role, Role::End | Role::Delete) {
+            taken.push(line.marker.length);
+        }
+    }
+    if plain {
+        return PLAIN;
+    }
+    taken.sort_unstable();
+    taken.iter().fold(PLAIN + 1, |free, &length| if length == free { free + 1 } else { free })
+}
+
+/// What keeps a string from being a file's name in a marker line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameFault {
+    /// There is nothing but blanks.
+    #[error("empty")]
+    Empty,
+    /// A character below U+0020, U+007F, or one from U+0080 to U+009F.
+    #[error("not free of control characters")]
+    Control,
+    /// In backquotes, quotes or brackets, as in Markdown.
+    #[error("in quotes or brackets")]
+    Quoted,
+    /// `end` or `delete` with more around it or in capitals, a caret in front, or blanks at an end.
+    #[error("not to be told from a word of the fences")]
+    Reserved,
+}
+
+/// Says whether `name` can be written after a `^^^` and be read back.
+pub fn check_name(name: &str) -> Result<(), NameFault> {
+    if name.trim().is_empty() {
+        Err(NameFault::Empty)
+    } else if name.contains(char::is_control) {
+        Err(NameFault::Control)
+    } else if is_quoted(name) {
+        Err(NameFault::Quoted)
+    } else if name.starts_with('^') || name.trim() != name || is_like_a_word(name) {
+        Err(NameFault::Reserved)
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether `name` begins with what was probably meant as `end` or `delete`: `END`, `end.`, `delete src/old.rs`.
+fn is_like_a_word(name: &str) -> bool {
+    let first = name.split_whitespace().next().unwrap_or_default();
+    let word = first.trim_matches(|c: char| c.is_ascii_punctuation());
+    [END, DELETE].iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
+}
+
+fn is_quoted(name: &str) -> bool {
+    [("`", "`"), ("\"", "\""), ("'", "'"), ("**", "**"), ("[", "]"), ("<", ">")]
+        .iter()
+        .any(|(open, close)| name.strip_prefix(open).is_some_and(|rest| rest.ends_with(close)))
+}

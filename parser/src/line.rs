@@ -1,0 +1,170 @@
+//! Marker lines: the grammar of one, and a forward scan that finds them all.
+
+use memchr::memchr;
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while, take_while1};
+use nom::combinator::{eof, rest, value, verify};
+use nom::error::Error;
+use nom::sequence::{delimited, preceded, terminated};
+use nom::{IResult, Parser};
+
+use crate::Span;
+use crate::fence::{DELETE, END, Kind, PLAIN, START};
+use crate::scan::next_run;
+
+/// What a marker line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Marker<'t> {
+    pub(crate) kind: Kind,
+    /// How many sigils the fence has.
+    pub(crate) length: usize,
+    pub(crate) role: Role<'t>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role<'t> {
+    /// A path after carets, `start` after the others.
+    Open(&'t str),
+    End,
+    Delete,
+    /// Carets and nothing else.
+    Bare,
+}
+
+/// A line from its first sigil on, without the blanks at its end:
+///
+/// marker = file-marker / user-marker / debug-marker / no-change-marker
+fn marker(line: &str) -> IResult<&str, Marker<'_>> {
+    alt((
+        file_marker,
+        thought_marker(Kind::User),
+        thought_marker(Kind::Debug),
+        thought_marker(Kind::NoChange),
+    ))
+    .parse(line)
+}
+
+/// file-marker = fence blanks (`end` / `delete` / path)?
+fn file_marker(line: &str) -> IResult<&str, Marker<'_>> {
+    let role = rest.map(|word: &str| match word {
+        "" => Role::Bare,
+        END => Role::End,
+        DELETE => Role::Delete,
+        path => Role::Open(path),
+    });
+    (fence(Kind::File), preceded(blanks, role))
+        .map(|(length, role)| Marker { kind: Kind::File, length, role })
+        .parse(line)
+}
+
+/// thought-marker = fence blanks (`start` / `end`)
+fn thought_marker<'t>(kind: Kind) -> impl Parser<&'t str, Output = Marker<'t>, Error = Error<&'t str>> {
+    let role = alt((tag(START).map(Role::Open), value(Role::End, tag(END))));
+    (fence(kind), delimited(blanks, role, eof)).map(move |(length, role)| Marker { kind, length, role })
+}
+
+/// glued-end = fence blanks `end` blanks (newline / end of text)
+fn glued_end(input: &str) -> IResult<&str, (Kind, usize)> {
+    let kind = |kind: Kind| fence(kind).map(move |length| (kind, length));
+    let kinds = alt((kind(Kind::File), kind(Kind::User), kind(Kind::Debug), kind(Kind::NoChange)));
+    terminated(kinds, (blanks, tag(END), blanks, alt((eof, tag("\n"))))).parse(input)
+}
+
+/// fence = 3*`^` / 3*`&` / 3*`%` / 3*`$`
+fn fence<'t>(kind: Kind) -> impl Parser<&'t str, Output = usize, Error = Error<&'t str>> {
+    let run = take_while1(move |c| c == kind.sigil());
+    verify(run.map(str::len), |&length| length >= PLAIN)
+}
+
+/// blanks = any white space of Unicode but the newline, or none
+fn blanks(input: &str) -> IResult<&str, &str> {
+    take_while(is_blank).parse(input)
+}
+
+fn is_blank(c: char) -> bool {
+    c != '\n' && c.is_whitespace()
+}
+
+/// A marker line where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MarkerLine<'t> {
+    pub(crate) marker: Marker<'t>,
+    /// From the first sigil to the end of the word.
+    pub(crate) span: Span,
+    /// The whole line, with the blanks in front and the newline.
+    pub(crate) line: Span,
+    /// It does not begin its line: content, whatever it says.
+    pub(crate) glued: bool,
+}
+
+/// Every marker line of a text in order, found in one pass; lines ending in `^^^end` too, as `glued`.
+#[derive(Debug, Clone)]
+pub(crate) struct MarkerLines<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> MarkerLines<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// The lines that are markers, without the glued ones.
+    pub(crate) fn within(text: &'t str) -> impl Iterator<Item = MarkerLine<'t>> {
+        Self::new(text).filter(|line| !line.glued)
+    }
+}
+
+impl<'t> Iterator for MarkerLines<'t> {
+    type Item = MarkerLine<'t>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let at = next_run(self.text.as_bytes(), self.at)?;
+            let found = match line_start(self.text, at) {
+                Some(start) => self.read_line(start, at),
+                None => self.read_glued(at),
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+}
+
+impl<'t> MarkerLines<'t> {
+    /// Reads the line whose first sigil is at `at`, and goes on behind it.
+    fn read_line(&mut self, start: usize, at: usize) -> Option<MarkerLine<'t>> {
+        let tail = self.text.get(at..)?;
+        let length = memchr(b'\n', tail.as_bytes()).map_or(tail.len(), |newline| newline + 1);
+        self.at = at + length;
+        let said = tail.get(..length)?.trim_end();
+        let (_, marker) = marker(said).ok()?;
+        Some(MarkerLine { marker, span: at..at + said.len(), line: start..self.at, glued: false })
+    }
+
+    /// Reads a run of sigils that has text in front of it, and goes on behind it without looking for the line's
+    /// end, which many runs may share.
+    fn read_glued(&mut self, at: usize) -> Option<MarkerLine<'t>> {
+        let tail = self.text.get(at..)?;
+        let Ok((left, (kind, length))) = glued_end(tail) else {
+            let run = tail.bytes().take_while(|&byte| Some(&byte) == tail.as_bytes().first()).count();
+            self.at = at + run;
+            return None;
+        };
+        self.at = self.text.len() - left.len();
+        let said = self.text.get(at..self.at)?.trim_end().len();
+        let marker = Marker { kind, length, role: Role::End };
+        Some(MarkerLine { marker, span: at..at + said, line: at..self.at, glued: true })
+    }
+}
+
+/// Where the line of the marker at `at` begins, if nothing but blanks stands in front of it. A byte order mark at
+/// the very start counts as a blank.
+fn line_start(text: &str, at: usize) -> Option<usize> {
+    let head = text.get(..at)?.trim_end_matches(is_blank);
+    (head.is_empty() || head.ends_with('\n') || head == "\u{feff}").then_some(head.len())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+use super::{MarkerLines, fence, file_marker, glued_end, marker, thought_marker};
+use crate::fence::Kind;
+use nom::Parser;
+
+/// What a production makes of `input`, and what it leaves.
+fn read<'t, O: std::fmt::Debug>(
+    mut production: impl Parser<&'t str, Output = O, Error = nom::error::Error<&'t str>>,
+    input: &'t str,
+) -> String {
+    match production.parse(input) {
+        Ok((rest, output)) => format!("{output:?} left {rest:?}"),
+        Err(_) => "no".to_owned(),
+    }
+}
+
+#[test]
+fn a_fence_is_three_or_more_of_one_sigil() {
+    insta::assert_snapshot!(read(fence(Kind::File), "^^"), @"no");
+    insta::assert_snapshot!(read(fence(Kind::File), "^^^a"), @r#"3 left "a""#);
+    insta::assert_snapshot!(read(fence(Kind::File), "^^^^^"), @r#"5 left """#);
+    insta::assert_snapshot!(read(fence(Kind::User), "&&&%"), @r#"3 left "%""#);
+    insta::assert_snapshot!(read(fence(Kind::User), "%%%"), @"no");
+}
+
+#[test]
+fn a_file_marker_opens_ends_deletes_or_is_bare() {
+    insta::assert_snapshot!(read(file_marker, "^^^src/main.rs"), @r#"Marker { kind: File, length: 3, role: Open("src/main.rs") } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^ \t my file.rs"), @r#"Marker { kind: File, length: 3, role: Open("my file.rs") } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^^^end"), @r#"Marker { kind: File, length: 5, role: End } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^ delete"), @r#"Marker { kind: File, length: 3, role: Delete } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^"), @r#"Marker { kind: File, length: 3, role: Bare } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^End"), @r#"Marker { kind: File, length: 3, role: Open("End") } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^ a"), @"no");
+}
+
+#[test]
+fn a_thought_marker_has_start_or_end_as_its_whole_word() {
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&start"), @r#"Marker { kind: User, length: 3, role: Open("start") } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&& end"), @r#"Marker { kind: User, length: 4, role: End } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%\u{a0}start"), @r#"Marker { kind: Debug, length: 3, role: Open("start") } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%started"), @"no");
+    insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$start now"), @"no");
+    insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$"), @"no");
+}
+
+#[test]
+fn a_marker_is_of_any_kind() {
+    insta::assert_snapshot!(read(marker, "$$$end"), @r#"Marker { kind: NoChange, length: 3, role: End } left """#);
+    insta::assert_snapshot!(read(marker, "%%%end"), @r#"Marker { kind: Debug, length: 3, role: End } left """#);
+    insta::assert_snapshot!(read(marker, "&&&end"), @r#"Marker { kind: User, length: 3, role: End } left """#);
+    insta::assert_snapshot!(read(marker, "^^^end"), @r#"Marker { kind: File, length: 3, role: End } left """#);
+    insta::assert_snapshot!(read(marker, "###end"), @"no");
+}
+
+#[test]
+fn a_glued_end_reaches_to_the_end_of_its_line() {
+    insta::assert_snapshot!(read(glued_end, "^^^end\nx"), @r#"(File, 3) left "x""#);
+    insta::assert_snapshot!(read(glued_end, "&&& end \r\n"), @r#"(User, 3) left """#);
+    insta::assert_snapshot!(read(glued_end, "^^^end"), @r#"(File, 3) left """#);
+    insta::assert_snapshot!(read(glued_end, "^^^ending"), @"no");
+    insta::assert_snapshot!(read(glued_end, "^^^\nend"), @"no");
+}
+
+fn lines(text: &str) -> String {
+    let line = |line: super::MarkerLine<'_>| {
+        let glued = if line.glued { " glued" } else { "" };
+        format!("{:?} {:?} {:?}{glued}", line.marker, line.span, line.line)
+    };
+    MarkerLines::new(text).map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn blanks_stand_in_front_of_a_marker_and_a_byte_order_mark_in_front_of_the_text() {
+    insta::assert_snapshot!(lines("\u{feff}^^^a\n \t&&&start\n\u{3000}^^^end"), @r#"
+    Marker { kind: File, length: 3, role: Open("a") } 3..7 3..8
+    Marker { kind: User, length: 3, role: Open("start") } 10..18 8..19
+    Marker { kind: File, length: 3, role: End } 22..28 19..28
+    "#);
+}
+
+#[test]
+fn a_marker_behind_text_is_content() {
+    insta::assert_snapshot!(lines("x ^^^a\nsee &&&start\nx ^^^ y ^^^end \n. $$$end"), @"
+    Marker { kind: File, length: 3, role: End } 28..34 28..36 glued
+    Marker { kind: NoChange, length: 3, role: End } 38..44 38..44 glued
+    ");
+}
+
+#[test]
+fn a_lone_carriage_return_ends_no_line() {
+    insta::assert_snapshot!(lines("^^^a\rx\r^^^end\r"), @r#"Marker { kind: File, length: 3, role: Open("a\rx\r^^^end") } 0..13 0..14"#);
+}

@@ -1,0 +1,196 @@
+//! The markers that a coding agent puts into its text, such as `<NOTE>…</NOTE>` (S4 §Marker System), read while the
+//! text still arrives.
+//!
+//! ```
+//! use parser::marker::{Event, Markers};
+//!
+//! let mut markers = Markers::new(["DONE"]);
+//! assert_eq!(markers.push("Ready. <DO"), [Event::Text("Ready. ".into())]);
+//! assert_eq!(markers.push("NE>all</DONE>"), [Event::Marker { name: "DONE".into(), content: "all".into() }]);
+//! assert_eq!(markers.finish().half, None);
+//! ```
+
+use memchr::{memchr, memmem};
+
+/// A piece of an agent's output, in the order of the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Text between markers. It comes in as many pieces as it arrives in.
+    Text(String),
+    /// A whole marker.
+    Marker {
+        /// One of the allowed names.
+        name: String,
+        /// Everything between the two tags, blanks and line ends included.
+        content: String,
+    },
+}
+
+/// What is left when the output ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct End {
+    /// Text that could still have become a tag, or nothing.
+    pub text: String,
+    /// A marker that was opened and never closed: dropped, and to be reported.
+    pub half: Option<HalfMarker>,
+}
+
+/// A marker without its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HalfMarker {
+    /// Its name.
+    pub name: String,
+    /// What had arrived of its content.
+    pub content: String,
+}
+
+/// Bytes that are not UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the output is not valid UTF-8 at byte {offset}")]
+pub struct InvalidUtf8 {
+    /// How many bytes of the whole output came before.
+    pub offset: usize,
+}
+
+/// Reads markers out of a text that arrives in pieces.
+///
+/// Only the names that it is given are markers; every other tag, a closing tag without its opening, and tags inside
+/// a marker's content are text. A tag is exactly `<NAME>` or `</NAME>`, without blanks.
+#[derive(Debug, Clone)]
+pub struct Markers {
+    names: Vec<String>,
+    /// What has arrived and is not yet told: the content of an open marker, or the start of what may be a tag.
+    pending: String,
+    /// The name of the open marker, and how much of `pending` cannot hold the start of its closing tag.
+    open: Option<(String, usize)>,
+    /// The start of a character whose end has not arrived.
+    partial: Vec<u8>,
+    received: usize,
+}
+
+impl Markers {
+    /// A reader for markers of these names.
+    pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        Self { names, pending: String::new(), open: None, partial: Vec::new(), received: 0 }
+    }
+
+    /// Takes the next piece and tells what is certain by now.
+    pub fn push(&mut self, piece: &str) -> Vec<Event> {
+        self.pending.push_str(piece);
+        let mut events = Vec::new();
+        let mut told = 0;
+        loop {
+            let step = match self.open.take() {
+                Some((name, searched)) => self.read_content(name, told, searched, &mut events),
+                None => self.read_text(told, &mut events),
+            };
+            match step {
+                Step::Went(to) => told = to,
+                Step::Wait(to) => {
+                    self.pending.drain(..to);
+                    return events;
+                }
+            }
+        }
+    }
+
+    /// As [`Markers::push`], for pieces that may end in the middle of a character.
+    pub fn push_bytes(&mut self, piece: &[u8]) -> Result<Vec<Event>, InvalidUtf8> {
+        let mut bytes = std::mem::take(&mut self.partial);
+        bytes.extend_from_slice(piece);
+        let valid = match std::str::from_utf8(&bytes) {
+            Ok(text) => text.len(),
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(error) => return Err(InvalidUtf8 { offset: self.received + error.valid_up_to() }),
+        };
+        self.received += valid;
+        self.partial = bytes.split_off(valid);
+        Ok(self.push(&String::from_utf8(bytes).unwrap_or_default()))
+    }
+
+    /// Ends the output. Half a character at its very end is dropped with it.
+    pub fn finish(self) -> End {
+        match self.open {
+            Some((name, _)) => {
+                End { text: String::new(), half: Some(HalfMarker { name, content: self.pending }) }
+            }
+            None => End { text: self.pending, half: None },
+        }
+    }
+
+    /// From `told` on nothing is open: looks for the next opening tag.
+    fn read_text(&mut self, told: usize, events: &mut Vec<Event>) -> Step {
+        let mut at = told;
+        loop {
+            let rest = self.pending.get(at..).unwrap_or_default();
+            let Some(angle) = memchr(b'<', rest.as_bytes()) else {
+                at = self.pending.len();
+                break;
+            };
+            at += angle;
+            match self.tag_at(at) {
+                Tag::Opening(name) => {
+                    self.tell_text(told, at, events);
+                    let content = at + name.len() + "<>".len();
+                    self.open = Some((name, content));
+                    return Step::Went(content);
+                }
+                Tag::Perhaps => break,
+                Tag::No => at += 1,
+            }
+        }
+        self.tell_text(told, at, events);
+        Step::Wait(at)
+    }
+
+    fn tell_text(&self, from: usize, to: usize, events: &mut Vec<Event>) {
+        let text = self.pending.get(from..to).unwrap_or_default();
+        if !text.is_empty() {
+            events.push(Event::Text(text.to_owned()));
+        }
+    }
+
+    fn tag_at(&self, at: usize) -> Tag {
+        let rest = self.pending.get(at + 1..).unwrap_or_default();
+        for name in &self.names {
+            match rest.strip_prefix(name.as_str()) {
+                Some(after) if after.starts_with('>') => return Tag::Opening(name.clone()),
+                Some("") => return Tag::Perhaps,
+                None if name.starts_with(rest) => return Tag::Perhaps,
+                Some(_) | None => {}
+            }
+        }
+        Tag::No
+    }
+
+    /// Content begins at `start`; its closing tag does not begin before `searched`.
+    fn read_content(&mut self, name: String, start: usize, searched: usize, events: &mut Vec<Event>) -> Step {
+        let closing = format!("</{name}>");
+        let unsearched = self.pending.as_bytes().get(searched..).unwrap_or_default();
+        let Some(found) = memmem::find(unsearched, closing.as_bytes()) else {
+            let searched = (self.pending.len() + 1).saturating_sub(closing.len()).max(searched);
+            self.open = Some((name, searched - start));
+            return Step::Wait(start);
+        };
+        let content = self.pending.get(start..searched + found).unwrap_or_default().to_owned();
+        events.push(Event::Marker { name, content });
+        Step::Went(searched + found + closing.len())
+    }
+}
+
+/// How far reading came.
+enum Step {
+    /// To here, and there may be more to tell.
+    Went(usize),
+    /// To here, and no further without the next piece.
+    Wait(usize),
+}
+
+/// What begins with a `<`.
+enum Tag {
+    Opening(String),
+    /// It may become a tag when more arrives.
+    Perhaps,
+    No,
+}

@@ -1,0 +1,126 @@
+//! A reply without errors.
+
+use crate::Span;
+use crate::code::WarningCode;
+use crate::diagnostic::Diagnostic;
+use crate::fence::Kind;
+
+/// One block of a reply, as places in its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// What the block asks for.
+    pub ask: Ask,
+    /// The whole block: from the start of its first line to the end of its last, newline included.
+    pub span: Span,
+    /// What lies between the two marker lines, not a byte more or less.
+    pub content: Span,
+}
+
+/// What a [`Block`] asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// Replace the file whose path lies at this place with the content.
+    Write(Span),
+    /// Delete the file whose path lies at this place.
+    Delete(Span),
+    /// Show the content to the user (`&&&`).
+    User,
+    /// Keep the content for the next prompt (`%%%`).
+    Debug,
+    /// Nothing needs to change, for this reason (`$$$`).
+    NoChange,
+}
+
+impl Ask {
+    /// The syntax in which this is asked.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Write(_) | Self::Delete(_) => Kind::File,
+            Self::User => Kind::User,
+            Self::Debug => Kind::Debug,
+            Self::NoChange => Kind::NoChange,
+        }
+    }
+}
+
+/// A reply that follows the grammar from end to end. It borrows the text and copies none of it.
+#[derive(Debug, Clone)]
+pub struct Reply<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) warnings: Vec<Diagnostic<WarningCode>>,
+}
+
+/// A file that the reply wants replaced or deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileBlock<'t> {
+    /// The path as the model wrote it: not yet judged, nor safe to use.
+    pub path: &'t str,
+    /// What is to become of the file.
+    pub action: FileAction<'t>,
+    /// The whole block in the reply, markers included.
+    pub span: Span,
+}
+
+/// What is to become of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileAction<'t> {
+    /// This becomes its whole content.
+    Write(&'t str),
+    /// It goes away.
+    Delete,
+}
+
+impl<'t> Reply<'t> {
+    /// The text that was parsed.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// All blocks in the order of the text.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The files to be replaced or deleted, no path twice.
+    pub fn files(&self) -> impl Iterator<Item = FileBlock<'t>> {
+        self.blocks.iter().filter_map(|block| {
+            let (path, action) = match &block.ask {
+                Ask::Write(path) => (path, FileAction::Write(slice(self.text, &block.content))),
+                Ask::Delete(path) => (path, FileAction::Delete),
+                Ask::User | Ask::Debug | Ask::NoChange => return None,
+            };
+            Some(FileBlock { path: slice(self.text, path), action, span: block.span.clone() })
+        })
+    }
+
+    /// What the model wants the user to read (S0: printed at once, and kept in a file).
+    pub fn user(&self) -> impl Iterator<Item = &'t str> {
+        thoughts(self.text, &self.blocks, Kind::User)
+    }
+
+    /// What the model wants to know again if the build fails.
+    pub fn debug(&self) -> impl Iterator<Item = &'t str> {
+        thoughts(self.text, &self.blocks, Kind::Debug)
+    }
+
+    /// Why nothing needs to change. If there is any, [`Reply::files`] is empty.
+    pub fn no_change(&self) -> impl Iterator<Item = &'t str> {
+        thoughts(self.text, &self.blocks, Kind::NoChange)
+    }
+
+    /// What is allowed but looks like a mistake.
+    pub fn warnings(&self) -> &[Diagnostic<WarningCode>] {
+        &self.warnings
+    }
+}
+
+/// The contents of the blocks of one kind.
+pub(crate) fn thoughts<'t>(text: &'t str, blocks: &[Block], kind: Kind) -> impl Iterator<Item = &'t str> {
+    blocks.iter().filter(move |block| block.ask.kind() == kind).map(|block| slice(text, &block.content))
+}
+
+/// The text at a place that was found in it.
+pub(crate) fn slice<'t>(text: &'t str, span: &Span) -> &'t str {
+    text.get(span.clone()).unwrap_or_default()
+}

@@ -1,0 +1,110 @@
+//! S0's way of reading a reply, written as S0 says it: one pass for each syntax, each ignoring the others, and then
+//! the rules between them. Slow and plain; it knows fences of three characters only.
+
+use std::collections::HashSet;
+
+use parser::fence::check_name;
+use parser::{FileAction, Reply, Span};
+use proptest::prelude::*;
+
+/// Texts whose fences are of three characters; longer rows of carets stand alone.
+pub(crate) fn text() -> impl Strategy<Value = String> {
+    let word = prop_oneof![3 => Just("start"), 3 => Just("end"), 1 => Just("delete"), 1 => Just("")];
+    let thought =
+        (prop_oneof![Just("&&&"), Just("%%%"), Just("$$$")], word).prop_map(|(f, w)| format!("{f}{w}"));
+    let file = prop_oneof![4 => "[abc]", 3 => Just("end".into()), 1 => Just("delete".into()), 1 => Just(String::new())]
+        .prop_map(|word| format!("^^^{word}"));
+    let marker = (" ?", prop_oneof![thought, file], "[ \r]?").prop_map(|(a, m, b)| a + &m + &b);
+    let noise = prop_oneof![Just(String::new()), Just("^^^^^".into()), Just("x^^^end".into()), "[x ]{0,3}"];
+    let line = prop_oneof![5 => marker, 1 => noise];
+    // Whole blocks among the lines, so that a good part of the texts is right.
+    let block = prop_oneof![
+        5 => ("[a-f]", "[x\n]{0,4}").prop_map(|(name, content)| format!("^^^{name}\n{content}\n^^^end")),
+        2 => "[a-f]".prop_map(|name| format!("^^^{name}\n\n^^^delete")),
+        1 => "[x\n]{0,4}".prop_map(|content| format!("&&&start\n{content}\n&&&end")),
+        1 => "[x\n]{0,4}".prop_map(|content| format!("%%%start\n{content}\n%%%end")),
+        1 => "[x\n]{0,4}".prop_map(|content| format!("$$$start\n{content}\n$$$end")),
+    ];
+    let piece = prop_oneof![6 => block, 1 => line];
+    proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.join("\n"))
+}
+
+#[derive(Debug, PartialEq, Eq, Default)]
+pub(crate) struct Blocks {
+    /// Path and new content, none for a deletion.
+    files: Vec<(String, Option<String>)>,
+    user: Vec<String>,
+    debug: Vec<String>,
+    no_change: Vec<String>,
+}
+
+impl Blocks {
+    pub(crate) fn of(reply: &Reply<'_>) -> Self {
+        let file = |file: parser::FileBlock<'_>| match file.action {
+            FileAction::Write(content) => (file.path.to_owned(), Some(content.to_owned())),
+            FileAction::Delete => (file.path.to_owned(), None),
+        };
+        Self {
+            files: reply.files().map(file).collect(),
+            user: reply.user().map(str::to_owned).collect(),
+            debug: reply.debug().map(str::to_owned).collect(),
+            no_change: reply.no_change().map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// A block of one pass: its whole place, the word of its opening, its content unless it deletes.
+type Found = (Span, String, Option<String>);
+
+/// The blocks of a reply, or nothing if it has any error.
+pub(crate) fn read(text: &str) -> Option<Blocks> {
+    let files = pass(text, "^^^")?;
+    let [user, debug, no_change] = [pass(text, "&&&")?, pass(text, "%%%")?, pass(text, "$$$")?];
+    let mut spans: Vec<&Span> =
+        [&files, &user, &debug, &no_change].into_iter().flatten().map(|found| &found.0).collect();
+    spans.sort_by_key(|span| span.start);
+    let overlap = spans.windows(2).any(|two| two[0].end > two[1].start);
+    let mut names = HashSet::new();
+    let twice = !files.iter().all(|(_, name, _)| names.insert(name.clone()));
+    let bad_name = files.iter().any(|(_, name, _)| check_name(name).is_err());
+    if overlap || twice || bad_name || files.is_empty() == no_change.is_empty() {
+        return None;
+    }
+    let contents = |found: Vec<Found>| found.into_iter().filter_map(|(_, _, content)| content).collect();
+    Some(Blocks {
+        files: files.into_iter().map(|(_, name, content)| (name, content)).collect(),
+        user: contents(user),
+        debug: contents(debug),
+        no_change: contents(no_change),
+    })
+}
+
+/// One pass over the lines, for one fence.
+fn pass(text: &str, fence: &str) -> Option<Vec<Found>> {
+    let is_file = fence == "^^^";
+    let mut found = Vec::new();
+    let mut open: Option<(usize, usize, String)> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let (start, end) = (at, at + line.len());
+        at = end;
+        let Some(word) = line.trim().strip_prefix(fence).filter(|word| !word.starts_with(&fence[..1])) else {
+            continue;
+        };
+        match (word.trim(), open.take()) {
+            ("end", Some((from, content, name))) => {
+                found.push((from..end, name, Some(text[content..start].to_owned())));
+            }
+            ("delete", Some((from, content, name))) if is_file && text[content..start].trim().is_empty() => {
+                found.push((from..end, name, None));
+            }
+            ("", still_open @ Some(_)) if is_file => open = still_open,
+            ("end", None) => return None,
+            ("delete" | "", _) if is_file => return None,
+            (name, None) if is_file || name == "start" => open = Some((start, end, name.to_owned())),
+            (name, Some(_)) if is_file || name == "start" => return None,
+            (_, as_it_was) => open = as_it_was,
+        }
+    }
+    open.is_none().then_some(found)
+}

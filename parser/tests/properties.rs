@@ -1,0 +1,186 @@
+//! What holds for every reply. `PROPTEST_CASES` (default 256) sets how many are tried.
+
+mod four_passes;
+
+use std::collections::HashSet;
+
+use parser::fence::{Draft, Kind, check_name, print};
+use parser::partial::Openers;
+use parser::{Diagnostic, FileAction, Reply, parse, parse_bytes};
+use proptest::prelude::*;
+
+/// Lines that a parser of fences could stumble over, and lines that it should not notice.
+fn line() -> impl Strategy<Value = String> {
+    let marker = ("[ \t]{0,2}", "\\^{2,5}|&{3,4}|%{3,4}|\\${3,4}", "[ \t]?", word(), "[ \t\r]{0,2}")
+        .prop_map(|(before, fence, between, word, after)| format!("{before}{fence}{between}{word}{after}"));
+    prop_oneof![4 => marker, 2 => "[a-z^&%$ é\u{a0}]{0,6}", 1 => "x\\^{3}end", 1 => Just(String::new())]
+}
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("start".into()),
+        Just("end".into()),
+        Just("delete".into()),
+        Just(String::new()),
+        "[ab]/?[c`]?"
+    ]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    (proptest::collection::vec(line(), 0..12), prop_oneof![Just("\n"), Just("\r\n")], "[\u{feff}\n]?")
+        .prop_map(|(lines, ending, head)| head + &lines.join(ending))
+}
+
+/// Content that can be printed: empty, or whole lines.
+fn content() -> impl Strategy<Value = String> {
+    prop_oneof![
+        text().prop_map(|text| text + "\n"),
+        any::<String>().prop_map(|text| text + "\n"),
+        Just(String::new())
+    ]
+}
+
+#[derive(Debug, Clone)]
+enum Owned {
+    Write(String, String),
+    Delete(String),
+    Thought(Kind, String),
+}
+
+impl Owned {
+    fn draft(&self) -> Draft<'_> {
+        match self {
+            Self::Write(path, content) => Draft::Write { path, content },
+            Self::Delete(path) => Draft::Delete { path },
+            Self::Thought(kind, content) => Draft::Thought(*kind, content),
+        }
+    }
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z]{1,3}(/[a-zé &]{1,4}){0,2}", any::<String>()]
+        .prop_filter("a name that can be written", |name| check_name(name).is_ok())
+}
+
+fn blocks() -> impl Strategy<Value = Vec<Owned>> {
+    let file = prop_oneof![
+        (name(), content()).prop_map(|(name, content)| Owned::Write(name, content)),
+        name().prop_map(Owned::Delete)
+    ];
+    let thought = |kind| content().prop_map(move |content| Owned::Thought(kind, content));
+    let thoughts = prop_oneof![thought(Kind::User), thought(Kind::Debug)];
+    let files = prop_oneof![file, thoughts.clone()];
+    let none = prop_oneof![thought(Kind::NoChange), thoughts];
+    prop_oneof![proptest::collection::vec(files, 0..6), proptest::collection::vec(none, 0..6)].prop_filter(
+        "no file twice",
+        |blocks| {
+            let mut names = HashSet::new();
+            blocks.iter().all(|block| match block {
+                Owned::Write(name, _) | Owned::Delete(name) => names.insert(name.clone()),
+                Owned::Thought(..) => true,
+            })
+        },
+    )
+}
+
+/// A reply's blocks as they would be given to `print`.
+fn drafts<'t>(reply: &Reply<'t>) -> Vec<Draft<'t>> {
+    let text = reply.text();
+    let mut files = reply.files();
+    let thought = |kind, span: &parser::Span| Draft::Thought(kind, &text[span.clone()]);
+    let draft = |block: &parser::Block| match block.ask.kind() {
+        Kind::File => {
+            let file = files.next().unwrap();
+            assert_eq!(file.span, block.span);
+            match file.action {
+                FileAction::Write(content) => Draft::Write { path: file.path, content },
+                FileAction::Delete => Draft::Delete { path: file.path },
+            }
+        }
+        kind @ (Kind::User | Kind::Debug | Kind::NoChange) => thought(kind, &block.content),
+    };
+    reply.blocks().iter().map(draft).collect()
+}
+
+fn check_place<C>(bytes: &[u8], found: &Diagnostic<C>) {
+    let head = std::str::from_utf8(&bytes[..found.span.start]).unwrap();
+    let line_start = head.rfind('\n').map_or(0, |newline| newline + 1);
+    assert_eq!(found.line, head.matches('\n').count() + 1);
+    assert_eq!(found.column, head[line_start..].chars().count() + 1);
+    assert!(found.span.start <= found.span.end && found.span.end <= bytes.len());
+}
+
+fn check_spans(text: &str, reply: &Reply<'_>) {
+    let mut end = 0;
+    for block in reply.blocks() {
+        assert!(end <= block.span.start && block.span.start <= block.content.start);
+        assert!(block.content.start <= block.content.end && block.content.end <= block.span.end);
+        assert!(text.is_char_boundary(block.span.start) && text.is_char_boundary(block.content.start));
+        assert!(text.is_char_boundary(block.content.end) && text.is_char_boundary(block.span.end));
+        end = block.span.end;
+    }
+    for file in reply.files() {
+        assert!(text[file.span.clone()].contains(file.path));
+        if let FileAction::Write(content) = file.action {
+            assert!(text[file.span].contains(content));
+        }
+    }
+    reply.warnings().iter().for_each(|warning| check_place(text.as_bytes(), warning));
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_is_read_back(blocks in blocks()) {
+        let text = print(blocks.iter().map(Owned::draft)).unwrap();
+        let actionable = blocks.iter().any(|block| !matches!(block, Owned::Thought(Kind::User | Kind::Debug, _)));
+        match parse(&text) {
+            Ok(reply) => prop_assert_eq!(drafts(&reply), blocks.iter().map(Owned::draft).collect::<Vec<_>>()),
+            Err(errors) => prop_assert!(!actionable, "{}\n{}", errors.for_model(), text),
+        }
+    }
+
+    #[test]
+    fn one_pass_finds_what_four_passes_find(text in four_passes::text()) {
+        let expected = four_passes::read(&text);
+        match parse(&text) {
+            Ok(reply) => prop_assert_eq!(Some(four_passes::Blocks::of(&reply)), expected),
+            Err(errors) => prop_assert_eq!(None, expected, "{}", errors.for_model()),
+        }
+    }
+
+    #[test]
+    fn places_are_true_for_any_text(text in text()) {
+        match parse(&text) {
+            Ok(reply) => check_spans(&text, &reply),
+            Err(errors) => {
+                prop_assert!(errors.total() > 0);
+                errors.iter().for_each(|error| check_place(text.as_bytes(), error));
+                prop_assert!(errors.iter().is_sorted_by_key(|error| error.span.start));
+                prop_assert!(errors.for_model().len() < 10_000);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(
+        prop_oneof![Just(b'^'), Just(b'&'), Just(b'\n'), Just(b'e'), any::<u8>()], 0..200)
+    ) {
+        match parse_bytes(&bytes) {
+            Ok(reply) => check_spans(reply.text(), &reply),
+            Err(errors) => errors.iter().for_each(|error| check_place(&bytes, error)),
+        }
+    }
+
+    #[test]
+    fn a_growing_text_names_the_files_that_the_whole_text_has(blocks in blocks(), step in 1_usize..40) {
+        let text = print(blocks.iter().map(Owned::draft)).unwrap();
+        let mut openers = Openers::default();
+        let ends = (0..text.len()).step_by(step).filter(|end| text.is_char_boundary(*end)).chain([text.len()]);
+        let seen: Vec<&str> = ends.flat_map(|end| openers.read(&text[..end])).collect();
+        let named: Vec<&str> = blocks.iter().filter_map(|block| match block {
+            Owned::Write(name, _) | Owned::Delete(name) => Some(name.as_str()),
+            Owned::Thought(..) => None,
+        }).collect();
+        prop_assert_eq!(seen, named);
+    }
+}

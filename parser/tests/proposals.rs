@@ -1,0 +1,363 @@
+//! S2's strict JSON write proposal, each error with its place. `PROPTEST_CASES` (default 256) sets how many texts
+//! are tried.
+
+use std::collections::HashSet;
+
+use parser::proposal::{Limits, Proposal, parse};
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+
+const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+const SMALL: Limits = Limits { file_bytes: 20, total_bytes: 30 };
+
+fn write(path: &str, content: &str) -> String {
+    format!(r#"{{"path":"{path}","base_sha256":"{EMPTY}","content":"{content}"}}"#)
+}
+
+fn proposal(writes: &str) -> String {
+    format!("{{\"summary\":\"s\",\n\"writes\":[{writes}]}}")
+}
+
+/// The proposal, or each error with the text at its place.
+fn check(text: &str) -> String {
+    let show = |proposal: Proposal<'_>| {
+        let write = |write: &parser::proposal::FileWrite<'_>| format!("\n{} {:?}", write.path, write.content);
+        format!("{:?}{}", proposal.summary, proposal.writes.iter().map(write).collect::<String>())
+    };
+    let tell = |errors: parser::Errors<_>| {
+        let place = |span: &parser::Span| text[span.clone()].chars().take(20).collect::<String>();
+        let tell = |e: &parser::Diagnostic<parser::proposal::ProposalCode>| {
+            format!("{} {}:{} {:?}\n  {}", e.code, e.line, e.column, place(&e.span), e.for_model())
+        };
+        errors.iter().map(tell).collect::<Vec<_>>().join("\n")
+    };
+    parse(text.as_bytes(), &SMALL).map_or_else(tell, show)
+}
+
+#[test]
+fn a_proposal_has_a_summary_and_writes() {
+    insta::assert_snapshot!(check(&proposal(&(write("a", "x\\n\\u00e9\\ud83e\\udd80\\/") + " ,\t" + &write("b", "")))), @r#"
+    "s"
+    a "x\né🦀/"
+    b ""
+    "#);
+    insta::assert_snapshot!(check(&format!(" {{ \"writes\" : [ {} ] , \"summary\" : \"\" }}\r\n", write("a", "é"))), @r#"
+    ""
+    a "é"
+    "#);
+}
+
+#[test]
+fn unknown_keys_are_errors() {
+    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"summary\"", "\"why\":1,\"summary\"")), @r#"
+    unknown-key 1:2 "\"why\""
+      line 1: "why" is not a key of a proposal; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    "#);
+    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"path\"", "\"mode\":\"x\",\"path\"")), @r#"
+    unknown-key 2:12 "\"mode\""
+      line 2: "mode" is not a key of a proposal; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    "#);
+    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"summary\"", "\"plan\":[1],\"summary\"")), @r#"
+    unknown-key 1:2 "\"plan\""
+      line 1: "plan" is not a key of a proposal; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    "#);
+}
+
+#[test]
+fn missing_keys_are_errors() {
+    insta::assert_snapshot!(check("{}"), @r#"
+    missing-key 1:1 "{}"
+      line 1: `summary` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    missing-key 1:1 "{}"
+      line 1: `writes` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    "#);
+    insta::assert_snapshot!(check(&proposal("{\"path\":\"a\"}, {}")), @r#"
+    missing-key 2:11 "{\"path\":\"a\"}"
+      line 2: `base_sha256` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    missing-key 2:11 "{\"path\":\"a\"}"
+      line 2: `content` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    missing-key 2:25 "{}"
+      line 2: `path` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    missing-key 2:25 "{}"
+      line 2: `base_sha256` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    missing-key 2:25 "{}"
+      line 2: `content` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    "#);
+}
+
+#[test]
+fn duplicate_keys_are_errors() {
+    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"summary\"", "\"summary\":\"t\",\"summary\"")), @r#"
+    duplicate-key 1:16 "\"summary\""
+      line 1: "summary" stands twice in one object; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    "#);
+    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"content\"", "\"p\\u0061th\":\"t\",\"content\"")), @r#"
+    duplicate-key 2:104 "\"p\\u0061th\""
+      line 2: "p\u0061th" stands twice in one object; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+    "#);
+}
+
+#[test]
+fn wrong_types_are_errors() {
+    insta::assert_snapshot!(check("[]"), @r#"
+    wrong-type 1:1 "["
+      line 1: the value of `proposal` has the wrong type; `writes` is a list of objects, every other value is a string
+    "#);
+    insta::assert_snapshot!(check("null"), @r#"
+    wrong-type 1:1 "null"
+      line 1: the value of `proposal` has the wrong type; `writes` is a list of objects, every other value is a string
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":1.5e3,\"writes\":{}}"), @r#"
+    wrong-type 1:12 "1.5e3"
+      line 1: the value of `summary` has the wrong type; `writes` is a list of objects, every other value is a string
+    wrong-type 1:27 "{"
+      line 1: the value of `writes` has the wrong type; `writes` is a list of objects, every other value is a string
+    "#);
+    insta::assert_snapshot!(check(&proposal("\"a\"")), @r#"
+    wrong-type 2:11 "\"a\""
+      line 2: the value of `writes` has the wrong type; `writes` is a list of objects, every other value is a string
+    "#);
+    insta::assert_snapshot!(check(&proposal("{\"path\":[\"a\"]}")), @r#"
+    wrong-type 2:19 "["
+      line 2: the value of `path` has the wrong type; `writes` is a list of objects, every other value is a string
+    "#);
+    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace(&format!("\"{EMPTY}\""), "null")), @r#"
+    wrong-type 2:37 "null"
+      line 2: the value of `base_sha256` has the wrong type; `writes` is a list of objects, every other value is a string
+    "#);
+}
+
+#[test]
+fn what_is_not_json_is_an_error() {
+    insta::assert_snapshot!(check(&proposal("").replace("\"s\"", "s")), @r#"
+    syntax 1:12 "s"
+      line 1: `s` is not JSON here; write one JSON object and nothing else
+    "#);
+    insta::assert_snapshot!(check("{'summary':''}"), @r#"
+    syntax 1:2 "'"
+      line 1: `'` is not JSON here; write one JSON object and nothing else
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":\"s\",}"), @r#"
+    syntax 1:16 "}"
+      line 1: `}` is not JSON here; write one JSON object and nothing else
+    "#);
+    insta::assert_snapshot!(check("{\"summary\" \"s\"}"), @r#"
+    syntax 1:12 "\"s\""
+      line 1: `"s"` is not JSON here; write one JSON object and nothing else
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":\"s\" \"writes\":[]}"), @r#"
+    syntax 1:16 "\"writes\""
+      line 1: `"writes"` is not JSON here; write one JSON object and nothing else
+    "#);
+    insta::assert_snapshot!(check(&proposal(&(write("a", "") + ","))), @r#"
+    syntax 2:118 "]"
+      line 2: `]` is not JSON here; write one JSON object and nothing else
+    "#);
+    insta::assert_snapshot!(check("// {}"), @r#"
+    syntax 1:1 "/"
+      line 1: `/` is not JSON here; write one JSON object and nothing else
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":007}"), @r#"
+    syntax 1:12 "007"
+      line 1: `007` is not JSON here; write one JSON object and nothing else
+    "#);
+    insta::assert_snapshot!(check("\u{feff}{}"), @r#"
+    syntax 1:1 "\u{feff}"
+      line 1: `﻿` is not JSON here; write one JSON object and nothing else
+    "#);
+}
+
+#[test]
+fn a_cut_off_proposal_is_an_error() {
+    insta::assert_snapshot!(check(""), @r#"
+    cut-off 1:1 ""
+      line 1: the proposal ends too early; write the whole object, or fewer files
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":\"s"), @r#"
+    cut-off 1:12 "\"s"
+      line 1: the proposal ends too early; write the whole object, or fewer files
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":\"s\\"), @r#"
+    cut-off 1:14 "\\"
+      line 1: the proposal ends too early; write the whole object, or fewer files
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":\"s\",\"writes\":["), @r#"
+    cut-off 1:26 ""
+      line 1: the proposal ends too early; write the whole object, or fewer files
+    "#);
+}
+
+#[test]
+fn trailing_data_is_an_error() {
+    insta::assert_snapshot!(check(&(proposal(&write("a", "")) + "\n{}")), @r#"
+    trailing-data 3:1 "{}"
+      line 3: there is something behind the proposal; end with the `}` of the object
+    "#);
+    insta::assert_snapshot!(check(&(proposal(&write("a", "")) + " Done.")), @r#"
+    trailing-data 2:120 "Done."
+      line 2: there is something behind the proposal; end with the `}` of the object
+    "#);
+}
+
+#[test]
+fn nan_and_infinities_are_errors() {
+    insta::assert_snapshot!(check("{\"summary\":NaN}"), @r#"
+    not-a-number 1:12 "NaN"
+      line 1: `NaN` is not a value of JSON; write one JSON object and nothing else
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":-Infinity}"), @r#"
+    not-a-number 1:12 "-Infinity"
+      line 1: `-Infinity` is not a value of JSON; write one JSON object and nothing else
+    "#);
+}
+
+#[test]
+fn a_bad_string_is_an_error() {
+    insta::assert_snapshot!(check("{\"summary\":\"a\nb\"}"), @r#"
+    bad-string 1:14 "\n"
+      line 1: `\n` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":\"\\x\"}"), @r#"
+    bad-string 1:13 "\\x"
+      line 1: `\x` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":\"\\ud800x\"}"), @r#"
+    bad-string 1:13 "\\ud800"
+      line 1: `\ud800` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":\"\\udc00\"}"), @r#"
+    bad-string 1:13 "\\udc00"
+      line 1: `\udc00` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+    "#);
+    insta::assert_snapshot!(check("{\"summary\":\"\\u+123\"}"), @r#"
+    bad-string 1:13 "\\u"
+      line 1: `\u` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+    "#);
+}
+
+#[test]
+fn a_markdown_fence_has_its_own_error() {
+    insta::assert_snapshot!(check(&format!("\n```json\n{}\n```", proposal(&write("a", "")))), @r#"
+    markdown-fence 2:1 "```"
+      line 2: the proposal stands in a Markdown fence; begin with `{` and end with `}`, without lines of backquotes
+    "#);
+}
+
+#[test]
+fn empty_writes_are_an_error() {
+    insta::assert_snapshot!(check(&proposal("")), @r#"
+    empty-writes 2:10 "[]"
+      line 2: `writes` is empty; propose one file at least
+    "#);
+}
+
+#[test]
+fn all_faults_of_the_files_are_told_at_once() {
+    let writes = [write("", ""), write("a", "x"), write("a", &"y".repeat(21)), write("b", &"z".repeat(20))];
+    let text = proposal(&writes.join(",\n")).replacen(EMPTY, &EMPTY.to_uppercase(), 1);
+    insta::assert_snapshot!(check(&text), @r#"
+    proposal-too-large 1:1 ""
+      line 1: the contents are too large together; propose less at once
+    empty-path 2:19 "\"\""
+      line 2: a file has no path; give the path relative to the root of the repository
+    bad-sha256 2:36 "\"E3B0C44298FC1C149AF"
+      line 2: the `base_sha256` of `` is not 64 lower-case hex digits; give the hash of the file's present content, for a new file the hash of nothing
+    duplicate-path 4:9 "\"a\""
+      line 4: `a` is written twice; give each file once, with its final content
+    file-too-large 4:104 "\"yyyyyyyyyyyyyyyyyyy"
+      line 4: the content of `a` is too large; propose less at once
+    "#);
+}
+
+#[test]
+fn the_limits_are_reached_but_not_passed() {
+    assert!(parse(proposal(&write("a", &"y".repeat(20))).as_bytes(), &SMALL).is_ok());
+    let two = [write("a", &"y".repeat(20)), write("b", &"y".repeat(10))].join(",");
+    assert!(parse(proposal(&two).as_bytes(), &SMALL).is_ok());
+    assert_eq!((Limits::default().file_bytes, Limits::default().total_bytes), (204_800, 512_000));
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_refused_with_their_place() {
+    let errors = parse(b"{\n\"summary\":\"\xff\"}", &SMALL).unwrap_err();
+    insta::assert_snapshot!(errors.for_model(), @"line 2: the proposal is not valid UTF-8; write plain UTF-8 text");
+}
+
+/// The same as a schema of serde, which checks keys and types.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Schema {
+    summary: String,
+    writes: Vec<WriteSchema>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteSchema {
+    path: String,
+    base_sha256: String,
+    content: String,
+}
+
+/// Whether serde accepts it, and S2's rules for the files hold. (Serde takes lists for objects; a proposal does not.)
+fn accepted(bytes: &[u8]) -> Option<Schema> {
+    let schema: Schema = serde_json::from_slice(bytes).ok()?;
+    let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    let mut paths = HashSet::new();
+    let is_hash = |hash: &str| hash.len() == 64 && hash.bytes().all(|b| b"0123456789abcdef".contains(&b));
+    let is_good = |write: &WriteSchema| !write.path.is_empty() && is_hash(&write.base_sha256);
+    let fits = schema.writes.iter().all(|write| write.content.len() <= SMALL.file_bytes)
+        && schema.writes.iter().map(|write| write.content.len()).sum::<usize>() <= SMALL.total_bytes;
+    let objects =
+        value.is_object() && value["writes"].as_array().unwrap().iter().all(serde_json::Value::is_object);
+    let good = schema.writes.iter().all(|write| is_good(write) && paths.insert(write.path.clone()));
+    (good && fits && objects && !schema.writes.is_empty()).then_some(schema)
+}
+
+fn schema() -> impl Strategy<Value = Schema> {
+    let hash = prop_oneof![9 => "[0-9a-f]{64}", 1 => "[0-9a-fA-F]{63,65}"];
+    let write = ("[ab\n\"]{0,3}", hash, any::<String>())
+        .prop_map(|(path, base_sha256, content)| WriteSchema { path, base_sha256, content });
+    (any::<String>(), proptest::collection::vec(write, 0..3))
+        .prop_map(|(summary, writes)| Schema { summary, writes })
+}
+
+/// JSON with a few bytes changed, so that most of the ways to be wrong are met.
+fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
+    let bytes = prop_oneof![
+        schema().prop_map(|schema| serde_json::to_vec(&schema).unwrap()),
+        schema().prop_map(|schema| serde_json::to_vec_pretty(&schema).unwrap()),
+    ];
+    let bits: &[&[u8]] = &[
+        b"", b"\"", b"\\", b"\\u00e9", b",", b":", b"{", b"}", b"]", b"1", b"-0.5e+1", b" ", b"null",
+        b"\xff", b"\x01",
+    ];
+    let edit = (any::<proptest::sample::Index>(), 0_usize..2, proptest::sample::select(bits));
+    (bytes, proptest::collection::vec(edit, 0..3)).prop_map(|(mut bytes, edits)| {
+        for (at, removed, inserted) in edits {
+            let at = at.index(bytes.len() + 1);
+            let end = (at + removed).min(bytes.len());
+            bytes.splice(at..end, inserted.iter().copied());
+        }
+        bytes
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_proposal_is_read_as_a_reference_parser_reads_it(bytes in nearly_json()) {
+        match (parse(&bytes, &SMALL), accepted(&bytes)) {
+            (Ok(ours), Some(theirs)) => {
+                prop_assert_eq!(&ours.summary, &theirs.summary);
+                prop_assert_eq!(ours.writes.len(), theirs.writes.len());
+                for (our, their) in ours.writes.iter().zip(&theirs.writes) {
+                    prop_assert_eq!(&our.path, &their.path);
+                    prop_assert_eq!(&our.base_sha256, &their.base_sha256);
+                    prop_assert_eq!(&our.content, &their.content);
+                }
+            }
+            (Err(_), None) => {}
+            (ours, theirs) => prop_assert!(false, "{ours:?} but {theirs:?}"),
+        }
+    }
+}

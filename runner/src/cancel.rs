@@ -1,0 +1,81 @@
+//! A flag that one thread sets and a running command hears of at once.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+/// "Stop what runs": clones share one flag, and a wait in progress wakes when it is set.
+///
+/// It is never unset; a new run takes a new one.
+#[derive(Debug, Clone)]
+pub struct Cancel {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    set: AtomicBool,
+    wake: OwnedFd,
+}
+
+impl Cancel {
+    /// A flag that is not set. Fails only where the process has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { shared: Arc::new(Shared { set: AtomicBool::new(false), wake }) })
+    }
+
+    /// Sets the flag. May be called any number of times, from any thread.
+    pub fn set(&self) {
+        self.shared.set.store(true, Ordering::SeqCst);
+        // Can only fail on a full counter, which is awake already.
+        let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
+    }
+
+    /// Lets `duration` pass, or returns earlier when the flag is set; whether it is set.
+    pub fn wait(&self, duration: Duration) -> bool {
+        let mut pipe = [PollFd::new(self, PollFlags::IN)];
+        let limit = Timespec {
+            tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: duration.subsec_nanos().into(),
+        };
+        // A signal may end the wait early; whoever waits asks again.
+        let _ = poll(&mut pipe, Some(&limit));
+        self.is_set()
+    }
+
+    /// Whether the flag is set.
+    pub fn is_set(&self) -> bool {
+        self.shared.set.load(Ordering::SeqCst)
+    }
+}
+
+/// Readable from the moment the flag is set, so that callers can wait for it beside other things.
+impl AsFd for Cancel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.wake.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn awake(cancel: &Cancel) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(cancel, PollFlags::IN)], Some(&now)).unwrap() == 1
+    }
+
+    #[test]
+    fn a_clone_that_is_set_wakes_the_original_for_good() {
+        let cancel = Cancel::new().unwrap();
+        assert!(!cancel.is_set() && !awake(&cancel));
+        cancel.clone().set();
+        cancel.set();
+        assert!(cancel.is_set() && awake(&cancel) && awake(&cancel));
+    }
+}

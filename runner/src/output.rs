@@ -1,0 +1,124 @@
+//! What came of a command.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Captured;
+
+/// What came of a command: how it ended, and its output as far as it is kept in memory.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// How the command ended.
+    pub ended: Ended,
+    /// The first bytes of the output, both streams in the order in which they arrived.
+    pub head: Vec<u8>,
+    /// The last bytes of the output, none of which is in `head`.
+    pub tail: Vec<u8>,
+    /// How much was written, kept or not.
+    pub total_bytes: u64,
+    /// Each stream by itself, with [`Streams::Apart`](crate::Streams::Apart).
+    pub apart: Option<Apart>,
+    /// From the start of the command until nothing of it was left.
+    pub elapsed: Duration,
+    /// How many processes were still there when the command had ended, and were killed.
+    pub survivors_killed: usize,
+    /// How many could not be killed: those of another user.
+    pub survivors_left: usize,
+}
+
+impl Output {
+    /// The output as text: `head`, a line that counts what is left out, `tail`. What is not UTF-8
+    /// becomes U+FFFD; the file has the bytes.
+    pub fn text(&self) -> String {
+        let (head, tail) = (self.head.clone(), self.tail.clone());
+        Captured { head, tail, total_bytes: self.total_bytes }.text()
+    }
+
+    /// Whether the command ran to its end and said that all is well.
+    pub fn success(&self) -> bool {
+        self.ended == Ended::Exited(0)
+    }
+}
+
+/// The two streams of a command by themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Apart {
+    /// Standard output.
+    pub out: Captured,
+    /// Standard error.
+    pub err: Captured,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "how", content = "code")]
+#[non_exhaustive]
+pub enum Ended {
+    /// It exited with this code.
+    Exited(i32),
+    /// This signal ended it. In a process namespace (bubblewrap, Docker) a signal reaches us as the
+    /// exit code 128 + N only, so there `exit 137` reads as signal 9.
+    Signaled(i32),
+    /// It ran past its deadline and was killed.
+    TimedOut,
+    /// It wrote more than [`Limits::output_bytes`](crate::Limits) and was killed.
+    TooMuchOutput,
+    /// There is no such program; nothing ran.
+    NotFound,
+    /// The file is there, but is not a program that can be started; nothing ran.
+    NotExecutable,
+    /// [`Cancel`](crate::Cancel) was set and it was killed.
+    Interrupted,
+}
+
+impl Ended {
+    /// The exit code, for a command that exited.
+    pub fn exit_code(self) -> Option<i32> {
+        match self {
+            Self::Exited(code) => Some(code),
+            Self::Signaled(_)
+            | Self::TimedOut
+            | Self::TooMuchOutput
+            | Self::NotFound
+            | Self::NotExecutable
+            | Self::Interrupted => None,
+        }
+    }
+}
+
+/// Reads on from "the command …".
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exited with code {code}"),
+            Self::Signaled(signal) => write!(f, "was ended by signal {signal}"),
+            Self::TimedOut => f.write_str("ran out of time and was killed"),
+            Self::TooMuchOutput => f.write_str("wrote too much output and was killed"),
+            Self::NotFound => f.write_str("was not found"),
+            Self::NotExecutable => f.write_str("is not a program that can be started"),
+            Self::Interrupted => f.write_str("was interrupted"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_ending_has_its_own_json_and_comes_back_from_it() {
+        let all = [
+            Ended::Exited(3),
+            Ended::Signaled(11),
+            Ended::TimedOut,
+            Ended::TooMuchOutput,
+            Ended::NotFound,
+            Ended::NotExecutable,
+            Ended::Interrupted,
+        ];
+        let json = serde_json::to_string(&all).unwrap();
+        insta::assert_snapshot!(json, @r#"[{"how":"exited","code":3},{"how":"signaled","code":11},{"how":"timed-out"},{"how":"too-much-output"},{"how":"not-found"},{"how":"not-executable"},{"how":"interrupted"}]"#);
+        assert_eq!(serde_json::from_str::<Vec<Ended>>(&json).unwrap(), all);
+    }
+}

@@ -1,0 +1,129 @@
+//! Finds the program that a command names, before anything is started.
+//!
+//! Looking first tells "not there" from "not a program" the same way under every rung: a sandbox
+//! that cannot start its command only exits with a code.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where programs are looked for if the environment has no PATH.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What a name stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// What goes in place of the name: a program, or a shell and a script without a `#!` line.
+    Program(Vec<OsString>),
+    Missing,
+    NotExecutable,
+}
+
+/// Looks `name` up as `execvp` would: with a `/` below `cwd`, else in the folders of `path`.
+pub(crate) fn find(name: &OsStr, cwd: &Path, path: Option<&OsStr>) -> Found {
+    if name.is_empty() {
+        return Found::Missing;
+    }
+    if name.as_bytes().contains(&b'/') {
+        return judge(&cwd.join(name), name);
+    }
+    let mut best = Found::Missing;
+    for folder in std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH))) {
+        let file: PathBuf = cwd.join(folder).join(name);
+        match judge(&file, file.as_os_str()) {
+            Found::Missing => {}
+            Found::NotExecutable => best = Found::NotExecutable,
+            program @ Found::Program(_) => return program,
+        }
+    }
+    best
+}
+
+fn judge(file: &Path, name: &OsStr) -> Found {
+    match file.metadata() {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Found::NotExecutable,
+        Err(_) => Found::Missing,
+        Ok(data) if !data.is_file() || data.permissions().mode() & 0o111 == 0 => Found::NotExecutable,
+        Ok(_) => by_first_bytes(file, name),
+    }
+}
+
+fn by_first_bytes(file: &Path, name: &OsStr) -> Found {
+    let program = || Found::Program(vec![name.to_owned()]);
+    let Some(start) = first_bytes(file) else { return program() };
+    if let Some(line) = start.strip_prefix(b"#!") {
+        return if interpreter_is_missing(line) { Found::NotExecutable } else { program() };
+    }
+    // POSIX: a text file that the kernel does not know is a shell script.
+    if start.contains(&0) { program() } else { Found::Program(vec!["/bin/sh".into(), name.to_owned()]) }
+}
+
+/// `None` for a program that may be run but not read.
+fn first_bytes(file: &Path) -> Option<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(file).ok()?.take(256).read_to_end(&mut start).ok()?;
+    Some(start)
+}
+
+fn interpreter_is_missing(line: &[u8]) -> bool {
+    let word = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let word = word.trim_ascii().split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    !Path::new(OsStr::from_bytes(word)).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn folder(files: &[(&str, &[u8], u32)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes, mode) in files {
+            let file = folder.path().join(name);
+            fs::File::create(&file).and_then(|mut open| std::io::Write::write_all(&mut open, bytes)).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(*mode)).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn each_kind_of_file_is_told_apart() {
+        let dir = folder(&[
+            ("script", b"#!/bin/sh\n", 0o755),
+            ("bare", b"echo hi\n", 0o755),
+            ("plain", b"#!/bin/sh\n", 0o644),
+            ("lost", b"#!/no/such/shell -e\n", 0o755),
+            ("binary", b"\x7fELF\0", 0o755),
+        ]);
+        let look = |name: &str| match find(name.as_ref(), dir.path(), None) {
+            Found::Program(words) => words.join(OsStr::new(" ")).into_string().unwrap(),
+            other => format!("{other:?}"),
+        };
+        let names = ["./script", "./bare", "./plain", "./lost", "./binary", "./none", ".", "none", ""];
+        let table: String = names.map(|name| format!("{name:9}{}\n", look(name))).concat();
+        insta::assert_snapshot!(table, @r"
+        ./script ./script
+        ./bare   /bin/sh ./bare
+        ./plain  NotExecutable
+        ./lost   NotExecutable
+        ./binary ./binary
+        ./none   Missing
+        .        NotExecutable
+        none     Missing
+                 Missing
+        ");
+    }
+
+    #[test]
+    fn a_later_folder_of_the_path_wins_over_an_earlier_file_that_cannot_run() {
+        let (first, second) = (folder(&[("tool", b"\0", 0o644)]), folder(&[("tool", b"\0", 0o755)]));
+        let path = std::env::join_paths([first.path(), second.path()]).unwrap();
+        let found = find("tool".as_ref(), Path::new("/"), Some(&path));
+        assert_eq!(found, Found::Program(vec![second.path().join("tool").into()]));
+        let found = find("tool".as_ref(), Path::new("/"), Some(first.path().as_os_str()));
+        assert_eq!(found, Found::NotExecutable);
+    }
+}

@@ -1,0 +1,186 @@
+//! Moves a command's output to its files, to memory and to the caller, until something ends it.
+
+use std::fs::File;
+use std::io::{PipeReader, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::capture::Capture;
+use crate::run::now;
+use crate::{Apart, Cancel, Captured, Limits, RunError, Stream};
+
+/// Why the command is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Exited,
+    TimedOut,
+    TooMuchOutput,
+    Interrupted,
+}
+
+/// Where the output comes from and where it goes.
+pub(crate) struct Pump<'a> {
+    sources: Vec<Source>,
+    kept: Kept<'a>,
+    buffer: Vec<u8>,
+}
+
+/// One stream: the pipe (until its end is seen), its file, the part kept in memory.
+struct Source {
+    stream: Stream,
+    pipe: Option<PipeReader>,
+    file: File,
+    path: PathBuf,
+    capture: Capture,
+}
+
+/// What the streams share.
+struct Kept<'a> {
+    all: Capture,
+    room_bytes: u64,
+    live: &'a mut dyn FnMut(Stream, &[u8]),
+}
+
+/// Whether there may be more output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    Left,
+    UsedUp,
+}
+
+impl<'a> Pump<'a> {
+    pub(crate) fn new(limits: Limits, live: &'a mut dyn FnMut(Stream, &[u8])) -> Self {
+        let all = Capture::new(limits.head_bytes, limits.tail_bytes);
+        let kept = Kept { all, room_bytes: limits.output_bytes, live };
+        Self { sources: Vec::new(), kept, buffer: vec![0; 1 << 16] }
+    }
+
+    /// Adds a stream; the other end of `pipe` is the command's.
+    pub(crate) fn add(
+        &mut self,
+        stream: Stream,
+        pipe: PipeReader,
+        file: File,
+        path: PathBuf,
+        limits: Limits,
+    ) {
+        let capture = Capture::new(limits.head_bytes, limits.tail_bytes);
+        self.sources.push(Source { stream, pipe: Some(pipe), file, path, capture });
+    }
+
+    /// Moves output until the command (`handle` is readable when it has exited) is over.
+    pub(crate) fn run(
+        &mut self,
+        handle: BorrowedFd<'_>,
+        cancel: &Cancel,
+        end: Option<Instant>,
+    ) -> Result<Stop, RunError> {
+        loop {
+            let left = end.map(|end| end.saturating_duration_since(now()));
+            if cancel.is_set() {
+                return Ok(Stop::Interrupted);
+            }
+            if left == Some(Duration::ZERO) {
+                return Ok(Stop::TimedOut);
+            }
+            let ready = self.wait(&[handle, cancel.as_fd()], left)?;
+            if ready.first() == Some(&true) {
+                return Ok(Stop::Exited);
+            }
+            if self.take(ready.get(2..).unwrap_or_default())? == Room::UsedUp {
+                return Ok(Stop::TooMuchOutput);
+            }
+        }
+    }
+
+    /// Takes what is still in the pipes of a command that has ended, until all are closed or
+    /// `end` has come: what could not be killed may hold them open.
+    pub(crate) fn drain(&mut self, end: Instant) -> Result<Room, RunError> {
+        while self.sources.iter().any(|source| source.pipe.is_some()) {
+            let left = end.saturating_duration_since(now());
+            if left == Duration::ZERO {
+                break;
+            }
+            let ready = self.wait(&[], Some(left))?;
+            if self.take(&ready)? == Room::UsedUp {
+                return Ok(Room::UsedUp);
+            }
+        }
+        Ok(Room::Left)
+    }
+
+    /// The output so far.
+    pub(crate) fn text(&self) -> String {
+        self.kept.all.so_far().text()
+    }
+
+    /// What was kept: of all together, and of each stream if there is more than one.
+    pub(crate) fn finish(self) -> (Captured, Option<Apart>) {
+        let is_apart = self.sources.len() > 1;
+        let mut apart = Apart::default();
+        for source in self.sources {
+            match source.stream {
+                Stream::Out => apart.out = source.capture.finish(),
+                Stream::Err => apart.err = source.capture.finish(),
+            }
+        }
+        (self.kept.all.finish(), is_apart.then_some(apart))
+    }
+
+    /// Waits for one of `others` or of the open pipes; gives for each whether it is ready, in order.
+    fn wait(&self, others: &[BorrowedFd<'_>], left: Option<Duration>) -> Result<Vec<bool>, RunError> {
+        let pipes = self.sources.iter().filter_map(|source| source.pipe.as_ref());
+        let mut all: Vec<_> = others.iter().map(|other| PollFd::new(other, PollFlags::IN)).collect();
+        all.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut all, left.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {
+                Ok(all.iter().map(|fd| !fd.revents().is_empty()).collect())
+            }
+            Err(error) => Err(RunError::Wait { source: error.into() }),
+        }
+    }
+
+    /// Reads once from each open pipe that is ready.
+    fn take(&mut self, ready: &[bool]) -> Result<Room, RunError> {
+        let open = self.sources.iter_mut().filter(|source| source.pipe.is_some());
+        for (source, _) in open.zip(ready).filter(|(_, ready)| **ready) {
+            if source.take(&mut self.buffer, &mut self.kept)? == Room::UsedUp {
+                return Ok(Room::UsedUp);
+            }
+        }
+        Ok(Room::Left)
+    }
+}
+
+impl Source {
+    fn take(&mut self, buffer: &mut [u8], kept: &mut Kept<'_>) -> Result<Room, RunError> {
+        let Some(pipe) = &mut self.pipe else { return Ok(Room::Left) };
+        let count = match pipe.read(buffer) {
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(Room::Left),
+            Err(source) => return Err(RunError::Wait { source }),
+        };
+        if count == 0 {
+            self.pipe = None;
+            return Ok(Room::Left);
+        }
+        let allowed = usize::try_from(kept.room_bytes).unwrap_or(usize::MAX).min(count);
+        let bytes = buffer.get(..allowed).unwrap_or_default();
+        self.keep(bytes, kept)?;
+        Ok(if allowed < count { Room::UsedUp } else { Room::Left })
+    }
+
+    fn keep(&mut self, bytes: &[u8], kept: &mut Kept<'_>) -> Result<(), RunError> {
+        let path = &self.path;
+        self.file.write_all(bytes).map_err(|source| RunError::Output { path: path.clone(), source })?;
+        self.capture.push(bytes);
+        kept.all.push(bytes);
+        kept.room_bytes = kept.room_bytes.saturating_sub(bytes.len() as u64);
+        (kept.live)(self.stream, bytes);
+        Ok(())
+    }
+}

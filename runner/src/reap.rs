@@ -1,0 +1,208 @@
+//! Finds and kills what a command left behind.
+//!
+//! This process is a child subreaper: whatever loses its parent becomes our child, however often it
+//! forks or calls `setsid`. What is ours is then every child that was not there before, with all
+//! below it, except children that another thread started in the plain way meanwhile (they share
+//! our process group and session and do not carry the run's marker).
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open,
+    pidfd_send_signal, waitid, waitpid,
+};
+
+use crate::Leftovers;
+use crate::run::now;
+use crate::sandbox::Container;
+use crate::spawn::Group;
+use procfs::{Process, children_of};
+
+mod procfs;
+
+/// How long a sweep goes on while something still appears.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a sweep found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Processes that were still alive and were killed.
+    pub killed: usize,
+    /// Processes that are still there: those of another user.
+    pub left: usize,
+}
+
+/// Kills, at once and from any thread, whatever is left of every command of this process: of the
+/// one that runs and of those that ran with [`Leftovers::Keep`](crate::Leftovers::Keep).
+pub fn sweep() -> Swept {
+    let marks: Vec<Mark> = marks().clone();
+    let mut sum = Swept::default();
+    for mark in marks {
+        let swept = mark.clear(BTreeSet::new());
+        sum.killed += swept.killed;
+        sum.left += swept.left;
+    }
+    sum
+}
+
+static MARKS: Mutex<Vec<Mark>> = Mutex::new(Vec::new());
+
+fn marks() -> MutexGuard<'static, Vec<Mark>> {
+    MARKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How to know the processes of one command.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark {
+    marker: String,
+    /// Children that we had before the command was started.
+    before: BTreeSet<i32>,
+    /// The command itself, until it has been waited for.
+    root: Option<i32>,
+    container: Option<Container>,
+}
+
+impl Mark {
+    /// Makes this process a subreaper and notes what it has for children now.
+    pub(crate) fn begin(marker: String, container: Option<Container>) -> std::io::Result<Self> {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        let before = children_of(own_pid()).into_iter().collect();
+        Ok(Self { marker, before, root: None, container })
+    }
+
+    /// From now on [`sweep`] knows of this command.
+    pub(crate) fn started(&mut self, root: i32) {
+        self.root = Some(root);
+        marks().push(self.clone());
+    }
+
+    /// The command has been waited for: its number may soon be another's. [`sweep`] forgets it, or,
+    /// with `Keep`, goes on looking for what it started.
+    pub(crate) fn waited(&mut self, leftovers: Leftovers) {
+        let mut marks = marks();
+        marks.retain(|mark| mark.marker != self.marker);
+        self.root = None;
+        match leftovers {
+            Leftovers::Sweep => {}
+            Leftovers::Keep => marks.push(self.clone()),
+        }
+    }
+
+    /// Kills the command and all of its processes. Only before it is waited for.
+    pub(crate) fn end(&self, group: Group) -> Swept {
+        let seen = self.alive().into_iter().map(|process| process.pid).collect();
+        if let (Group::Own, Some(root)) = (group, self.root.and_then(Pid::from_raw)) {
+            // At one stroke, before anybody can fork; fails where nobody is left, which is fine.
+            let _ = kill_process_group(root, Signal::KILL);
+        }
+        self.clear(seen)
+    }
+
+    /// Kills all of the command's processes, again and again until none is left. `seen` are known
+    /// to have been killed already.
+    fn clear(&self, mut seen: BTreeSet<i32>) -> Swept {
+        if let Some(container) = &self.container {
+            container.remove();
+        }
+        let end = now() + PATIENCE;
+        loop {
+            let (dying, stuck) = kill_all(&self.alive());
+            seen.extend(dying.iter().map(|(pid, _)| *pid));
+            let is_late = now() >= end;
+            if dying.is_empty() || is_late {
+                let killed = seen.iter().filter(|pid| Some(**pid) != self.root).count();
+                return Swept { killed, left: stuck + if is_late { dying.len() } else { 0 } };
+            }
+            wait_for_one(&dying);
+        }
+    }
+
+    /// What of ours is alive. Our own dead children are waited for on the way, but for the command.
+    fn alive(&self) -> Vec<Process> {
+        if has_no_children() {
+            return Vec::new();
+        }
+        let Some(harness) = Process::read(own_pid()) else { return Vec::new() };
+        let mut found = Vec::new();
+        for child in children_of(harness.pid).into_iter().filter_map(Process::read) {
+            let is_root = self.root == Some(child.pid);
+            if !is_root && !self.owns(&child, &harness) {
+                continue;
+            }
+            if child.is_dead && !is_root {
+                reap(child.pid);
+            }
+            with_descendants(child, &mut found);
+        }
+        found.retain(|process| !process.is_dead);
+        found
+    }
+
+    fn owns(&self, child: &Process, harness: &Process) -> bool {
+        !self.before.contains(&child.pid)
+            && (child.group != harness.group
+                || child.session != harness.session
+                || child.has_variable(crate::RUN_MARKER, &self.marker)
+                || child.seccomp_filters() > harness.seccomp_filters())
+    }
+}
+
+/// Certain and cheap: no child at all, so nothing of ours is left.
+fn has_no_children() -> bool {
+    let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, peek), Err(rustix::io::Errno::CHILD))
+}
+
+fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+fn with_descendants(process: Process, found: &mut Vec<Process>) {
+    let mut todo = vec![process];
+    while let Some(process) = todo.pop() {
+        todo.extend(children_of(process.pid).into_iter().filter_map(Process::read));
+        found.push(process);
+    }
+}
+
+fn reap(pid: i32) {
+    // Another sweep may have been quicker.
+    let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
+}
+
+/// Sends SIGKILL to each; gives what will die, and counts what we may not kill.
+fn kill_all(processes: &[Process]) -> (Vec<(i32, OwnedFd)>, usize) {
+    let mut dying = Vec::new();
+    let mut stuck = 0;
+    for process in processes {
+        match kill(process) {
+            Ok(handle) => dying.push((process.pid, handle)),
+            Err(rustix::io::Errno::PERM) => stuck += 1,
+            Err(_) => {}
+        }
+    }
+    (dying, stuck)
+}
+
+/// Through a handle, and only if the number still means the same process.
+fn kill(process: &Process) -> rustix::io::Result<OwnedFd> {
+    let pid = Pid::from_raw(process.pid).ok_or(rustix::io::Errno::SRCH)?;
+    let handle = pidfd_open(pid, PidfdFlags::empty())?;
+    if !process.is_still_there() {
+        return Err(rustix::io::Errno::SRCH);
+    }
+    pidfd_send_signal(&handle, Signal::KILL)?;
+    Ok(handle)
+}
+
+/// Returns when one of them has died, or after 5 ms: others may have come meanwhile.
+fn wait_for_one(dying: &[(i32, OwnedFd)]) {
+    let mut handles: Vec<_> = dying.iter().map(|(_, handle)| PollFd::new(handle, PollFlags::IN)).collect();
+    let soon = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+    // An interrupted wait is a short one.
+    let _ = poll(&mut handles, Some(&soon));
+}

@@ -1,0 +1,121 @@
+//! One command from start to end.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::pump::{Pump, Room, Stop};
+use crate::reap::Swept;
+use crate::spawn::{connect, start};
+use crate::{Cancel, Captured, Command, Confinement, Ended, Output, Rung, Stream};
+
+/// How long the pipes of a command that is gone may stay open.
+const DRAIN: Duration = Duration::from_millis(250);
+
+/// Why a command could not be run. Nothing of it is left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The output file cannot be made or written, for instance on a full disk.
+    #[error("cannot write the output file {}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The input file cannot be read.
+    #[error("cannot read the input file {}", path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The working folder is not there.
+    #[error("cannot work in {}", path.display())]
+    Cwd {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system did not start the program.
+    #[error("cannot start {}", program.display())]
+    Start {
+        /// The program, or the launcher of the sandbox.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system did not let us wait for the command.
+    #[error("cannot follow the command")]
+    Wait {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The confinement could not be set up; the command did not run.
+    #[error("the {rung} sandbox could not be set up: {message}")]
+    Sandbox {
+        /// Which one.
+        rung: Rung,
+        /// What it said, in one line.
+        message: String,
+    },
+}
+
+/// Runs one command to its end and leaves no process behind.
+///
+/// `live` gets each piece of output as it arrives; while it is busy nothing else happens, the
+/// deadline included. One command runs at a time; a second caller waits. That the command fails is
+/// not an error: see [`Output::ended`].
+pub fn run(
+    command: &Command,
+    confinement: &Confinement,
+    cancel: &Cancel,
+    live: &mut dyn FnMut(Stream, &[u8]),
+) -> Result<Output, RunError> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let begun = now();
+    std::fs::read_dir(&command.cwd).map_err(|source| RunError::Cwd { path: command.cwd.clone(), source })?;
+    let mut pump = Pump::new(command.limits, live);
+    let ends = connect(command, &mut pump)?;
+    let mut running = match start(command, confinement, ends)? {
+        Ok(running) => running,
+        Err(ended) => return Ok(output(ended, Swept::default(), pump, begun)),
+    };
+    let end = command.deadline.and_then(|limit| begun.checked_add(limit));
+    let stop = pump.run(running.handle(), cancel, end);
+    let (status, swept) = running.end(command.leftovers, stop.as_ref().ok());
+    let drained = pump.drain(now() + DRAIN);
+    let ended = match (stop?, status?) {
+        (Stop::Exited, Some(status)) => running.aftercare.read(status, || pump.text())?,
+        (Stop::Exited, None) => return Err(RunError::Wait { source: io::ErrorKind::TimedOut.into() }),
+        (Stop::TimedOut, _) => Ended::TimedOut,
+        (Stop::TooMuchOutput, _) => Ended::TooMuchOutput,
+        (Stop::Interrupted, _) => Ended::Interrupted,
+    };
+    let ended = if drained? == Room::UsedUp { Ended::TooMuchOutput } else { ended };
+    Ok(output(ended, swept, pump, begun))
+}
+
+fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant) -> Output {
+    let (Captured { head, tail, total_bytes }, apart) = pump.finish();
+    let Swept { killed, left } = swept;
+    let elapsed = now().saturating_duration_since(begun);
+    Output { ended, head, tail, total_bytes, apart, elapsed, survivors_killed: killed, survivors_left: left }
+}
+
+/// A variable value that no other command of any process has at this time.
+pub(crate) fn next_marker() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[expect(clippy::disallowed_methods, reason = "deadlines are kept here, by the monotonic clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

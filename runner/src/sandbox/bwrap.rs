@@ -1,0 +1,155 @@
+//! The strongest rung: bubblewrap's namespaces, and a seccomp filter inside.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
+use rustix::io::{FdFlags, fcntl_setfd};
+
+use super::mounts::{self, Mount};
+use super::seccomp::{self, Sockets};
+use super::{Aftercare, Launch, Walls, by_shell_code, plainly, system_program};
+use crate::spawn::{Group, program};
+use crate::{Command, Ended};
+
+/// Namespaces and rights. `--die-with-parent` follows the thread that starts bubblewrap, which is
+/// the one that then waits for it.
+const ISOLATION: [&str; 10] = [
+    "--unshare-user-try",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--hostname",
+    "code-commit",
+    "--die-with-parent",
+    "--cap-drop",
+    "ALL",
+];
+
+pub(super) fn prepare(command: &Command, walls: &Walls, group: Group) -> Result<Launch, String> {
+    mounts::refuse(walls)?;
+    mounts::make_writable(walls)?;
+    let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
+    let report = memory_file("report", &[]).map_err(fault)?;
+    let filter =
+        memory_file("filter", &seccomp::bytes(&seccomp::filter(Sockets::Allowed)?)).map_err(fault)?;
+    let passwd = memory_file("passwd", accounts(walls).as_bytes()).map_err(fault)?;
+    let groups = memory_file("group", groups().as_bytes()).map_err(fault)?;
+
+    let mut bwrap = program(system_program("bwrap")?);
+    bwrap.env_clear().envs(environment(command, walls)).args(ISOLATION);
+    bwrap.args(["--seccomp", &number(&filter), "--json-status-fd", &number(&report)]);
+    if !walls.network {
+        bwrap.arg("--unshare-net");
+    }
+    if group == Group::Own {
+        // No terminal: nothing can be typed into it from inside.
+        bwrap.arg("--new-session");
+    }
+    bwrap.args(["--ro-bind-data", &number(&passwd), "/etc/passwd"]);
+    bwrap.args(["--ro-bind-data", &number(&groups), "/etc/group"]);
+    bwrap.args(mount_arguments(walls));
+    bwrap.arg("--chdir").arg(&command.cwd).arg("--").args(&command.argv);
+
+    let inherited = vec![filter, passwd, groups, report.try_clone().map_err(fault)?];
+    inherit(&inherited).map_err(fault)?;
+    fcntl_setfd(&report, FdFlags::empty()).map_err(|error| fault(error.into()))?;
+    let mut launch = Launch::new(bwrap, Aftercare::Bwrap(Report { file: report.into() }));
+    launch.inherited = inherited;
+    Ok(launch)
+}
+
+/// The command's variables, with those that name places that look different inside.
+fn environment(command: &Command, walls: &Walls) -> Vec<(OsString, OsString)> {
+    let mut env = command.env.clone();
+    super::point_inside(&mut env, walls);
+    if env.get("TMPDIR").is_some() {
+        env.set("TMPDIR", "/tmp");
+    }
+    env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn mount_arguments(walls: &Walls) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let mut add = |parts: &[&OsStr]| words.extend(parts.iter().map(OsString::from));
+    add(["--proc", "/proc", "--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
+    for mount in mounts::plan(walls) {
+        match &mount {
+            Mount::ReadOnly(path) => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),
+            Mount::Writable(path) => add(&["--bind".as_ref(), path.as_ref(), path.as_ref()]),
+            Mount::Private(path) => add(&["--tmpfs".as_ref(), path.as_ref()]),
+            Mount::EmptyFolder(path) => {
+                add(&["--tmpfs".as_ref(), path.as_ref(), "--remount-ro".as_ref(), path.as_ref()]);
+            }
+            Mount::EmptyFile(path) => add(&["--ro-bind".as_ref(), "/dev/null".as_ref(), path.as_ref()]),
+            Mount::Link(to, path) => add(&["--symlink".as_ref(), to.as_ref(), path.as_ref()]),
+        }
+    }
+    // The root is a writable file system in memory otherwise.
+    add(["--remount-ro", "/"].map(OsStr::new).as_slice());
+    words
+}
+
+/// Programs look up their own account: just that one, and nobody's.
+fn accounts(walls: &Walls) -> String {
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let home = mounts::home(walls).unwrap_or_else(|| Path::new("/tmp").to_owned());
+    format!("user:x:{user}:{group}::{}:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n", home.display())
+}
+
+fn groups() -> String {
+    format!("user:x:{}:\nnogroup:x:65534:\n", rustix::process::getgid().as_raw())
+}
+
+fn memory_file(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    seek(&file, SeekFrom::Start(0))?;
+    Ok(file.into())
+}
+
+/// A program started by another thread meanwhile would get these too: they hold no secrets.
+fn inherit(files: &[OwnedFd]) -> io::Result<()> {
+    files.iter().try_for_each(|file| fcntl_setfd(file, FdFlags::empty()).map_err(io::Error::from))
+}
+
+fn number(file: &OwnedFd) -> String {
+    file.as_raw_fd().to_string()
+}
+
+/// Where bubblewrap writes what became of the command: one JSON document a line.
+pub(crate) struct Report {
+    file: File,
+}
+
+impl Report {
+    /// An exit code is only there if the command was really started.
+    pub(super) fn read(&self, status: ExitStatus, text: &str) -> Result<Ended, String> {
+        let mut bytes = [0; 4096];
+        let count = self.file.read_at(&mut bytes, 0).unwrap_or(0);
+        let report = String::from_utf8_lossy(bytes.get(..count).unwrap_or_default()).into_owned();
+        match (status.code(), report.contains("\"exit-code\"")) {
+            (Some(code), true) => Ok(by_shell_code(code)),
+            (Some(code), false) => why_not_started(code, text),
+            (None, _) => Ok(plainly(status)),
+        }
+    }
+}
+
+fn why_not_started(code: i32, text: &str) -> Result<Ended, String> {
+    let line = text.lines().rev().find(|line| line.starts_with("bwrap: "));
+    match line {
+        Some(line) if line.starts_with("bwrap: execvp") && line.ends_with("No such file or directory") => {
+            Ok(Ended::NotFound)
+        }
+        Some(line) if line.starts_with("bwrap: execvp") => Ok(Ended::NotExecutable),
+        Some(line) => Err(line.to_owned()),
+        None => Err(format!("bwrap ended with code {code} before the command was started")),
+    }
+}

@@ -1,0 +1,187 @@
+//! A Docker container that shows the host's own programs, for whoever asks for one.
+//!
+//! The image is empty and made here, so that no registry is needed; what is to be seen is mounted.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::mounts::{self, Mount};
+use super::{Aftercare, Launch, Walls, by_shell_code, plainly, system_program};
+use crate::spawn::{Group, program};
+use crate::{Command, Ended};
+
+/// The name of the empty image.
+const IMAGE: &str = "code-commit-empty:1";
+/// An archive with nothing in it: two blocks of zeros.
+const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];
+/// How long the daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A running container. Killing the client leaves it running: it must be removed by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Container {
+    name: String,
+    host: Option<OsString>,
+}
+
+impl Container {
+    /// Kills and removes it, if it is still there.
+    pub(crate) fn remove(&self) {
+        // Nothing more can be done where the daemon does not answer.
+        let _ = ask(self.host.as_deref(), &["rm", "--force", &self.name]);
+    }
+}
+
+pub(super) fn prepare(
+    command: &Command,
+    walls: &Walls,
+    marker: &str,
+    group: Group,
+) -> Result<Launch, String> {
+    mounts::refuse(walls)?;
+    mounts::make_writable(walls)?;
+    let host = walls.docker_host.clone();
+    make_image(host.as_deref())?;
+    let container = Container { name: format!("code-commit-{marker}"), host };
+    let mut docker = client(container.host.as_deref())?;
+    docker.args(["run", "--rm", "--init", "--name", &container.name, "--read-only", "--cap-drop", "ALL"]);
+    docker.args(["--security-opt", "no-new-privileges", "--network"]);
+    docker.arg(if walls.network { "host" } else { "none" }).arg("--user").arg(user());
+    if group == Group::Ours {
+        docker.args(["--interactive", "--tty"]);
+    } else if command.input.is_some() {
+        docker.arg("--interactive");
+    }
+    for mount in mounts::plan(walls) {
+        docker.args(mount_arguments(&mount));
+    }
+    docker.args(environment(command, walls)).arg("--workdir").arg(&command.cwd);
+    docker.arg(IMAGE).args(&command.argv);
+    let mut launch = Launch::new(docker, Aftercare::Docker);
+    launch.container = Some(container);
+    Ok(launch)
+}
+
+/// The caller's, so that no file comes out owned by root.
+fn user() -> String {
+    format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
+}
+
+fn environment(command: &Command, walls: &Walls) -> Vec<OsString> {
+    let mut env = command.env.clone();
+    super::point_inside(&mut env, walls);
+    if env.get("TMPDIR").is_some() {
+        env.set("TMPDIR", "/tmp");
+    }
+    let word = |(name, value): (&OsStr, &OsStr)| ["--env".into(), [name, value].join(OsStr::new("="))];
+    env.iter().flat_map(word).collect()
+}
+
+fn mount_arguments(mount: &Mount) -> Vec<OsString> {
+    let private = |path: &Path, options: &str| {
+        vec!["--tmpfs".into(), [path.as_os_str(), options.as_ref()].join(OsStr::new(":"))]
+    };
+    match mount {
+        Mount::ReadOnly(path) => bind(path, path, &["readonly"]),
+        Mount::Writable(path) => bind(path, path, &[]),
+        Mount::Private(path) => private(path, "rw,exec,mode=1777"),
+        Mount::EmptyFolder(path) => private(path, "ro,size=4k,mode=0555"),
+        Mount::EmptyFile(path) => bind(Path::new("/dev/null"), path, &["readonly"]),
+        Mount::Link(_, path) => bind(path, path, &["readonly"]),
+    }
+}
+
+/// One line of comma-separated values: quoted, since a path may hold commas.
+fn bind(from: &Path, to: &Path, options: &[&str]) -> Vec<OsString> {
+    let field = |key: &str, path: &Path| {
+        let mut field = OsString::from(format!("\"{key}="));
+        field.push(quoted(path));
+        field.push("\"");
+        field
+    };
+    let mut fields = vec!["type=bind".into(), field("source", from), field("target", to)];
+    fields.extend(options.iter().map(OsString::from));
+    vec!["--mount".into(), fields.join(OsStr::new(","))]
+}
+
+fn quoted(path: &Path) -> OsString {
+    let doubled: Vec<&[u8]> = path.as_os_str().as_bytes().split(|byte| *byte == b'"').collect();
+    OsStr::from_bytes(&doubled.join(b"\"\"".as_slice())).to_owned()
+}
+
+/// Makes the empty image if it is not there.
+fn make_image(host: Option<&OsStr>) -> Result<(), String> {
+    if ask(host, &["image", "inspect", "--format", "ok", IMAGE]).is_ok() {
+        return Ok(());
+    }
+    let archive = tempfile::NamedTempFile::new().and_then(|mut file| {
+        std::io::Write::write_all(&mut file, &EMPTY_ARCHIVE)?;
+        Ok(file)
+    });
+    let archive = archive.map_err(|error| format!("cannot make an empty archive: {error}"))?;
+    let path = archive.path().to_str().ok_or("the folder for temporary files has an odd name")?;
+    ask(host, &["import", path, IMAGE])
+}
+
+/// The client, without any of the environment but where the daemon is.
+fn client(host: Option<&OsStr>) -> Result<std::process::Command, String> {
+    let mut client = program(system_program("docker")?);
+    client.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent");
+    if let Some(host) = host {
+        client.arg("--host").arg(host);
+    }
+    Ok(client)
+}
+
+/// One question to the daemon. The error is the client's first line.
+fn ask(host: Option<&OsStr>, words: &[&str]) -> Result<(), String> {
+    let mut said = tempfile::tempfile().map_err(|error| error.to_string())?;
+    let mut client = client(host)?;
+    client.args(words).stdin(Stdio::null()).stdout(Stdio::null());
+    client.stderr(said.try_clone().map_err(|error| error.to_string())?);
+    let mut child = client.spawn().map_err(|error| error.to_string())?;
+    wait(&child);
+    match child.try_wait() {
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(_)) => Err(first_line(&mut said)),
+        Ok(None) | Err(_) => {
+            let _ = child.kill().and_then(|()| child.wait());
+            Err("the Docker daemon does not answer".to_owned())
+        }
+    }
+}
+
+fn wait(child: &std::process::Child) {
+    let handle = Pid::from_raw(child.id().cast_signed()).ok_or(rustix::io::Errno::SRCH);
+    if let Ok(handle) = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+        let limit = Timespec::try_from(PATIENCE).ok();
+        let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], limit.as_ref());
+    }
+}
+
+fn first_line(file: &mut std::fs::File) -> String {
+    use std::io::{Read, Seek};
+    let mut text = String::new();
+    // What cannot be read back is reported as an empty line.
+    let _ = file.rewind().and_then(|()| file.read_to_string(&mut text));
+    text.lines().next().unwrap_or("docker failed and said nothing").to_owned()
+}
+
+/// 125 is the daemon's own: the command did not run.
+pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, String> {
+    match status.code() {
+        Some(125) if text.contains("docker: ") => {
+            Err(text.lines().find(|line| line.starts_with("docker: ")).unwrap_or_default().to_owned())
+        }
+        Some(126) if text.contains("docker: Error response") => Ok(Ended::NotExecutable),
+        Some(127) if text.contains("docker: Error response") => Ok(Ended::NotFound),
+        Some(code) => Ok(by_shell_code(code)),
+        None => Ok(plainly(status)),
+    }
+}

@@ -1,0 +1,233 @@
+//! What is to be seen inside the walls, in the order in which it is put there: later entries lie
+//! over earlier ones. bubblewrap and Docker draw it as mounts; Landlock takes the lists it is made of.
+
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use super::Walls;
+
+/// One thing to be seen inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mount {
+    /// As on the host, not to be changed.
+    ReadOnly(PathBuf),
+    /// As on the host.
+    Writable(PathBuf),
+    /// A new empty folder that is thrown away afterwards.
+    Private(PathBuf),
+    /// Something empty in place of a folder.
+    EmptyFolder(PathBuf),
+    /// Something empty in place of a file.
+    EmptyFile(PathBuf),
+    /// A symbolic link, as on the host.
+    Link(PathBuf, PathBuf),
+}
+
+/// Programs and libraries of the system.
+pub(super) const SYSTEM: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
+
+/// What programs look up in `/etc`, without accounts, keys and host configuration.
+const ETC: [&str; 19] = [
+    "alternatives",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "debian_version",
+    "fonts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "pki/tls/certs",
+    "protocols",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "terminfo",
+];
+
+/// What it takes to find a host by its name.
+const ETC_NETWORK: [&str; 4] = ["gai.conf", "host.conf", "hosts", "resolv.conf"];
+
+/// The parts of `CARGO_HOME` that a build needs; `credentials.toml` is not among them.
+const CARGO: [&str; 4] = ["bin", "env", "git", "registry"];
+
+/// Everything, in order.
+pub(super) fn plan(walls: &Walls) -> Vec<Mount> {
+    let mut plan: Vec<Mount> = SYSTEM.iter().map(PathBuf::from).filter_map(as_on_host).collect();
+    plan.extend(etc(walls).into_iter().map(Mount::ReadOnly));
+    plan.extend(["/tmp", "/var/tmp"].map(|folder| Mount::Private(folder.into())));
+    let home = home(walls);
+    plan.extend(home.iter().filter(|home| !home.starts_with(&walls.tree)).cloned().map(Mount::Private));
+    plan.extend(private_cargo_home(walls).map(Mount::Private));
+    plan.extend(tools(walls).into_iter().map(Mount::ReadOnly));
+    plan.push(Mount::Writable(walls.tree.clone()));
+    plan.extend(home.iter().filter(|home| home.starts_with(&walls.tree)).cloned().map(Mount::Private));
+    plan.extend(outside_the_tree(walls, &walls.readable).map(Mount::ReadOnly));
+    plan.extend(outside_the_tree(walls, &walls.writable).map(Mount::Writable));
+    plan.extend(read_only(walls).into_iter().map(Mount::ReadOnly));
+    plan.extend(masked(walls).into_iter().map(empty));
+    plan
+}
+
+fn as_on_host(path: PathBuf) -> Option<Mount> {
+    let data = fs::symlink_metadata(&path).ok()?;
+    if data.is_symlink() {
+        return Some(Mount::Link(fs::read_link(&path).ok()?, path));
+    }
+    Some(Mount::ReadOnly(path))
+}
+
+fn empty(path: PathBuf) -> Mount {
+    if path.is_dir() { Mount::EmptyFolder(path) } else { Mount::EmptyFile(path) }
+}
+
+/// The files of `/etc` that may be seen.
+pub(super) fn etc(walls: &Walls) -> Vec<PathBuf> {
+    let network: &[&str] = if walls.network { &ETC_NETWORK } else { &[] };
+    let names = ETC.iter().chain(network);
+    names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists()).collect()
+}
+
+/// The home to be hidden. A home of `/` is no home.
+pub(super) fn home(walls: &Walls) -> Option<PathBuf> {
+    walls.home.clone().filter(|home| home.is_absolute() && home.parent().is_some())
+}
+
+/// Why there can be no walls around this tree.
+pub(super) fn refuse(walls: &Walls) -> Result<(), String> {
+    let tree = &walls.tree;
+    if !tree.is_absolute() || tree.parent().is_none() {
+        return Err(format!("the work tree {} is not a folder of its own", tree.display()));
+    }
+    if home(walls).as_ref() == Some(tree) {
+        return Err(format!("the work tree is the home folder {}, which must stay hidden", tree.display()));
+    }
+    Ok(())
+}
+
+/// Makes the writable folders that are not there yet.
+pub(super) fn make_writable(walls: &Walls) -> Result<(), String> {
+    walls.writable.iter().filter(|folder| !folder.exists()).try_for_each(|folder| {
+        make_folder(walls, folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
+    })
+}
+
+/// Inside the tree step by step, and never through a link: an earlier build may have planted one.
+fn make_folder(walls: &Walls, folder: &Path) -> std::io::Result<()> {
+    let Ok(below) = folder.strip_prefix(&walls.tree) else { return fs::create_dir_all(folder) };
+    let mut here = walls.tree.clone();
+    for name in below {
+        here.push(name);
+        match fs::symlink_metadata(&here) {
+            Ok(data) if data.is_dir() => {}
+            Ok(_) => return Err(std::io::ErrorKind::NotADirectory.into()),
+            Err(_) => fs::create_dir(&here)?,
+        }
+    }
+    Ok(())
+}
+
+/// The place of a new `CARGO_HOME`, unless the old one is part of the tree.
+fn private_cargo_home(walls: &Walls) -> Option<PathBuf> {
+    walls.cargo_home.clone().filter(|folder| !folder.starts_with(&walls.tree) && folder.is_dir())
+}
+
+/// Where tools lie outside the system's folders.
+pub(super) fn tools(walls: &Walls) -> Vec<PathBuf> {
+    let mut tools: Vec<PathBuf> = Vec::new();
+    let cargo = walls.cargo_home.iter().flat_map(cargo_parts);
+    for tool in walls
+        .path
+        .iter()
+        .filter(|folder| folder.is_dir())
+        .cloned()
+        .chain(walls.rustup_home.clone())
+        .chain(cargo)
+    {
+        let is_seen = SYSTEM.iter().any(|system| tool.starts_with(system))
+            || tool.starts_with(&walls.tree)
+            || tools.contains(&tool);
+        // A PATH that holds the home folder or one above it would show what is to be hidden.
+        let shows_more = [home(walls).as_ref(), Some(&walls.tree), walls.cargo_home.as_ref()]
+            .iter()
+            .flatten()
+            .any(|hidden| hidden.starts_with(&tool));
+        if tool.is_absolute() && tool.exists() && !is_seen && !shows_more {
+            tools.push(tool);
+        }
+    }
+    tools
+}
+
+fn cargo_parts(home: &PathBuf) -> Vec<PathBuf> {
+    let mut parts: Vec<PathBuf> = CARGO.iter().map(|name| home.join(name)).collect();
+    // A configuration may name mirrors that an offline build needs, and should not hold a token.
+    parts.extend(["config.toml", "config"].map(|name| home.join(name)).into_iter().filter(|file| {
+        fs::read_to_string(file).is_ok_and(|text| !text.to_ascii_lowercase().contains("token"))
+    }));
+    parts.retain(|part| part.exists());
+    parts
+}
+
+/// Those that are there and not part of the tree. What is part of it has the tree's rights already,
+/// and a link in it must not open a way out.
+pub(super) fn outside_the_tree<'a>(walls: &'a Walls, paths: &'a [PathBuf]) -> impl Iterator<Item = PathBuf> {
+    paths.iter().filter(|path| !path.starts_with(&walls.tree) && path.is_absolute() && path.exists()).cloned()
+}
+
+/// What may not be changed. Of a symbolic link its target, if that is in the tree: the link itself
+/// cannot be held fast.
+pub(super) fn read_only(walls: &Walls) -> Vec<PathBuf> {
+    held(walls, &walls.read_only)
+}
+
+/// What may not be seen: what the caller names, and cargo's credentials wherever they would show.
+pub(super) fn masked(walls: &Walls) -> Vec<PathBuf> {
+    let credentials = walls
+        .cargo_home
+        .iter()
+        .flat_map(|home| ["credentials.toml", "credentials"].map(|name| home.join(name)));
+    let shown: Vec<&PathBuf> =
+        [&walls.tree].into_iter().chain(&walls.readable).chain(&walls.writable).collect();
+    let mut masked = held(walls, &walls.masked);
+    masked
+        .extend(credentials.filter(|file| file.exists() && shown.iter().any(|root| file.starts_with(root))));
+    masked
+}
+
+fn held(walls: &Walls, paths: &[PathBuf]) -> Vec<PathBuf> {
+    let tree = walls.tree.canonicalize().unwrap_or_else(|_| walls.tree.clone());
+    let target = |path: &PathBuf| {
+        let is_link = fs::symlink_metadata(path).ok()?.is_symlink();
+        if !is_link {
+            return Some(path.clone());
+        }
+        let target = path.canonicalize().ok()?;
+        Some(walls.tree.join(target.strip_prefix(&tree).ok()?))
+    };
+    paths.iter().filter_map(target).filter(|path| !is_device(path)).collect()
+}
+
+fn is_device(path: &Path) -> bool {
+    fs::metadata(path)
+        .is_ok_and(|data| data.file_type().is_char_device() || data.file_type().is_block_device())
+}
+
+/// Whether something of the host can be seen inside.
+pub(crate) fn is_visible(walls: &Walls, path: &Path) -> bool {
+    let etc = etc(walls);
+    let tools = tools(walls);
+    let system = SYSTEM.iter().map(Path::new);
+    let own = ["/proc", "/dev"].map(Path::new);
+    let shown =
+        system.chain(own).chain(etc.iter().map(PathBuf::as_path)).chain(tools.iter().map(PathBuf::as_path));
+    let mut given = [&walls.tree].into_iter().chain(&walls.readable).chain(&walls.writable);
+    !masked(walls).iter().any(|hidden| path.starts_with(hidden))
+        && (shown.into_iter().any(|root| path.starts_with(root)) || given.any(|root| path.starts_with(root)))
+}

@@ -1,0 +1,132 @@
+//! Finds out, by trying, what confinement works on this machine.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Confinement, Mode, Rung, Walls};
+use crate::{Cancel, Command, Ended, Env, run};
+
+/// A trial that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What will be in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probed {
+    /// Which rung.
+    pub rung: Rung,
+    /// One line for the user: what is in force, and why.
+    pub why: String,
+}
+
+impl Probed {
+    /// These walls, by what was found to work.
+    pub fn confine(&self, walls: Walls) -> Confinement {
+        Confinement { rung: self.rung, walls }
+    }
+}
+
+/// Why one rung does not work here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// Which rung.
+    pub rung: Rung,
+    /// What went wrong, in one line.
+    pub why: String,
+}
+
+/// Nothing of what was asked for works here, and nothing weaker is taken in its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no sandbox works here: {}; {remedy}", list(reasons))]
+pub struct NoSandbox {
+    /// What was tried.
+    pub reasons: Vec<Reason>,
+    /// What the user can do.
+    pub remedy: String,
+}
+
+fn list(reasons: &[Reason]) -> String {
+    let each: Vec<_> = reasons.iter().map(|Reason { rung, why }| format!("{rung} ({why})")).collect();
+    each.join(", ")
+}
+
+/// Starts `true` inside each rung that `mode` allows, the strongest first, and takes the first that
+/// works. `docker_host` is where the daemon listens, if not in the usual place.
+pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbox> {
+    let rungs: &[Rung] = match mode {
+        Mode::Auto => &[Rung::Bwrap, Rung::Landlock],
+        Mode::Bwrap => &[Rung::Bwrap],
+        Mode::Landlock => &[Rung::Landlock],
+        Mode::Docker => &[Rung::Docker],
+        Mode::Off => &[Rung::Off],
+    };
+    let mut reasons = Vec::new();
+    for &rung in rungs {
+        match trial(rung, docker_host) {
+            Ok(()) => return Ok(Probed { rung, why: why(rung, mode, &reasons) }),
+            Err(why) => reasons.push(Reason { rung, why }),
+        }
+    }
+    Err(NoSandbox { reasons, remedy: remedy(mode) })
+}
+
+/// Tries every rung, for `doctor`.
+pub fn survey(docker_host: Option<&OsStr>) -> Vec<(Rung, Result<(), String>)> {
+    [Rung::Bwrap, Rung::Landlock, Rung::Docker].map(|rung| (rung, trial(rung, docker_host))).into()
+}
+
+fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
+    if rung == Rung::Off {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+    let mut walls = Walls { tree: folder.path().join("tree"), ..Walls::default() };
+    walls.docker_host = docker_host.map(OsStr::to_owned);
+    std::fs::create_dir(&walls.tree).map_err(|error| format!("cannot make a folder: {error}"))?;
+    run_true(&Confinement { rung, walls }, &folder.path().join("output"))
+}
+
+fn run_true(confinement: &Confinement, file: &Path) -> Result<(), String> {
+    let mut command = Command::new(["true"], &confinement.walls.tree, Env::default(), file);
+    command.deadline = Some(PATIENCE);
+    let cancel = Cancel::new().map_err(|error| error.to_string())?;
+    match run(&command, confinement, &cancel, &mut |_, _| {}) {
+        Ok(output) if output.success() => Ok(()),
+        Ok(output) => Err(failed(output.ended, &output.text())),
+        Err(crate::RunError::Sandbox { message, .. }) => Err(message),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn failed(ended: Ended, text: &str) -> String {
+    let mut why = format!("`true` {ended}");
+    if let Some(line) = text.lines().next() {
+        let _ = write!(why, ": {line}");
+    }
+    why
+}
+
+fn why(rung: Rung, mode: Mode, reasons: &[Reason]) -> String {
+    let what = match rung {
+        Rung::Bwrap => "bubblewrap and seccomp",
+        Rung::Landlock => "Landlock and seccomp",
+        Rung::Docker => "Docker container",
+        Rung::Off => "OFF, commands run with all your rights",
+    };
+    match (mode, reasons.is_empty()) {
+        (Mode::Auto, true) => format!("{what} (the strongest of this machine)"),
+        (Mode::Auto, false) => format!("{what} (stronger does not work here: {})", list(reasons)),
+        (Mode::Bwrap | Mode::Landlock | Mode::Docker | Mode::Off, _) => format!("{what} (asked for)"),
+    }
+}
+
+fn remedy(mode: Mode) -> String {
+    let install = match mode {
+        Mode::Auto | Mode::Bwrap => "install bubblewrap, or allow it to make user namespaces",
+        Mode::Landlock => "use Linux 6.2 or newer with Landlock switched on",
+        Mode::Docker => "start the Docker daemon",
+        Mode::Off => "nothing is needed",
+    };
+    format!("{install}, or run without protection with `--sandbox off`")
+}

@@ -1,0 +1,208 @@
+//! Starts a command and ends it.
+
+use std::fs::File;
+use std::io::{self, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::program::{Found, find};
+use crate::pump::{Pump, Stop};
+use crate::reap::{Mark, Swept};
+use crate::run::next_marker;
+use crate::sandbox::{Aftercare, Launch, prepare};
+use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream, Streams};
+
+/// How long a killed process may take to die before we go on without it.
+const DYING: Duration = Duration::from_secs(2);
+
+/// The command's three streams, and whether it has the terminal.
+pub(crate) struct Ends {
+    stdin: Stdio,
+    stdout: Stdio,
+    stderr: Stdio,
+    group: Group,
+}
+
+/// Which process group a command is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// One of its own, which can be killed as a whole.
+    Own,
+    /// Ours, so that it may use the terminal.
+    Ours,
+}
+
+/// The only place where this crate makes something that starts a process.
+#[expect(clippy::disallowed_methods, reason = "this crate owns the starting of commands")]
+pub(crate) fn program(path: impl AsRef<std::ffi::OsStr>) -> std::process::Command {
+    std::process::Command::new(path)
+}
+
+/// Opens the files and pipes that the command asks for, and hands the near ends to `pump`.
+pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, RunError> {
+    let stdin = match &command.input {
+        Some(path) => File::open(path)
+            .map_err(|source| RunError::Input { path: path.clone(), source })
+            .map(Stdio::from)?,
+        None => Stdio::null(),
+    };
+    let mut pipe = |stream, path| pipe_to_file(command, pump, stream, path);
+    let (stdout, stderr) = match &command.streams {
+        Streams::Merged(path) => {
+            let end = pipe(Stream::Out, path)?;
+            (end.try_clone().map_err(|source| RunError::Wait { source })?, end)
+        }
+        Streams::Apart { out, err } => (pipe(Stream::Out, out)?, pipe(Stream::Err, err)?),
+        Streams::Inherited => return Ok(inherited()),
+    };
+    Ok(Ends { stdin, stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
+}
+
+fn inherited() -> Ends {
+    let same = Stdio::inherit;
+    Ends { stdin: same(), stdout: same(), stderr: same(), group: Group::Ours }
+}
+
+fn pipe_to_file(
+    command: &Command,
+    pump: &mut Pump<'_>,
+    stream: Stream,
+    path: &Path,
+) -> Result<PipeWriter, RunError> {
+    let file = File::create(path).map_err(|source| RunError::Output { path: path.to_owned(), source })?;
+    let (reader, writer) = io::pipe().map_err(|source| RunError::Wait { source })?;
+    pump.add(stream, reader, file, path.to_owned(), command.limits);
+    Ok(writer)
+}
+
+/// A command that has been started. Dropped before [`Running::end`] (a panic in the caller's
+/// `live`), it is ended all the same.
+pub(crate) struct Running {
+    child: Child,
+    handle: OwnedFd,
+    mark: Mark,
+    group: Group,
+    is_over: bool,
+    pub(crate) aftercare: Aftercare,
+}
+
+/// Starts the command, or says why there is nothing to start.
+pub(crate) fn start(
+    command: &Command,
+    confinement: &Confinement,
+    ends: Ends,
+) -> Result<Result<Running, Ended>, RunError> {
+    let argv = match argv(command) {
+        Ok(argv) => argv,
+        Err(ended) => return Ok(Err(ended)),
+    };
+    let mut inner = command.clone();
+    inner.argv = argv;
+    let marker = next_marker();
+    inner.env.set(RUN_MARKER, &marker);
+    let group = ends.group;
+    let launch = prepare(&inner, confinement, &marker, group)?;
+    let program = PathBuf::from(launch.command.get_program());
+    let mark = Mark::begin(marker, launch.container.clone()).map_err(|source| RunError::Wait { source })?;
+    match spawn(launch, ends)? {
+        Ok((child, aftercare)) => Running::new(child, mark, group, aftercare).map(Ok),
+        Err(source) => never_started(program, source).map(Err),
+    }
+}
+
+fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
+    let (name, arguments) = command.argv.split_first().ok_or(Ended::NotFound)?;
+    match find(name, &command.cwd, command.env.get("PATH")) {
+        Found::Program(start) => Ok([start.as_slice(), arguments].concat()),
+        Found::Missing => Err(Ended::NotFound),
+        Found::NotExecutable => Err(Ended::NotExecutable),
+    }
+}
+
+type Spawned = io::Result<(Child, Aftercare)>;
+
+fn spawn(mut launch: Launch, ends: Ends) -> Result<Spawned, RunError> {
+    launch.command.stdin(ends.stdin).stdout(ends.stdout).stderr(ends.stderr);
+    if ends.group == Group::Own {
+        launch.command.process_group(0);
+    }
+    let Launch { mut command, fence, aftercare, inherited, .. } = launch;
+    let child = match fence {
+        Some(fence) => fence.spawn(&mut command)?,
+        None => command.spawn(),
+    };
+    // `command` holds the far ends of our pipes and must go before we wait for their end.
+    drop((command, inherited));
+    Ok(child.map(|child| (child, aftercare)))
+}
+
+/// What [`find`] could not see: a binary for another machine, a program behind the wall.
+fn never_started(program: PathBuf, source: io::Error) -> Result<Ended, RunError> {
+    match source.raw_os_error() {
+        Some(libc::ENOENT | libc::ENOTDIR) => Ok(Ended::NotFound),
+        Some(libc::EACCES | libc::ENOEXEC) => Ok(Ended::NotExecutable),
+        Some(_) | None => Err(RunError::Start { program, source }),
+    }
+}
+
+impl Running {
+    fn new(mut child: Child, mut mark: Mark, group: Group, aftercare: Aftercare) -> Result<Self, RunError> {
+        let pid = child.id().cast_signed();
+        let handle = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH);
+        match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+            Ok(handle) => {
+                mark.started(pid);
+                Ok(Self { child, handle, mark, group, is_over: false, aftercare })
+            }
+            Err(error) => {
+                let _ = child.kill().and_then(|()| child.wait());
+                Err(RunError::Wait { source: error.into() })
+            }
+        }
+    }
+
+    /// Readable once the command has exited.
+    pub(crate) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
+    /// Ends the command and what it left behind; with `Keep`, what it left stays if it exited by
+    /// itself. No status: it was killed and is still not dead (stuck in a system call).
+    pub(crate) fn end(
+        &mut self,
+        leftovers: Leftovers,
+        stop: Option<&Stop>,
+    ) -> (Result<Option<ExitStatus>, RunError>, Swept) {
+        self.is_over = true;
+        let leftovers = if stop == Some(&Stop::Exited) { leftovers } else { Leftovers::Sweep };
+        let mut swept = match leftovers {
+            Leftovers::Sweep => self.mark.end(self.group),
+            Leftovers::Keep => Swept::default(),
+        };
+        let status = self.wait();
+        swept.left += usize::from(matches!(status, Ok(None)));
+        self.mark.waited(leftovers);
+        (status, swept)
+    }
+
+    fn wait(&mut self) -> Result<Option<ExitStatus>, RunError> {
+        let limit = Timespec::try_from(DYING).ok();
+        // An interrupted wait is a shorter one; `try_wait` tells what counts.
+        let _ = poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], limit.as_ref());
+        self.child.try_wait().map_err(|source| RunError::Wait { source })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _ = self.end(Leftovers::Sweep, None);
+        }
+    }
+}
