@@ -56,7 +56,11 @@ impl Place {
                 path: path.to_owned(),
                 folder: Arc::clone(root),
                 folder_path: String::new(),
-                missing: path.match_indices('/').filter_map(|(slash, _)| path.get(..slash)).map(str::to_owned).collect(),
+                missing: path
+                    .match_indices('/')
+                    .filter_map(|(slash, _)| path.get(..slash))
+                    .map(str::to_owned)
+                    .collect(),
             }),
             found => found,
         }

@@ -25,7 +25,8 @@ struct Tally {
 
 #[test]
 fn nothing_is_written_outside_while_a_folder_becomes_a_symlink() {
-    let scratch = tempfile::tempdir_in(if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "." }).unwrap();
+    let scratch =
+        tempfile::tempdir_in(if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "." }).unwrap();
     let outside = scratch.path().join("outside");
     let root = scratch.path().join("root");
     fs::create_dir_all(root.join("d/deep")).unwrap();
@@ -38,7 +39,12 @@ fn nothing_is_written_outside_while_a_folder_becomes_a_symlink() {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 let swapped = rustix::fs::renameat_with(
-                    CWD, root.join("d"), CWD, root.join("link"), RenameFlags::EXCHANGE);
+                    CWD,
+                    root.join("d"),
+                    CWD,
+                    root.join("link"),
+                    RenameFlags::EXCHANGE,
+                );
                 swapped.unwrap();
                 swaps.fetch_add(1, Ordering::Relaxed);
             }
@@ -47,9 +53,15 @@ fn nothing_is_written_outside_while_a_folder_becomes_a_symlink() {
         stop.store(true, Ordering::Relaxed);
         tally
     });
-    eprintln!("race: {tally:?} while the folder was swapped {} times, 0 outside", swaps.load(Ordering::Relaxed));
+    eprintln!(
+        "race: {tally:?} while the folder was swapped {} times, 0 outside",
+        swaps.load(Ordering::Relaxed)
+    );
     assert_eq!(fs::read(outside.join("deep/f")).unwrap(), b"outside");
-    assert_eq!(fs::read_dir(&outside).unwrap().count() + fs::read_dir(outside.join("deep")).unwrap().count(), 2);
+    assert_eq!(
+        fs::read_dir(&outside).unwrap().count() + fs::read_dir(outside.join("deep")).unwrap().count(),
+        2
+    );
     assert!(tally.written > 0 && tally.refused > 0, "there was no race: {tally:?}");
 }
 

@@ -34,7 +34,11 @@ pub fn of_run(root: &Path, undo_folders: &[PathBuf]) -> anyhow::Result<Vec<FileC
     let before = apply::pre_images(undo_folders).context("cannot read what the run has changed")?;
     let mut changes: Vec<FileChange> = before
         .into_iter()
-        .map(|image| FileChange { after: on_disk(&root.join(&image.path)), path: image.path, before: image.content })
+        .map(|image| FileChange {
+            after: on_disk(&root.join(&image.path)),
+            path: image.path,
+            before: image.content,
+        })
         .filter(|change| change.before != change.after)
         .collect();
     changes.sort_by(|a, b| a.path.cmp(&b.path));
@@ -68,7 +72,9 @@ impl FileChange {
         let Some((before, after)) = self.texts() else {
             return format!("Binary files a/{0} and b/{0} differ\n", self.path);
         };
-        let side = |there: bool, letter: &str| if there { format!("{letter}/{}", self.path) } else { "/dev/null".to_owned() };
+        let side = |there: bool, letter: &str| {
+            if there { format!("{letter}/{}", self.path) } else { "/dev/null".to_owned() }
+        };
         let diff = TextDiff::from_lines(before, after);
         diff.unified_diff()
             .header(&side(self.before.is_some(), "a"), &side(self.after.is_some(), "b"))

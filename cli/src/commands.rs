@@ -41,7 +41,9 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
 fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
     WorkTree::at(folder).map_err(|error| {
         let help = match &error {
-            OpenError::NotARepository { .. } => "run code-commit init here, or change to the project's folder",
+            OpenError::NotARepository { .. } => {
+                "run code-commit init here, or change to the project's folder"
+            }
             OpenError::Bare { .. } => "run it in a clone that has files",
             OpenError::ForeignOwner { .. } => "run it as the user who owns the repository",
             _ => "see what git status says there",
@@ -53,15 +55,16 @@ fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
 /// Takes the lock of a work tree and puts right what a killed run has left.
 fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
     let state = tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))?;
-    let lock = Lock::acquire(&state, "code-commit").map_err(|error| {
-        Failure::refused(error, "wait until it has ended, or end that process")
-    })?;
+    let lock = Lock::acquire(&state, "code-commit")
+        .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))?;
     let recovery = ::apply::recover(&lock, tree.root())
         .map_err(|error| Failure::new(Exit::TreeNotRestored, error).help("nothing else was touched"))?;
     match recovery {
         ::apply::Recovery::Nothing => {}
         ::apply::Recovery::RolledBack { .. } => {
-            output.warn("an earlier run was killed while it wrote files; its unfinished changes were taken back");
+            output.warn(
+                "an earlier run was killed while it wrote files; its unfinished changes were taken back",
+            );
         }
         ::apply::Recovery::Finished { .. } => {
             output.warn("an earlier run was killed just after it wrote files; they are complete");

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let arguments = args::Cli::parse();
     let environment = environment::Environment::read();
     let output = output::Output::new(&arguments.output, &environment);
-    let exit = commands::run(&arguments, &environment, &output).unwrap_or_else(|failure| output.failure(&failure));
+    let exit =
+        commands::run(&arguments, &environment, &output).unwrap_or_else(|failure| output.failure(&failure));
     ExitCode::from(exit)
 }

@@ -34,10 +34,9 @@ pub fn open(
 }
 
 fn base(flag: Option<&str>, variable: Option<&str>, default: &str) -> Result<BaseUrl, Failure> {
-    flag.or(variable)
-        .unwrap_or(default)
-        .parse()
-        .map_err(|error| Failure::refused(anyhow::Error::from(error), "for example --base-url http://127.0.0.1:8080"))
+    flag.or(variable).unwrap_or(default).parse().map_err(|error| {
+        Failure::refused(anyhow::Error::from(error), "for example --base-url http://127.0.0.1:8080")
+    })
 }
 
 /// One agent for the run: its connections and certificates are made once.

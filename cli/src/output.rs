@@ -64,7 +64,8 @@ impl Output {
             (false, true) => Volume::Verbose,
             (false, false) => Volume::Normal,
         };
-        let live = io::stderr().is_terminal() && volume > Volume::Quiet && environment.text("TERM") != Some("dumb");
+        let live =
+            io::stderr().is_terminal() && volume > Volume::Quiet && environment.text("TERM") != Some("dumb");
         Self {
             json: flags.json,
             volume,
@@ -144,7 +145,8 @@ impl Output {
 
     /// An error with its causes and its remedy on standard error; gives the exit code.
     pub fn failure(&self, failure: &Failure) -> Exit {
-        let mut text = format!("{} {}", self.paint_note(BAD, "error:"), printable(&format!("{:#}", failure.error)));
+        let mut text =
+            format!("{} {}", self.paint_note(BAD, "error:"), printable(&format!("{:#}", failure.error)));
         if !failure.help.is_empty() {
             let head = self.paint_note(STRONG, "help:");
             text.push_str(&format!("\n {head} {}", printable(&failure.help)));

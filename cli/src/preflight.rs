@@ -61,7 +61,9 @@ pub fn build_script(root: &Path) -> Result<(), Missing> {
     let Ok(found) = fs::metadata(root.join(BUILD)) else {
         return Err(Missing::new(
             format!("there is no {BUILD}"),
-            format!("write one that exits with 0 if and only if the project is right: code-commit init makes a first {BUILD}"),
+            format!(
+                "write one that exits with 0 if and only if the project is right: code-commit init makes a first {BUILD}"
+            ),
         ));
     };
     if !found.is_file() || found.permissions().mode() & 0o111 == 0 {

@@ -32,7 +32,13 @@ pub struct Summary {
 
 impl Summary {
     /// Sums up the facts of a run.
-    pub fn of(facts: &[Fact], outcome: Outcome, files: Vec<FileStat>, elapsed: Duration, log: String) -> Self {
+    pub fn of(
+        facts: &[Fact],
+        outcome: Outcome,
+        files: Vec<FileStat>,
+        elapsed: Duration,
+        log: String,
+    ) -> Self {
         let mut summary = Self {
             outcome,
             rounds: 0,

@@ -1,24 +1,29 @@
 //! The driver: performs what a loop asks for, one step after another. It decides nothing.
 
+use crate::record::Facts;
 use crate::record::RecordError;
-use crate::{Fact, Loop, Next, Outcome, Record, Step};
+use crate::{Loop, Next, Outcome, Record};
 
 /// Whoever performs steps: the real workshop, or the facts of a recorded run.
-pub trait Hands {
+pub trait Hands<S, F> {
     /// What stops a run from the outside: an interruption, a fault of the disk, a tree that cannot be put back.
     type Fault: From<RecordError>;
 
     /// Performs one step and says what came of it. Facts on the way (a prompt sent, an attempt failed) go to the record.
-    fn perform(&mut self, step: &Step, record: &mut Record<'_>) -> Result<Fact, Self::Fault>;
+    fn perform(&mut self, step: &S, record: &mut Record<'_, F>) -> Result<F, Self::Fault>;
 }
 
 /// Lets `decide` run to its end. Every fact is in the journal **before** the loop hears of it; that is what makes a run that was
 /// killed at any point resumable.
-pub fn drive<H: Hands>(
-    decide: &mut dyn Loop,
+pub fn drive<L, H>(
+    decide: &mut L,
     hands: &mut H,
-    record: &mut Record<'_>,
-) -> Result<Outcome, H::Fault> {
+    record: &mut Record<'_, L::Fact>,
+) -> Result<Outcome, H::Fault>
+where
+    L: Loop<Fact: Facts>,
+    H: Hands<L::Step, L::Fact>,
+{
     loop {
         match decide.next() {
             Next::Do(step) => {
@@ -27,7 +32,7 @@ pub fn drive<H: Hands>(
                 decide.learn(&fact);
             }
             Next::Stop(outcome) => {
-                record.note(&Fact::Ended { outcome: outcome.clone() })?;
+                record.note(&Facts::ended(outcome.clone()))?;
                 return Ok(outcome);
             }
         }

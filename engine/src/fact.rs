@@ -2,10 +2,11 @@
 
 use apply::Changed;
 use llm::{Attempt, Finish, Usage};
-use logging::Stored;
+use logging::{Durability, Stored};
 use runner::Ended;
 use serde::{Deserialize, Serialize};
 
+use crate::record::Facts;
 use crate::{Cause, Outcome, Text};
 
 /// One thing that happened in a run. The journal holds them in order; a loop fed with them again comes to the same decisions.
@@ -99,9 +100,12 @@ pub enum Fact {
     },
 }
 
-impl Fact {
-    /// The texts that the journal names but does not hold.
-    pub(crate) fn texts_mut(&mut self) -> Vec<&mut Text> {
+impl Facts for Fact {
+    fn ended(outcome: Outcome) -> Self {
+        Self::Ended { outcome }
+    }
+
+    fn texts_mut(&mut self) -> Vec<&mut Text> {
         match self {
             Self::Asked { prompt, .. } => vec![prompt],
             Self::Answered { reply, .. } => vec![reply],
@@ -112,6 +116,18 @@ impl Fact {
             | Self::Applied { .. }
             | Self::Restored { .. }
             | Self::Ended { .. } => Vec::new(),
+        }
+    }
+
+    fn durability(&self) -> Durability {
+        match self {
+            Self::Answered { .. } | Self::Applied { .. } | Self::Restored { .. } => Durability::Synced,
+            Self::Asked { .. }
+            | Self::Attempted { .. }
+            | Self::Unanswered { .. }
+            | Self::Rejected { .. }
+            | Self::Built { .. }
+            | Self::Ended { .. } => Durability::Written,
         }
     }
 }

@@ -54,10 +54,8 @@ pub enum Intake {
 impl Intake {
     fn rejected(problems: Vec<Problem>) -> Self {
         let lines: Vec<String> = problems.iter().map(|problem| format!("- {}", problem.message)).collect();
-        let report = format!(
-            "The reply was not used and no file was changed, because:\n{}\n",
-            lines.join("\n")
-        );
+        let report =
+            format!("The reply was not used and no file was changed, because:\n{}\n", lines.join("\n"));
         Self::Rejected { problems, report, said: Vec::new() }
     }
 }
@@ -210,7 +208,13 @@ fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
     };
     let old_text = String::from_utf8_lossy(&old);
     let placeholders = habits::placeholders(&old_text, content).into_iter().map(|found| {
-        problem("placeholder", format!("`{path}`, line {}: \"{}\" may stand for code that was left out.", found.line, found.text))
+        problem(
+            "placeholder",
+            format!(
+                "`{path}`, line {}: \"{}\" may stand for code that was left out.",
+                found.line, found.text
+            ),
+        )
     });
     let shrunk = habits::shrink(&old, content.as_bytes()).map(|shrink| {
         problem("shrunk", format!("`{path}` shrinks from {} to {} bytes.", shrink.before, shrink.after))
@@ -224,6 +228,9 @@ fn flagged(path: &Admitted) -> Option<Problem> {
         code: "worth-a-look".to_owned(),
         path: Some(path.path().to_owned()),
         line: None,
-        message: format!("`{}` can run code or change what others see; look at it before you commit it.", path.path()),
+        message: format!(
+            "`{}` can run code or change what others see; look at it before you commit it.",
+            path.path()
+        ),
     })
 }

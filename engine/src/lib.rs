@@ -15,7 +15,7 @@ pub use fact::{Fact, Problem};
 pub use intake::{Intake, Rules};
 pub use observe::{Event, Observer, Silent};
 pub use outcome::{Cause, Outcome};
-pub use record::{JOURNAL, Record, RecordError, facts_of};
+pub use record::{Facts, JOURNAL, Record, RecordError, facts_of};
 pub use step::{Answer, Loop, Next, Step};
 pub use text::Text;
 pub use workshop::{Asking, BuildCommand, Fault, UNDO, Workshop, undo_folders};

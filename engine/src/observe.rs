@@ -6,7 +6,7 @@ use crate::{Fact, Problem};
 
 /// Plain data; whoever renders it finds the words.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event<'a> {
+pub enum Event<'a, F = Fact> {
     /// A model call begins.
     AskBegins {
         /// Which round.
@@ -52,19 +52,19 @@ pub enum Event<'a> {
     /// Something a person should know; the run goes on.
     Warning(&'a Problem),
     /// A fact was written to the journal.
-    Fact(&'a Fact),
+    Fact(&'a F),
 }
 
 /// Whoever watches a run: a terminal, a stream of JSON, a test.
-pub trait Observer {
+pub trait Observer<F = Fact> {
     /// Takes one event.
-    fn see(&mut self, event: &Event<'_>);
+    fn see(&mut self, event: &Event<'_, F>);
 }
 
 /// Sees nothing.
 #[derive(Debug, Default)]
 pub struct Silent;
 
-impl Observer for Silent {
-    fn see(&mut self, _event: &Event<'_>) {}
+impl<F> Observer<F> for Silent {
+    fn see(&mut self, _event: &Event<'_, F>) {}
 }

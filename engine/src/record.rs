@@ -1,19 +1,32 @@
 //! The record of one run: its folder, its journal, and whoever watches.
 
-use std::path::Path;
-
 use logging::{Durability, FolderError, Journal, JournalError, RunFolder};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::{Event, Fact, Observer};
+use crate::{Event, Fact, Observer, Outcome, Text};
 
 /// Name of the journal in a run folder.
 pub const JOURNAL: &str = "events.jsonl";
 
+/// A vocabulary of facts, as the record needs to know it.
+pub trait Facts: Serialize + DeserializeOwned {
+    /// The last fact of every run.
+    fn ended(outcome: Outcome) -> Self;
+
+    /// The texts that the journal names but does not hold.
+    fn texts_mut(&mut self) -> Vec<&mut Text>;
+
+    /// Whether it must outlive a power cut: money and the tree depend on answers and on what was applied; the rest can be
+    /// done again.
+    fn durability(&self) -> Durability;
+}
+
 /// Where facts go. A fact is on disk before anybody hears of it.
-pub struct Record<'o> {
+pub struct Record<'o, F = Fact> {
     folder: RunFolder,
     journal: Journal,
-    observer: &'o mut dyn Observer,
+    observer: &'o mut dyn Observer<F>,
 }
 
 /// Why the record cannot be kept or read.
@@ -28,21 +41,24 @@ pub enum RecordError {
     Journal(#[from] JournalError),
 }
 
-impl std::fmt::Debug for Record<'_> {
+impl<F> std::fmt::Debug for Record<'_, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Record").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
-impl<'o> Record<'o> {
+impl<'o, F: Facts> Record<'o, F> {
     /// Begins the journal of a new run.
-    pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<Self, RecordError> {
+    pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer<F>) -> Result<Self, RecordError> {
         let journal = Journal::create(&folder.path().join(JOURNAL), folder.redactor().clone())?;
         Ok(Self { folder, journal, observer })
     }
 
     /// Goes on with the journal of an unfinished run, and gives the facts it holds, their texts fetched.
-    pub fn resume(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<(Self, Vec<Fact>), RecordError> {
+    pub fn resume(
+        folder: RunFolder,
+        observer: &'o mut dyn Observer<F>,
+    ) -> Result<(Self, Vec<F>), RecordError> {
         let (journal, entries) = Journal::reopen(&folder.path().join(JOURNAL), folder.redactor().clone())?;
         let facts = fetch(entries.into_iter().map(|entry| entry.fact), &folder)?;
         Ok((Self { folder, journal, observer }, facts))
@@ -54,25 +70,25 @@ impl<'o> Record<'o> {
     }
 
     /// Writes a fact to the journal, then tells the observer.
-    pub fn note(&mut self, fact: &Fact) -> Result<(), RecordError> {
-        self.journal.append(fact, durability(fact))?;
+    pub fn note(&mut self, fact: &F) -> Result<(), RecordError> {
+        self.journal.append(fact, fact.durability())?;
         self.observer.see(&Event::Fact(fact));
         Ok(())
     }
 
     /// Tells the observer something that is no fact.
-    pub fn tell(&mut self, event: &Event<'_>) {
+    pub fn tell(&mut self, event: &Event<'_, F>) {
         self.observer.see(event);
     }
 }
 
 /// The facts of the run in `folder`, their texts fetched.
-pub fn facts_of(folder: &RunFolder) -> Result<Vec<Fact>, RecordError> {
+pub fn facts_of<F: Facts>(folder: &RunFolder) -> Result<Vec<F>, RecordError> {
     let entries = Journal::entries(&folder.path().join(JOURNAL))?;
     fetch(entries.into_iter().map(|entry| entry.fact), folder)
 }
 
-fn fetch(facts: impl Iterator<Item = Fact>, folder: &RunFolder) -> Result<Vec<Fact>, RecordError> {
+fn fetch<F: Facts>(facts: impl Iterator<Item = F>, folder: &RunFolder) -> Result<Vec<F>, RecordError> {
     facts
         .map(|mut fact| {
             for text in fact.texts_mut() {
@@ -81,23 +97,4 @@ fn fetch(facts: impl Iterator<Item = Fact>, folder: &RunFolder) -> Result<Vec<Fa
             Ok(fact)
         })
         .collect()
-}
-
-/// Money and the tree depend on answers and on what was applied; the rest can be done again.
-fn durability(fact: &Fact) -> Durability {
-    match fact {
-        Fact::Answered { .. } | Fact::Applied { .. } | Fact::Restored { .. } => Durability::Synced,
-        Fact::Asked { .. }
-        | Fact::Attempted { .. }
-        | Fact::Unanswered { .. }
-        | Fact::Rejected { .. }
-        | Fact::Built { .. }
-        | Fact::Ended { .. } => Durability::Written,
-    }
-}
-
-impl AsRef<Path> for Record<'_> {
-    fn as_ref(&self) -> &Path {
-        self.folder.path()
-    }
 }

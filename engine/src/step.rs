@@ -4,23 +4,31 @@ use std::sync::Arc;
 
 use llm::Finish;
 
-use crate::{Fact, Outcome};
+use crate::Outcome;
 
 /// A decision: the facts so far in, the next step out. No I/O, no clock, no randomness, so that the facts of a journal lead to
 /// the same steps again.
+///
+/// A loop speaks one vocabulary of steps and facts, and only hands that know it can be given to the driver: [`Step`] and
+/// [`Fact`](crate::Fact) for loops that ask a model.
 pub trait Loop {
+    /// What it can ask for.
+    type Step;
+    /// What it can be told.
+    type Fact;
+
     /// What to do now. Asked again without a new fact, the answer is the same.
-    fn next(&self) -> Next;
+    fn next(&self) -> Next<Self::Step>;
 
     /// Takes in what happened. Facts that this loop has no use for change nothing.
-    fn learn(&mut self, fact: &Fact);
+    fn learn(&mut self, fact: &Self::Fact);
 }
 
 /// A loop's answer to "what now?".
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
+pub enum Next<S = Step> {
     /// Do this, and tell me what came of it.
-    Do(Step),
+    Do(S),
     /// It is over.
     Stop(Outcome),
 }

@@ -72,7 +72,7 @@ pub struct Workshop<'m> {
     pub cancel: Cancel,
 }
 
-impl Hands for Workshop<'_> {
+impl Hands<Step, Fact> for Workshop<'_> {
     type Fault = Fault;
 
     fn perform(&mut self, step: &Step, record: &mut Record<'_>) -> Result<Fact, Fault> {

@@ -160,15 +160,17 @@ impl Merge {
         }
     }
 
+    /// A count of zero is left out on this wire: where there is any account, what it does not name is nothing.
     fn usage(&self) -> Usage {
         let count = |name: &str| self.usage.get(name).and_then(Value::as_u64);
-        let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b.unwrap_or(0)));
-        let (thoughts, candidates) = (count("thoughtsTokenCount"), count("candidatesTokenCount"));
+        let zero = count("promptTokenCount").map(|_| 0);
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a.or(zero)?.saturating_add(b.unwrap_or(0)));
+        let thoughts = count("thoughtsTokenCount");
         Usage {
             input_tokens: sum(count("promptTokenCount"), count("toolUsePromptTokenCount")),
             cache_read_tokens: count("cachedContentTokenCount"),
             cache_write_tokens: None,
-            output_tokens: sum(candidates, thoughts).or(thoughts),
+            output_tokens: sum(count("candidatesTokenCount"), thoughts),
             reasoning_tokens: thoughts,
         }
     }
@@ -185,7 +187,8 @@ impl Merge {
             text,
             attempts: 1,
         };
-        Ok(Answer { reply, continuation: self.continuation })
+        let continuation = self.continuation.filter(|_| reply.finish == Finish::Endless);
+        Ok(Answer { reply, continuation })
     }
 
     /// The merged message as the service would have sent it in one piece, the text last.

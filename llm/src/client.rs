@@ -126,7 +126,9 @@ fn read_stream(
         let shown = text.len();
         let next = match exchange.next(stream.over(), watch) {
             // The end mark has been seen: what the connection does after it is of no interest.
-            Err(CallError::Idle { .. } | CallError::StreamCut { .. }) if stream.over().is_some() => Next::Silence,
+            Err(CallError::Idle { .. } | CallError::StreamCut { .. }) if stream.over().is_some() => {
+                Next::Silence
+            }
             next => next?,
         };
         match &next {

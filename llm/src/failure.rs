@@ -97,8 +97,7 @@ fn http_date(text: &str) -> Option<jiff::Timestamp> {
 /// the key replaced should the service have echoed it.
 pub fn clean_message(text: &str, key: &Secret) -> String {
     const LONGEST: usize = 600;
-    let hidden = if key.is_empty() { text.to_owned() } else { text.replace(key.expose(), &key.to_string()) };
-    let spaced: String = hidden.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let spaced: String = key.hide_in(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((at, _)) = words.char_indices().nth(LONGEST) {
         words.truncate(at);

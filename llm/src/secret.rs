@@ -20,6 +20,11 @@ impl Secret {
         &self.0
     }
 
+    /// Replaces the key in `text` by what may be shown of it. A short one is no secret, and words hold it.
+    pub fn hide_in(&self, text: &str) -> String {
+        if self.0.len() < SHOWN_FROM { text.to_owned() } else { text.replace(&self.0, &self.to_string()) }
+    }
+
     /// Local servers want none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -52,5 +57,7 @@ mod tests {
         assert_eq!(key.expose(), "AIzaSyExample-ab");
         assert_eq!(format!("{}", Secret::new("short")), "…");
         assert_eq!(format!("{}", Secret::new("")), "…");
+        assert_eq!(key.hide_in("is AIzaSyExample-ab."), "is …ab.");
+        assert_eq!(Secret::new("k").hide_in("key"), "key");
     }
 }

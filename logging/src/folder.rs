@@ -184,9 +184,13 @@ mod tests {
     #[test]
     fn two_runs_in_one_second_get_folders_of_their_own() {
         let base = tempfile::tempdir().unwrap();
-        let make = || RunFolder::create(base.path(), "2026-01-01-00-00-00-commit", Redactor::default()).unwrap();
+        let make =
+            || RunFolder::create(base.path(), "2026-01-01-00-00-00-commit", Redactor::default()).unwrap();
         let names: Vec<_> = [make(), make(), make()].map(|f| f.path().file_name().unwrap().to_owned()).into();
-        assert_eq!(names, ["2026-01-01-00-00-00-commit", "2026-01-01-00-00-00-commit-2", "2026-01-01-00-00-00-commit-3"]);
+        assert_eq!(
+            names,
+            ["2026-01-01-00-00-00-commit", "2026-01-01-00-00-00-commit-2", "2026-01-01-00-00-00-commit-3"]
+        );
     }
 
     #[test]

@@ -96,8 +96,7 @@ impl Journal {
     pub fn append<F: Serialize>(&mut self, fact: &F, durability: Durability) -> Result<(), JournalError> {
         let entry =
             Entry { index: self.next, at: Stamp::now().rfc3339(), prev: self.last_hash.clone(), fact };
-        let line =
-            serde_json::to_string(&entry).map_err(|e| io_error("write", &self.path, e.into()))?;
+        let line = serde_json::to_string(&entry).map_err(|e| io_error("write", &self.path, e.into()))?;
         let mut line = self.redactor.redact(&line).into_owned();
         let hash = sha256_hex(line.as_bytes());
         line.push('\n');

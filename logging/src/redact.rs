@@ -111,7 +111,8 @@ impl<W: io::Write> RedactWriter<W> {
         let mut safe = self.held.len() - self.redactor.undecided(&self.held);
         if let Some(spellings) = &self.redactor.spellings {
             // A match that reaches into the undecided end is kept whole: it may grow.
-            if let Some(across) = spellings.find_iter(&self.held).find(|m| m.start() < safe && m.end() > safe) {
+            if let Some(across) = spellings.find_iter(&self.held).find(|m| m.start() < safe && m.end() > safe)
+            {
                 safe = across.start();
             }
         }
@@ -156,7 +157,9 @@ fn last_two(key: &str) -> String {
 fn percent_encoded(key: &str) -> String {
     key.bytes()
         .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                char::from(byte).to_string()
+            }
             other => format!("%{other:02X}"),
         })
         .collect()

@@ -42,10 +42,9 @@ impl ChangedFiles {
         self.0
             .iter()
             .map(|file| match &file.content {
-                Some((reply, place)) => Replacement::File {
-                    path: &file.path,
-                    data: reply.get(place.clone()).unwrap_or_default(),
-                },
+                Some((reply, place)) => {
+                    Replacement::File { path: &file.path, data: reply.get(place.clone()).unwrap_or_default() }
+                }
                 None => Replacement::Removed { path: &file.path },
             })
             .collect()

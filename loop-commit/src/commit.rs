@@ -105,6 +105,9 @@ fn unavailable(round: u32, finish: &Finish) -> Outcome {
 }
 
 impl Loop for CommitLoop {
+    type Step = Step;
+    type Fact = Fact;
+
     fn next(&self) -> Next {
         let round = self.round;
         match &self.state {
@@ -121,8 +124,7 @@ impl Loop for CommitLoop {
             (Fact::Answered { reply, finish, held_key, .. }, State::Asking { .. }) => match finish.advice() {
                 Advice::TellPerson => self.fail(unavailable(self.round, finish)),
                 Advice::Use | Advice::TellModel | Advice::Retry => {
-                    let answer =
-                        Answer { reply: reply.share(), finish: finish.clone(), held_key: *held_key };
+                    let answer = Answer { reply: reply.share(), finish: finish.clone(), held_key: *held_key };
                     self.state = State::Judging(answer);
                 }
             },
@@ -139,18 +141,8 @@ impl Loop for CommitLoop {
             }
             (Fact::Built { output, .. }, State::Building) => self.repair(output.as_str()),
             (Fact::Restored { .. }, State::Restoring(outcome)) => self.state = State::Over(outcome.clone()),
-            (
-                Fact::Asked { .. }
-                | Fact::Attempted { .. }
-                | Fact::Answered { .. }
-                | Fact::Unanswered { .. }
-                | Fact::Applied { .. }
-                | Fact::Rejected { .. }
-                | Fact::Built { .. }
-                | Fact::Restored { .. }
-                | Fact::Ended { .. },
-                _,
-            ) => {}
+            // A fact that this state does not wait for.
+            _ => {}
         }
     }
 }

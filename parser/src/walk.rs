@@ -102,7 +102,9 @@ impl<'t> Walk<'t> {
         match marker.role {
             Role::End if same && !line.glued => return self.close(&open, &line),
             Role::Delete if same => return self.delete(open, &line),
-            Role::Open(name) if same && own.kind == Kind::File && check_name(name) == Err(NameFault::Reserved) => {
+            Role::Open(name)
+                if same && own.kind == Kind::File && check_name(name) == Err(NameFault::Reserved) =>
+            {
                 return self.errors.push(ErrorCode::ReservedName, line.span, Some(open.opening.span));
             }
             Role::Open(name) if marker.length == PLAIN && own.length == PLAIN => {

@@ -248,8 +248,21 @@ fn an_end_of_another_length_has_its_own_error() {
 
 #[test]
 fn a_word_with_something_around_it_has_its_own_error() {
-    insta::assert_snapshot!(check("^^^a\nx\n^^^END\n^^^b\ny\n^^^end b\n^^^Delete c\n^^^d\n^^^end."), @"");
-    insta::assert_snapshot!(check("^^^end.rs\n^^^end\n^^^deleted\n^^^end\n^^^endless fun.txt\n^^^end\n"), @"");
+    insta::assert_snapshot!(check("^^^a\nx\n^^^END\n^^^b\ny\n^^^end b\n^^^Delete c\n^^^d\n^^^end."), @r#"
+    reserved-name 3:1 "^^^END"
+      line 3: `^^^END` is neither an end nor a file's name (see line 1); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+    reserved-name 6:1 "^^^end b"
+      line 6: `^^^end b` is neither an end nor a file's name (see line 4); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+    reserved-name 7:1 "^^^Delete c"
+      line 7: `^^^Delete c` is neither an end nor a file's name; write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+    reserved-name 9:1 "^^^end."
+      line 9: `^^^end.` is neither an end nor a file's name (see line 8); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+    "#);
+    insta::assert_snapshot!(check("^^^end.rs\n^^^end\n^^^deleted\n^^^end\n^^^endless fun.txt\n^^^end\n"), @r#"
+    write "end.rs" "" at 0..17
+    write "deleted" "" at 17..35
+    write "endless fun.txt" "" at 35..61
+    "#);
 }
 
 #[test]

@@ -64,8 +64,7 @@ pub fn initial(task: &Task<'_>) -> InitialPrompt {
 /// [file replacements]`. `replacements` holds the latest one of each file only.
 #[must_use]
 pub fn repair(task: &Task<'_>, build_output: &str, replacements: &[Replacement<'_>]) -> String {
-    let mut text =
-        String::with_capacity(8192 + build_output.len() + task.query.len() + task.codebase.len());
+    let mut text = String::with_capacity(8192 + build_output.len() + task.query.len() + task.codebase.len());
     push_system(&mut text, task, REPAIR_QUERY);
     push_part(&mut text, build_output);
     push_part(&mut text, task.query);

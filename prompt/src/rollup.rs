@@ -63,14 +63,43 @@ pub fn append(out: &mut dyn io::Write, path: &str, content: &[u8]) -> io::Result
 /// Names under which tools keep keys and passwords. `.env.example` and its like are meant to be read.
 fn is_secret(name: &str) -> bool {
     let example = [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end));
-    let ends = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", "-key.txt", "_rsa", "_ed25519", "_ecdsa"];
-    let whole = [".netrc", ".npmrc", ".pypirc", ".git-credentials", "credentials", "credentials.toml", "credentials.json"];
+    let ends = [
+        ".pem",
+        ".key",
+        ".p12",
+        ".pfx",
+        ".jks",
+        ".keystore",
+        ".kdbx",
+        "-key.txt",
+        "_rsa",
+        "_ed25519",
+        "_ecdsa",
+    ];
+    let whole = [
+        ".netrc",
+        ".npmrc",
+        ".pypirc",
+        ".git-credentials",
+        "credentials",
+        "credentials.toml",
+        "credentials.json",
+    ];
     let environment = name == ".env" || name.starts_with(".env.") || name == ".envrc";
     !example && (environment || whole.contains(&name) || ends.iter().any(|end| name.ends_with(end)))
 }
 
 fn is_lock_file(name: &str) -> bool {
-    matches!(name, "cargo.lock" | "package-lock.json" | "yarn.lock" | "pnpm-lock.yaml" | "poetry.lock" | "uv.lock" | "go.sum")
+    matches!(
+        name,
+        "cargo.lock"
+            | "package-lock.json"
+            | "yarn.lock"
+            | "pnpm-lock.yaml"
+            | "poetry.lock"
+            | "uv.lock"
+            | "go.sum"
+    )
 }
 
 #[cfg(test)]
@@ -104,7 +133,14 @@ mod tests {
 
     #[test]
     fn secret_looking_names_are_left_out_and_examples_are_not() {
-        for name in [".env", "deploy/.env.production", "agent-config/gemini-key.txt", "tls/server.pem", "id_rsa", ".netrc"] {
+        for name in [
+            ".env",
+            "deploy/.env.production",
+            "agent-config/gemini-key.txt",
+            "tls/server.pem",
+            "id_rsa",
+            ".netrc",
+        ] {
             assert_eq!(left_out_by_name(name, 1), Some(LeftOut::Secret), "{name}");
         }
         for name in [".env.example", "src/key.rs", "keys.md", "environment.rs"] {

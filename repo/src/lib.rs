@@ -87,8 +87,8 @@ impl WorkTree {
     pub fn at(root: &Path) -> Result<Self, OpenError> {
         let unreadable = |reason: String| OpenError::Unreadable { folder: root.to_owned(), reason };
         let root = fs::canonicalize(root).map_err(|e| unreadable(e.to_string()))?;
-        let (found, trust) = gix::discover::upwards(&root)
-            .map_err(|_| OpenError::NotARepository { folder: root.clone() })?;
+        let (found, trust) =
+            gix::discover::upwards(&root).map_err(|_| OpenError::NotARepository { folder: root.clone() })?;
         let (git_dir, top) = found.into_repository_and_work_tree_directories();
         if trust != Trust::Full {
             return Err(OpenError::ForeignOwner { git_dir });
@@ -96,8 +96,7 @@ impl WorkTree {
         let Some(top) = top else { return Err(OpenError::Bare { git_dir }) };
         // Reduced trust: a filter or monitor that `.git/config` names is not started.
         let options = gix::open::Options::default().with(Trust::Reduced).open_path_as_is(true);
-        let repository =
-            gix::open_opts(&git_dir, options).map_err(|e| unreadable(e.to_string()))?;
+        let repository = gix::open_opts(&git_dir, options).map_err(|e| unreadable(e.to_string()))?;
         let top = repository.workdir().map_or(top, Path::to_owned);
         let top = fs::canonicalize(&top).map_err(|e| unreadable(e.to_string()))?;
         if repository.is_bare() || !root.starts_with(&top) {

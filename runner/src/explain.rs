@@ -102,7 +102,7 @@ fn about_hiding(path: &Path) -> String {
 /// the colon behind. Relative ones are taken to lie in the tree.
 fn paths(line: &str, tree: &Path) -> impl Iterator<Item = PathBuf> {
     let is_edge = |letter: char| letter.is_whitespace() || "'\"`‘’()[]:,;".contains(letter);
-    line.split(is_edge).filter(|word| word.contains('/')).map(|word| tree.join(word))
+    line.split(is_edge).filter(|word| word.contains('/')).map(|word| tree.join(word.trim_start_matches("./")))
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
             (Rung::Bwrap, "touch: cannot touch '/var/lib/x/y': Read-only file system"),
             (Rung::Bwrap, "sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system"),
             (Rung::Bwrap, "Error: EROFS"),
-            (Rung::Bwrap, "cat: /proc/../var/log: No such file or directory"),
+            (Rung::Bwrap, "cat: /var/log: No such file or directory"),
             (Rung::Landlock, "mkdir: cannot create directory './target': Permission denied"),
             (Rung::Landlock, "cat: ./agent-config/gemini-key.txt: Permission denied"),
             (Rung::Landlock, "cat: /var/log: Permission denied"),
@@ -159,7 +159,7 @@ mod tests {
           the sandbox protects /work tree/./.git/hooks/pre-commit: no build may change it (`--sandbox off` lets it)
         Error: EROFS
           the sandbox lets a build write in the work tree only: allow more with `[sandbox] writable = ["FOLDER"]`
-        cat: /proc/../var/log: No such file or directory
+        cat: /var/log: No such file or directory
           nothing
         mkdir: cannot create directory './target': Permission denied
           the sandbox (Landlock) lets a build make nothing new at the top of the tree: make the folder first, or name it in `[sandbox] writable = ["/work tree/./target"]`

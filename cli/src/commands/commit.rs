@@ -28,12 +28,9 @@ pub fn run(args: &RunArgs, environment: &Environment, output: &Output) -> Result
     let keys = Keys::find(environment, tree.root());
     let redactor = Redactor::new(keys.exposed());
     output.strike_out(redactor.clone());
-    let model: ModelId = args
-        .model
-        .as_deref()
-        .unwrap_or(DEFAULT_MODEL)
-        .parse()
-        .map_err(|error| Failure::refused(anyhow::Error::from(error), "for example --model gemini-3.8-flash"))?;
+    let model: ModelId = args.model.as_deref().unwrap_or(DEFAULT_MODEL).parse().map_err(|error| {
+        Failure::refused(anyhow::Error::from(error), "for example --model gemini-3.8-flash")
+    })?;
     let inputs = preflight(&tree, &model, &keys)?;
     clean_enough(&tree, args.require_clean, output)?;
     let lock = super::lock(&tree, output)?;
@@ -41,7 +38,15 @@ pub fn run(args: &RunArgs, environment: &Environment, output: &Output) -> Result
     crate::interrupt::watch(&cancel)?;
     let model = models::open(&model, args.base_url.as_deref(), &keys, environment, args.timeout)?;
     perform(Prepared {
-        tree: &tree, lock, inputs, model: &*model, args, environment, redactor, cancel, output,
+        tree: &tree,
+        lock,
+        inputs,
+        model: &*model,
+        args,
+        environment,
+        redactor,
+        cancel,
+        output,
         unconfined_if_need_be: false,
     })
     .map(|done| done.exit)
@@ -56,13 +61,14 @@ fn preflight(tree: &WorkTree, model: &ModelId, keys: &Keys) -> Result<Inputs, Fa
     let key = key_is_there(model, keys);
     let build = preflight::build_script(root);
     match (query, codebase) {
-        (Ok(query), Ok(codebase)) if ignored.is_ok() && key.is_ok() && build.is_ok() => Ok(Inputs {
-            query: query.into(),
-            codebase: codebase.into(),
-            protected: protected_for_model(),
-        }),
+        (Ok(query), Ok(codebase)) if ignored.is_ok() && key.is_ok() && build.is_ok() => {
+            Ok(Inputs { query: query.into(), codebase: codebase.into(), protected: protected_for_model() })
+        }
         (query, codebase) => Err(refused(
-            [ignored.err(), query.err(), codebase.err(), key.err(), build.err()].into_iter().flatten().collect(),
+            [ignored.err(), query.err(), codebase.err(), key.err(), build.err()]
+                .into_iter()
+                .flatten()
+                .collect(),
         )),
     }
 }

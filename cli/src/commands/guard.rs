@@ -50,7 +50,10 @@ fn from_stdin() -> Result<Vec<OsString>, Failure> {
             continue;
         }
         let path: String = serde_json::from_str(&line).map_err(|error| {
-            Failure::refused(anyhow!("line {} is no JSON string: {error}", number + 1), "write each path as \"path\"")
+            Failure::refused(
+                anyhow!("line {} is no JSON string: {error}", number + 1),
+                "write each path as \"path\"",
+            )
         })?;
         paths.push(OsString::from_vec(path.into_bytes()));
     }

@@ -73,14 +73,22 @@ pub fn bad(errors: &parser::Errors) -> Value {
 pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &Output) {
     let text = String::from_utf8_lossy(bytes);
     for error in errors.iter() {
-        output.error_block(&render(Level::ERROR.primary_title(error.message()), &text, name, &error.span, output));
+        output.error_block(&render(
+            Level::ERROR.primary_title(error.message()),
+            &text,
+            name,
+            &error.span,
+            output,
+        ));
     }
 }
 
 fn report(reply: &Reply<'_>, output: &Output) {
     for file in reply.files() {
         let what = match file.action {
-            FileAction::Write(content) => format!("write   {}  {}", printable(file.path), phrases::bytes(content.len() as u64)),
+            FileAction::Write(content) => {
+                format!("write   {}  {}", printable(file.path), phrases::bytes(content.len() as u64))
+            }
             FileAction::Delete => format!("delete  {}", printable(file.path)),
         };
         output.report(&what);
@@ -105,10 +113,13 @@ fn render(
     output: &Output,
 ) -> String {
     // Escaped text would move the mark, so control characters are replaced one by one.
-    let shown: String = text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect();
+    let shown: String =
+        text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect();
     let aligned = if shown.len() == text.len() { shown } else { text.to_owned() };
     let end = span.end.min(aligned.len());
-    let snippet = Snippet::source(&aligned).path(name).annotation(AnnotationKind::Primary.span(span.start.min(end)..end));
+    let snippet = Snippet::source(&aligned)
+        .path(name)
+        .annotation(AnnotationKind::Primary.span(span.start.min(end)..end));
     let renderer = if output.colour_notes() { Renderer::styled() } else { Renderer::plain() };
     renderer.render(&[title.element(snippet)])
 }

@@ -43,7 +43,9 @@ pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
         output.note(&format!("left out: {} more", rollup.left_out.len() - NAMED_FILES));
     }
     if rollup.files == 0 {
-        output.warn("git tracks no files here, so the model would see none: git add what belongs to the project");
+        output.warn(
+            "git tracks no files here, so the model would see none: git add what belongs to the project",
+        );
     }
     output.object(&json!({
         "files": rollup.files, "bytes": rollup.text.len(),
@@ -86,8 +88,10 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
         file.write_all(text)?;
         file.persist(path).map_err(|error| error.error)
     })();
-    written
-        .map(drop)
-        .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(|error| Failure::refused(error, format!("see that {AGENT_CONFIG} can be written, or name another file with --output")))
+    written.map(drop).with_context(|| format!("cannot write {}", path.display())).map_err(|error| {
+        Failure::refused(
+            error,
+            format!("see that {AGENT_CONFIG} can be written, or name another file with --output"),
+        )
+    })
 }

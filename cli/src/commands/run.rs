@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use apply::Lock;
-use engine::{Asking, BuildCommand, Fault, Outcome, Record, Rules, Workshop, drive, facts_of, undo_folders};
+use engine::{
+    Asking, BuildCommand, Fact, Fault, Outcome, Record, Rules, Workshop, drive, facts_of, undo_folders,
+};
 use guard::{Guard, Policy};
 use llm::Model;
 use logging::{Redactor, RunFolder, Stamp};
@@ -97,7 +99,7 @@ fn finish(
     output: &Output,
 ) -> Result<Finished, Failure> {
     let changes = changes::of_run(root, &undo_folders(folder.path()))?;
-    let facts = facts_of(folder).map_err(anyhow::Error::from)?;
+    let facts: Vec<Fact> = facts_of(folder).map_err(anyhow::Error::from)?;
     let log = folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string();
     let files = changes.iter().map(FileChange::stat).collect();
     let summary = Summary::of(&facts, outcome, files, elapsed, log);
@@ -120,14 +122,20 @@ fn fault(error: Fault, folder: &RunFolder) -> Failure {
     let where_ = format!("what happened until then is in {}", folder.path().display());
     match &error {
         Fault::Interrupted => Failure::new(Exit::Interrupted, error).help(where_),
-        Fault::KeyInPrompt { .. } => Failure::refused(error, "take the key out of the query and of the code roll-up"),
+        Fault::KeyInPrompt { .. } => {
+            Failure::refused(error, "take the key out of the query and of the code roll-up")
+        }
         Fault::Restore(_) => Failure::new(Exit::TreeNotRestored, error).help(where_),
         _ => Failure::new(Exit::Fault, error).help(where_),
     }
 }
 
 /// What was asked, for whoever opens the folder later.
-fn write_run_json(folder: &RunFolder, prepared: &Prepared<'_>, confinement: &Confinement) -> Result<(), Failure> {
+fn write_run_json(
+    folder: &RunFolder,
+    prepared: &Prepared<'_>,
+    confinement: &Confinement,
+) -> Result<(), Failure> {
     let run = json!({
         "loop": "commit",
         "version": env!("CARGO_PKG_VERSION"),
@@ -161,12 +169,17 @@ fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
         network: args.network,
         ..Walls::new(root, &build_env(environment))
     };
-    let probed = match runner::probe(mode, environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str)) {
+    let probed = match runner::probe(
+        mode,
+        environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str),
+    ) {
         Err(reason) if prepared.unconfined_if_need_be => {
             output.warn(&format!("no wall can be had here, the demo's own build runs without one: {reason}"));
             return Ok(Confinement::off());
         }
-        Err(reason) => return Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights")),
+        Err(reason) => {
+            return Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights"));
+        }
         Ok(probed) => probed,
     };
     output.note(&format!("sandbox: {}", probed.why));

@@ -50,7 +50,10 @@ pub fn find(tree: &WorkTree, named: Option<&str>) -> Result<PathBuf, Failure> {
     found.cloned().ok_or_else(|| {
         let known: Vec<String> = all.iter().take(5).map(|path| name(path)).collect();
         let what = named.map_or("there is no run yet".to_owned(), |name| format!("there is no run {name}"));
-        Failure::refused(anyhow!(what), if known.is_empty() { String::new() } else { format!("the newest are {}", known.join(", ")) })
+        Failure::refused(
+            anyhow!(what),
+            if known.is_empty() { String::new() } else { format!("the newest are {}", known.join(", ")) },
+        )
     })
 }
 
@@ -72,7 +75,12 @@ mod tests {
 
     #[test]
     fn runs_of_one_second_are_in_the_order_of_their_numbers() {
-        let mut names = ["2026-01-01-00-00-00-commit-10", "2026-01-01-00-00-01-commit", "2026-01-01-00-00-00-commit", "2026-01-01-00-00-00-commit-9"];
+        let mut names = [
+            "2026-01-01-00-00-00-commit-10",
+            "2026-01-01-00-00-01-commit",
+            "2026-01-01-00-00-00-commit",
+            "2026-01-01-00-00-00-commit-9",
+        ];
         names.sort_by_key(|name| order(name));
         assert_eq!(names.map(|name| &name[17..]), ["00-commit", "00-commit-9", "00-commit-10", "01-commit"]);
     }

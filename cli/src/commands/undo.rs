@@ -16,16 +16,21 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
     let lock = super::lock(&tree, output)?;
     let run = runs::find(&tree, args.run.as_deref())?;
     let force = if args.force { Force::Yes } else { Force::No };
-    let undone = apply::undo(&lock, tree.root(), &undo_folders(&run), force).map_err(|error| match &error {
-        UndoError::ChangedSince { .. } => {
-            Failure::refused(error, "look at these files; --force puts them back all the same")
-        }
-        _ => Failure::new(Exit::TreeNotRestored, error),
-    })?;
+    let undone =
+        apply::undo(&lock, tree.root(), &undo_folders(&run), force).map_err(|error| match &error {
+            UndoError::ChangedSince { .. } => {
+                Failure::refused(error, "look at these files; --force puts them back all the same")
+            }
+            _ => Failure::new(Exit::TreeNotRestored, error),
+        })?;
     output.object(&json!({ "run": runs::name(&run), "restored": undone.applied.changes }));
     for change in &undone.applied.changes {
         output.report(&phrases::change(change));
     }
-    output.report(&format!("{} files are as they were before {}", undone.applied.changes.len(), runs::name(&run)));
+    output.report(&format!(
+        "{} files are as they were before {}",
+        undone.applied.changes.len(),
+        runs::name(&run)
+    ));
     Ok(Exit::Done)
 }

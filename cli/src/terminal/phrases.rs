@@ -84,6 +84,9 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([820, 12_345, 4_000_000].map(bytes), ["820 B", "12.3 kB", "4.0 MB"]);
-        assert_eq!([400, 12_000, 185_000].map(|ms| seconds(Duration::from_millis(ms))), ["0.4 s", "12 s", "3 min 5 s"]);
+        assert_eq!(
+            [400, 12_000, 185_000].map(|ms| seconds(Duration::from_millis(ms))),
+            ["0.4 s", "12 s", "3 min 5 s"]
+        );
     }
 }

@@ -111,7 +111,11 @@ impl Watch for Call<'_, '_> {
         if let Some(wait) = attempt.wait_ms {
             let reason = attempt.message.clone().unwrap_or_default();
             let reason = self.record.folder().redactor().redact(&reason).into_owned();
-            self.record.tell(&Event::Waiting { round: self.round, wait: Duration::from_millis(wait), reason });
+            self.record.tell(&Event::Waiting {
+                round: self.round,
+                wait: Duration::from_millis(wait),
+                reason,
+            });
         }
         let noted = self.record.note(&Fact::Attempted { round: self.round, attempt: attempt.clone() });
         if let Err(error) = noted {

@@ -61,7 +61,9 @@ fn word(next: &Next) -> String {
         Next::Do(Step::Restore) => "restore".to_owned(),
         Next::Stop(Outcome::Done { rounds }) => format!("done({rounds})"),
         Next::Stop(Outcome::AttemptsUsedUp { rounds }) => format!("used up({rounds})"),
-        Next::Stop(Outcome::ModelUnavailable { round, cause }) => format!("no model({round}, {})", cause.code),
+        Next::Stop(Outcome::ModelUnavailable { round, cause }) => {
+            format!("no model({round}, {})", cause.code)
+        }
     }
 }
 
@@ -82,7 +84,8 @@ fn there_are_three_repairs_and_no_fourth() {
 
 #[test]
 fn a_reply_that_is_refused_counts_as_a_failed_build() {
-    let facts = [answered(A, Finish::Complete), rejected("no such thing"), answered(A, Finish::Complete), applied()];
+    let facts =
+        [answered(A, Finish::Complete), rejected("no such thing"), answered(A, Finish::Complete), applied()];
     insta::assert_snapshot!(check(Limits::default(), &facts), @"ask 1 → apply 1 → ask 2 → apply 2 → build 2");
 }
 

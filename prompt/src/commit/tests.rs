@@ -14,7 +14,14 @@ fn the_initial_prompt_has_its_five_parts_in_order() {
     let protected = protected();
     let task = Task { query: "Say hello.", codebase: "--- FILE a.sh ---\n:", protected: &protected };
     let prompt = initial(&task);
-    let order = [PROJECT_STRUCTURE, MODIFICATION_INSTRUCTIONS, "+ build.sh\n", INITIAL_QUERY, "Say hello.", "--- FILE a.sh"];
+    let order = [
+        PROJECT_STRUCTURE,
+        MODIFICATION_INSTRUCTIONS,
+        "+ build.sh\n",
+        INITIAL_QUERY,
+        "Say hello.",
+        "--- FILE a.sh",
+    ];
     let places: Vec<usize> = order.iter().map(|part| prompt.text.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{places:?}");
     assert_eq!(&prompt.text[prompt.query.clone()], "Say hello.");

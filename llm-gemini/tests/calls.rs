@@ -1,0 +1,263 @@
+//! What is sent, what is journalled, and how a caller steers a call.
+
+#![expect(clippy::expect_used, reason = "helpers of tests")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use code_commit_llm_gemini::Gemini;
+use fixtures::server::{Hang, Script, Server, Step};
+use fixtures::watch::Notes;
+use llm::http::{Agent, Limits, Network};
+use llm::{AttemptStatus, Finish, Model, Reply, Request, Secret, Spend};
+use serde_json::{Value, json};
+
+const KEY: &str = "AIzaSyTest-key-0123456789-xy";
+
+fn model(server: &Server) -> Gemini {
+    let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
+    let base = server.origin().parse().expect("an origin");
+    Gemini::new(agent, base, "gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY))
+}
+
+fn server(steps: impl IntoIterator<Item = Step>) -> Server {
+    Server::start(Script::new(steps)).expect("a server")
+}
+
+fn raw(reply: &Reply) -> Value {
+    serde_json::from_slice(&reply.raw_bytes()).expect("one JSON object")
+}
+
+#[test]
+fn the_request_holds_what_was_asked_for_and_nothing_else() {
+    let server = server([Step::text("{}").times(3)]);
+    let model = model(&server);
+    let schema = json!({"type": "object"});
+    let full = Request {
+        prompt: "do \"it\"\n",
+        system: Some("be brief"),
+        temperature: Some(0.2),
+        schema: Some(&schema),
+        stream: true,
+        max_output_tokens: Some(256),
+        ..Request::default()
+    };
+    model.call(&Request { prompt: "hi", ..Request::default() }, &mut Notes::default()).unwrap();
+    model.call(&full, &mut Notes::default()).unwrap();
+    let seen = server.requests();
+    insta::assert_snapshot!(String::from_utf8_lossy(&seen[0].body), @r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#);
+    insta::assert_snapshot!(String::from_utf8_lossy(&seen[1].body), @r#"{"systemInstruction":{"role":"user","parts":[{"text":"be brief"}]},"contents":[{"role":"user","parts":[{"text":"do \"it\"\n"}]}],"generationConfig":{"temperature":0.2,"maxOutputTokens":256,"responseMimeType":"application/json","responseJsonSchema":{"type":"object"}}}"#);
+    assert_eq!(seen[0].path, "/v1beta/models/gemini-3.8-flash:generateContent");
+    assert_eq!(seen[1].path, "/v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse");
+    assert_eq!(seen[0].header("x-goog-api-key"), Some(KEY));
+    assert_eq!(seen[0].header("authorization"), None);
+    assert_eq!(seen[0].header("content-type"), Some("application/json"));
+    assert_eq!(server.connections(), 1, "the connection is kept");
+}
+
+#[test]
+fn a_plain_answer_is_logged_as_it_was_received() {
+    let body =
+        r#"{ "candidates": [ {"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"} ], "odd": 1e400 }"#;
+    let server = server([Step::body(body)]);
+    let reply = model(&server).call(&Request::default(), &mut Notes::default()).unwrap();
+    assert_eq!(String::from_utf8(reply.raw_bytes()).unwrap(), body);
+}
+
+#[test]
+fn a_streamed_answer_is_logged_as_one_object() {
+    let step = Step { thought: Some("hm".into()), pieces: Some(3), ..Step::text("line \"one\"\nline two") };
+    let server = server([step]);
+    let mut notes = Notes::default();
+    let request = Request { prompt: "hi", stream: true, ..Request::default() };
+    let reply = model(&server).call(&request, &mut notes).unwrap();
+    assert_eq!(notes.streamed, reply.text);
+    assert_eq!(notes.connected, 1);
+    insta::assert_snapshot!(raw(&reply), @r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"line \"one\"\nline two"}],"role":"model"},"finishReason":"STOP","index":0}],"modelVersion":"gemini-3.8-flash","responseId":"resp-1","usageMetadata":{"candidatesTokenCount":5,"promptTokenCount":14,"thoughtsTokenCount":1,"totalTokenCount":20}}"#);
+}
+
+#[test]
+fn an_answer_that_goes_on_is_followed_and_paid_for() {
+    let part = |text: &str, token: &str| {
+        let step = Step::text(text).finish("CONTINUATION").usage(json!({"promptTokenCount": 10}));
+        Step { continuation: Some(token.into()), ..step }
+    };
+    for stream in [false, true] {
+        let end = Step::text("three").usage(json!({"promptTokenCount": 10, "candidatesTokenCount": 1}));
+        let server = server([part("one ", "t1"), part("two ", "t2"), end]);
+        let mut notes = Notes::default();
+        let reply =
+            model(&server).call(&Request { prompt: "hi", stream, ..Request::default() }, &mut notes).unwrap();
+        assert_eq!(
+            (reply.text.as_str(), &reply.finish, reply.attempts),
+            ("one two three", &Finish::Complete, 3)
+        );
+        assert_eq!(reply.usage.input_tokens, Some(30));
+        assert_eq!(raw(&reply).pointer("/candidates/0/content/parts/0/text"), Some(&json!("one two three")));
+        let seen = server.requests();
+        let token = |n: usize| seen[n].json().pointer("/generationConfig/continuationToken").cloned();
+        assert_eq!((token(0), token(1), token(2)), (None, Some(json!("t1")), Some(json!("t2"))));
+        assert!(notes.waits.is_empty());
+        assert_eq!(notes.attempts[0].status, AttemptStatus::Continued);
+    }
+}
+
+#[test]
+fn an_answer_without_end_is_given_up() {
+    let step = Step { continuation: Some("t".into()), ..Step::text("x").finish("CONTINUATION") };
+    let server = server([step.times(20)]);
+    let reply = model(&server).call(&Request::default(), &mut Notes::default()).unwrap();
+    assert_eq!((reply.finish, reply.text.len(), reply.attempts), (Finish::Endless, 9, 9));
+}
+
+#[test]
+fn each_attempt_is_a_row_of_the_journal() {
+    let server = server([Step::status(503).message("busy"), Step::text("done")]);
+    let mut notes = Notes::default();
+    model(&server).call(&Request { prompt: "hi", ..Request::default() }, &mut notes).unwrap();
+    let mut rows = notes.attempts;
+    for row in &mut rows {
+        (row.duration_ms, row.first_byte_ms) = (0, None);
+    }
+    insta::assert_json_snapshot!(rows, @r#"
+    [
+      {
+        "number": 1,
+        "status": "error",
+        "finish_reason": null,
+        "http_status": 503,
+        "error": "overloaded",
+        "message": "the service is overloaded (HTTP 503): busy",
+        "served_model": null,
+        "response_id": null,
+        "usage": {
+          "input_tokens": null,
+          "cache_read_tokens": null,
+          "cache_write_tokens": null,
+          "output_tokens": null,
+          "reasoning_tokens": null
+        },
+        "spend": "nothing",
+        "duration_ms": 0,
+        "first_byte_ms": null,
+        "wait_ms": 1035
+      },
+      {
+        "number": 2,
+        "status": "ok",
+        "finish_reason": "STOP",
+        "http_status": 200,
+        "error": null,
+        "message": null,
+        "served_model": "gemini-3.8-flash",
+        "response_id": "resp-2",
+        "usage": {
+          "input_tokens": 14,
+          "cache_read_tokens": null,
+          "cache_write_tokens": null,
+          "output_tokens": 2,
+          "reasoning_tokens": null
+        },
+        "spend": "usage",
+        "duration_ms": 0,
+        "first_byte_ms": null,
+        "wait_ms": null
+      }
+    ]
+    "#);
+}
+
+#[test]
+fn a_cancelled_call_ends_at_once_and_its_connection_with_it() {
+    for hang in [Hang::BeforeHead, Hang::After(30)] {
+        let server = server([Step::text("never").hang(hang), Step::text("next")]);
+        let model = model(&server);
+        let mut notes = Notes { cancel_at: Some(0), ..Notes::default() };
+        let error = model.call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap_err();
+        assert_eq!(error.code(), "cancelled");
+        assert_eq!(notes.attempts[0].status, AttemptStatus::Cancelled);
+        assert_eq!(notes.attempts[0].spend, Spend::Unknown);
+        let reply = model.call(&Request::default(), &mut Notes::default()).unwrap();
+        assert_eq!((reply.text.as_str(), server.connections()), ("next", 2), "the agent works on");
+    }
+}
+
+#[test]
+fn a_wait_between_attempts_can_be_cancelled() {
+    let server = server([Step::status(503).times(2)]);
+    let mut notes = Notes { cancel_waits: true, ..Notes::default() };
+    let error = model(&server).call(&Request::default(), &mut notes).unwrap_err();
+    assert_eq!((error.code(), notes.waits.len(), server.requests().len()), ("cancelled", 1, 1));
+}
+
+#[test]
+fn a_caller_without_means_gets_the_failure_instead_of_a_retry() {
+    let server = server([Step::status(503), Step::text("too late")]);
+    let mut notes = Notes { broke: true, ..Notes::default() };
+    let error = model(&server).call(&Request::default(), &mut notes).unwrap_err();
+    assert_eq!((error.code(), server.steps_left(), notes.attempts[0].wait_ms), ("overloaded", 1, None));
+}
+
+#[test]
+fn no_retry_begins_that_would_pass_the_callers_time() {
+    let server = server([Step::status(503).retry_delay("3s"), Step::text("too late")]);
+    let request = Request { time_left: Some(Duration::from_secs(3)), ..Request::default() };
+    let error = model(&server).call(&request, &mut Notes::default()).unwrap_err();
+    assert_eq!((error.code(), server.steps_left()), ("overloaded", 1));
+}
+
+#[test]
+fn the_callers_time_ends_an_attempt_too() {
+    let server = server([Step::text("never").hang(Hang::BeforeHead)]);
+    let request = Request { time_left: Some(Duration::from_millis(80)), ..Request::default() };
+    let error = model(&server).call(&request, &mut Notes::default()).unwrap_err();
+    assert_eq!(error.to_string(), "no whole answer after 0.08 s");
+}
+
+#[test]
+fn a_stream_that_is_enough_is_ended_early() {
+    let text = "first words, ^^^../etc/passwd, and so on ".repeat(50);
+    let step = Step { pieces: Some(40), chunk_delay_ms: 5, ..Step::text(&text) };
+    let server = server([step, Step::text("next")]);
+    let model = model(&server);
+    let mut notes = Notes { enough_at: Some("passwd".into()), ..Notes::default() };
+    let reply = model.call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap();
+    assert_eq!(reply.finish, Finish::Stopped);
+    assert!(reply.text.contains("passwd") && reply.text.len() < text.len(), "{}", reply.text.len());
+    assert_eq!(raw(&reply).pointer("/candidates/0/content/parts/0/text"), Some(&json!(reply.text)));
+    assert_eq!(notes.attempts[0].status, AttemptStatus::Cancelled);
+    assert_eq!(model.call(&Request::default(), &mut Notes::default()).unwrap().text, "next");
+}
+
+#[test]
+fn tokens_are_counted_with_the_system_instruction() {
+    let server = server([]);
+    let request = Request { prompt: "hi", system: Some("be brief"), ..Request::default() };
+    let count = model(&server).count_tokens(&request, &mut Notes::default()).unwrap();
+    assert!(count.is_some_and(|count| count > 0));
+    let seen = &server.requests()[0];
+    assert_eq!(seen.path, "/v1beta/models/gemini-3.8-flash:countTokens");
+    insta::assert_snapshot!(String::from_utf8_lossy(&seen.body), @r#"{"generateContentRequest":{"model":"models/gemini-3.8-flash","systemInstruction":{"role":"user","parts":[{"text":"be brief"}]},"contents":[{"role":"user","parts":[{"text":"hi"}]}]}}"#);
+}
+
+#[test]
+fn key_and_model_are_checked_without_a_paid_call() {
+    let good = server([]);
+    model(&good).check(&mut Notes::default()).unwrap();
+    assert_eq!(good.requests()[0].method, "GET");
+    let rule = Step { bad_key: true, ..Step::status(400) };
+    let bad = Server::start(Script::default().rule("GET /v1beta/models", rule)).unwrap();
+    assert_eq!(model(&bad).check(&mut Notes::default()).unwrap_err().code(), "bad-key");
+}
+
+#[test]
+fn a_key_that_no_header_can_hold_is_an_error_that_does_not_show_it() {
+    let server = server([Step::text("x")]);
+    let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
+    let base = server.origin().parse().unwrap();
+    let model = Gemini::new(agent, base, "gemini-x".parse().unwrap(), Secret::new("two\nlines-of-key"));
+    let error = model.call(&Request::default(), &mut Notes::default()).unwrap_err();
+    assert_eq!(error.code(), "setup");
+    assert!(!format!("{error:?} {model:?}").contains("lines-of-k"), "{error:?}");
+    assert_eq!(server.requests().len(), 0);
+}

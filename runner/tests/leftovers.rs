@@ -1,0 +1,129 @@
+//! Whatever a command starts is gone when `run` returns: the evil children of `fixtures/evil`, under
+//! every rung, after a time-out and after a normal exit.
+//!
+//! A binary of its own, since being a subreaper is a property of the whole process.
+
+#![expect(clippy::disallowed_methods, reason = "the tests measure and look at processes")]
+#![expect(clippy::print_stderr, reason = "a figure that a person may want to see")]
+
+mod support;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use runner::{Cancel, Confinement, Ended, Leftovers, Rung, run, sweep};
+use support::{Scratch, processes_with, rungs};
+
+const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
+const DEADLINE: Duration = Duration::from_millis(700);
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs each evil child under each rung and looks for it afterwards.
+fn check(how: &str, ended: &Ended) {
+    // One at a time, or the other test's commands would count in the time.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let scratch = Scratch::new();
+    EVIL.iter().for_each(|name| scratch.compile(name));
+    for rung in rungs() {
+        for name in EVIL {
+            let token = format!("token-{}-{rung}-{name}-{how}", std::process::id());
+            let mut command = scratch.command(&[&format!("./src/{name}"), how, &token]);
+            // A container alone takes longer to start than the others' whole deadline.
+            let deadline = if rung == Rung::Docker { Duration::from_secs(5) } else { DEADLINE };
+            command.deadline = Some(deadline);
+            let begun = Instant::now();
+            let output = scratch.run(rung, &command);
+            let took = begun.elapsed();
+            assert_eq!((&output.ended, output.text().as_str()), (ended, "ready\n"), "{rung} {name}");
+            assert!(took < deadline + Duration::from_secs(1), "{rung} {name} took {took:?}");
+            assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung} {name}");
+            assert_eq!(output.survivors_left, 0, "{rung} {name}");
+            if matches!(rung, Rung::Off | Rung::Landlock) {
+                assert!(output.survivors_killed > 0, "{rung} {name}");
+            }
+            eprintln!("{rung} {name} {how}: {took:?}, {} killed", output.survivors_killed);
+        }
+    }
+}
+
+#[test]
+fn no_evil_child_survives_a_time_out() {
+    check("stay", &Ended::TimedOut);
+}
+
+#[test]
+fn no_evil_child_survives_a_normal_exit() {
+    check("exit", &Ended::Exited(0));
+}
+
+#[test]
+fn a_child_of_another_thread_is_not_taken_for_a_leftover() {
+    let scratch = Scratch::new();
+    let mut bystander = None;
+    let command = scratch.command(&["sh", "-c", "echo ready; read forever"]);
+    let cancel = Cancel::new().unwrap();
+    let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {
+        bystander = Some(std::process::Command::new("sleep").arg("600").spawn().unwrap());
+        cancel.set();
+    });
+    let mut bystander = bystander.unwrap();
+    assert_eq!(bystander.try_wait().unwrap(), None);
+    bystander.kill().and_then(|()| bystander.wait()).unwrap();
+    output.unwrap();
+}
+
+#[test]
+fn cancelling_ends_the_whole_tree() {
+    let scratch = Scratch::new();
+    scratch.compile("daemon");
+    for rung in rungs() {
+        let token = format!("token-{}-{rung}-cancel", std::process::id());
+        let command = scratch.command(&["./src/daemon", "stay", &token]);
+        let cancel = Cancel::new().unwrap();
+        let walls = Confinement { rung, walls: scratch.walls() };
+        let output = run(&command, &walls, &cancel, &mut |_, _| cancel.set()).unwrap();
+        assert_eq!(output.ended, Ended::Interrupted, "{rung}");
+        assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung}");
+    }
+}
+
+#[test]
+fn a_flag_that_is_set_already_stops_the_command_at_once() {
+    let scratch = Scratch::new();
+    let cancel = Cancel::new().unwrap();
+    cancel.set();
+    let command = scratch.command(&["sleep", "600"]);
+    let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {}).unwrap();
+    assert_eq!(output.ended, Ended::Interrupted);
+}
+
+#[test]
+fn a_sweep_from_another_thread_ends_what_runs() {
+    let scratch = Scratch::new();
+    scratch.compile("daemon");
+    for rung in rungs() {
+        let token = format!("token-{}-{rung}-sweep", std::process::id());
+        let command = scratch.command(&["./src/daemon", "stay", &token]);
+        let walls = Confinement { rung, walls: scratch.walls() };
+        let output = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {
+            std::thread::spawn(sweep).join().unwrap();
+        });
+        assert!(matches!(output.unwrap().ended, Ended::Signaled(_) | Ended::Exited(_)), "{rung}");
+        assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung}");
+    }
+}
+
+#[test]
+fn what_may_be_kept_lives_until_the_sweep() {
+    let scratch = Scratch::new();
+    scratch.compile("daemon");
+    let token = format!("token-{}-keep", std::process::id());
+    let mut command = scratch.command(&["./src/daemon", "exit", &token]);
+    command.leftovers = Leftovers::Keep;
+    let output = scratch.run(Rung::Off, &command);
+    assert_eq!(output.ended, Ended::Exited(0));
+    assert_eq!(processes_with(&token).len(), 1);
+    assert_eq!(sweep().killed, 1);
+    assert_eq!(processes_with(&token), Vec::<String>::new());
+}

@@ -1,0 +1,126 @@
+//! A scratch work tree, the C programs in it, and the rungs that work here.
+
+#![expect(clippy::disallowed_methods, reason = "tests set up files and processes of their own")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+#![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses a part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use runner::{Cancel, Command, Confinement, Env, Mode, Output, Rung, Walls, probe, run};
+
+/// The Docker daemon that the tests may use, if it does not listen in the usual place.
+pub(crate) const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
+
+/// A folder with a home, a place outside and a work tree `tree`, as a project looks.
+pub(crate) struct Scratch {
+    folder: tempfile::TempDir,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        let scratch = Self { folder: tempfile::tempdir().unwrap() };
+        for folder in
+            ["home/.ssh", "outside", "tree/src", "tree/.git/hooks", "tree/agent-config", "tree/target"]
+        {
+            fs::create_dir_all(scratch.at(folder)).unwrap();
+        }
+        for file in ["home/.ssh/id", "tree/.git/config", "tree/agent-config/gemini-key.txt", "tree/build.sh"]
+        {
+            fs::write(scratch.at(file), "secret\n").unwrap();
+        }
+        scratch
+    }
+
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    /// Compiles `fixtures/evil/NAME.c` into the tree.
+    pub(crate) fn compile(&self, name: &str) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../fixtures/evil/{name}.c"));
+        let mut cc = std::process::Command::new("cc");
+        let status = cc.args(["-Wall", "-O1", "-o"]).arg(self.at("tree/src").join(name)).arg(source).status();
+        assert!(status.expect("a C compiler is needed").success());
+    }
+
+    pub(crate) fn env(&self) -> Env {
+        let names = ["CARGO_HOME", "RUSTUP_HOME", "PATH"];
+        let mut env =
+            Env::allowed(names.iter().filter_map(|n| Some(((*n).into(), std::env::var_os(n)?))), &[]);
+        let home = std::env::home_dir().unwrap();
+        for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            if env.get(name).is_none() {
+                env.set(name, home.join(folder));
+            }
+        }
+        env.set("HOME", self.at("home"));
+        env
+    }
+
+    /// Walls as the commands put them up.
+    pub(crate) fn walls(&self) -> Walls {
+        Walls {
+            read_only: vec![self.at("tree/.git"), self.at("tree/build.sh"), self.at("tree/not-there")],
+            masked: vec![self.at("tree/agent-config")],
+            docker_host: std::env::var_os(DOCKER),
+            ..Walls::new(self.at("tree"), &self.env())
+        }
+    }
+
+    pub(crate) fn command(&self, argv: &[&str]) -> Command {
+        let mut command = Command::new(argv, self.at("tree"), self.env(), self.at("output"));
+        command.deadline = Some(Duration::from_secs(60));
+        command
+    }
+
+    pub(crate) fn run(&self, rung: Rung, command: &Command) -> Output {
+        let confinement = Confinement { rung, walls: self.walls() };
+        run(command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap()
+    }
+
+    /// Nothing that is to be safe has changed.
+    pub(crate) fn assert_untouched(&self) {
+        for file in ["home/.ssh/id", "tree/.git/config", "tree/agent-config/gemini-key.txt", "tree/build.sh"]
+        {
+            assert_eq!(fs::read_to_string(self.at(file)).unwrap(), "secret\n", "{file}");
+        }
+        assert_eq!(fs::read_dir(self.at("outside")).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(self.at("tree/.git/hooks")).unwrap().count(), 0);
+    }
+
+    pub(crate) fn sh(&self, rung: Rung, line: &str) -> Output {
+        self.run(rung, &self.command(&["sh", "-c", line]))
+    }
+}
+
+/// Whether a rung works here; says loudly if not.
+pub(crate) fn works(rung: Rung) -> bool {
+    let mode = match rung {
+        Rung::Bwrap => Mode::Bwrap,
+        Rung::Landlock => Mode::Landlock,
+        Rung::Docker => Mode::Docker,
+        Rung::Off => Mode::Off,
+    };
+    let probed = probe(mode, std::env::var_os(DOCKER).as_deref());
+    if let Err(reason) = &probed {
+        eprintln!("SKIPPED: {rung} because {reason}");
+    }
+    probed.is_ok()
+}
+
+/// Every rung that works here, the open one included.
+pub(crate) fn rungs() -> Vec<Rung> {
+    [Rung::Off, Rung::Landlock, Rung::Bwrap, Rung::Docker].into_iter().filter(|rung| works(*rung)).collect()
+}
+
+/// The processes of the machine that have `token` among their arguments.
+pub(crate) fn processes_with(token: &str) -> Vec<String> {
+    let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let named = all.filter(|path| {
+        let words = fs::read(path.join("cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|word| word == token.as_bytes())
+    });
+    named.map(|path| path.display().to_string()).collect()
+}

@@ -1,0 +1,208 @@
+//! What a confined program can do and what it cannot, told by a program that tries.
+
+#![expect(clippy::disallowed_methods, reason = "the tests set up files and processes of their own")]
+
+mod support;
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+
+use runner::{Cancel, Command, Confinement, Ended, Rung, run};
+use support::{Scratch, rungs, works};
+
+/// Runs `fixtures/evil/probe.c` under one rung; gives its table, with what really happened to the
+/// things outside.
+fn table(rung: Rung) -> String {
+    let scratch = Scratch::new();
+    scratch.compile("probe");
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let unix = scratch.at("outside/socket");
+    let _listener = UnixListener::bind(&unix).unwrap();
+    let mut bystander = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let port = tcp.local_addr().unwrap().port().to_string();
+    let (outside, key) = (scratch.at("outside"), scratch.at("home/.ssh/id"));
+    let arguments = [outside.as_os_str(), key.as_os_str(), port.as_ref(), unix.as_os_str()];
+    let mut command = scratch.command(&["./src/probe"]);
+    command.argv.extend(arguments.map(Into::into));
+    command.argv.push(bystander.id().to_string().into());
+    let output = scratch.run(rung, &command);
+    bystander.kill().and_then(|()| bystander.wait()).unwrap();
+    assert_eq!(output.ended, Ended::Exited(0), "{}", output.text());
+    if rung != Rung::Off {
+        scratch.assert_untouched();
+    }
+    output.text()
+}
+
+#[test]
+fn without_walls_everything_is_allowed() {
+    insta::assert_snapshot!(table(Rung::Off), @"");
+}
+
+#[test]
+fn bubblewrap_blocks_what_no_build_needs() {
+    if works(Rung::Bwrap) {
+        insta::assert_snapshot!(table(Rung::Bwrap), @"");
+    }
+}
+
+#[test]
+fn landlock_blocks_what_no_build_needs() {
+    if works(Rung::Landlock) {
+        insta::assert_snapshot!(table(Rung::Landlock), @"");
+    }
+}
+
+#[test]
+fn docker_blocks_what_no_build_needs() {
+    if works(Rung::Docker) {
+        insta::assert_snapshot!(table(Rung::Docker), @"");
+    }
+}
+
+#[test]
+fn the_table_of_the_docs_is_what_the_probe_found() {
+    let readme = include_str!("../README.md");
+    let column = |rung| works(rung).then(|| table(rung));
+    let (bwrap, landlock) = (column(Rung::Bwrap), column(Rung::Landlock));
+    let word = |table: &Option<String>, what: &str| {
+        let line = table.as_ref()?.lines().find(|line| line.starts_with(what))?;
+        Some(line.rsplit(' ').next()?.to_owned())
+    };
+    for row in readme.lines().filter(|line| line.ends_with("allowed |") || line.ends_with("blocked |")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [what, _, said_landlock, said_bwrap, _] = cells[..] else { panic!("{row}") };
+        assert!(word(&bwrap, what).is_none_or(|found| found == said_bwrap), "{row}");
+        assert!(word(&landlock, what).is_none_or(|found| found == said_landlock), "{row}");
+    }
+}
+
+#[test]
+fn cargo_builds_offline_behind_every_wall() {
+    for rung in rungs() {
+        let scratch = Scratch::new();
+        fs::write(scratch.at("tree/Cargo.toml"), "[package]\nname = \"tiny\"\nedition = \"2024\"\n").unwrap();
+        fs::write(
+            scratch.at("tree/Cargo.lock"),
+            "version = 4\n\n[[package]]\nname = \"tiny\"\nversion = \"0.0.0\"\n",
+        )
+        .unwrap();
+        fs::write(scratch.at("tree/src/main.rs"), "fn main() { println!(\"built\") }\n").unwrap();
+        let build = scratch.run(rung, &scratch.command(&["cargo", "build", "--locked", "--offline"]));
+        assert!(build.success(), "{rung}: {} {}", build.ended, build.text());
+        let built = scratch.run(rung, &scratch.command(&["target/debug/tiny"]));
+        assert_eq!(built.text(), "built\n", "{rung}");
+    }
+}
+
+#[test]
+fn each_ending_is_told_apart_behind_every_wall() {
+    let scratch = Scratch::new();
+    fs::write(scratch.at("tree/src/plain"), "text").unwrap();
+    for rung in rungs() {
+        let ended = |argv: &[&str]| scratch.run(rung, &scratch.command(argv)).ended;
+        assert_eq!(ended(&["sh", "-c", "exit 7"]), Ended::Exited(7), "{rung}");
+        assert_eq!(ended(&["sh", "-c", "exit 127"]), Ended::Exited(127), "{rung}");
+        assert_eq!(ended(&["sh", "-c", "kill -SEGV $$"]), Ended::Signaled(11), "{rung}");
+        assert_eq!(ended(&["no-such-program"]), Ended::NotFound, "{rung}");
+        assert_eq!(ended(&["./src/no-such-program"]), Ended::NotFound, "{rung}");
+        assert_eq!(ended(&["./src/plain"]), Ended::NotExecutable, "{rung}");
+    }
+}
+
+#[test]
+fn a_program_behind_the_wall_is_not_found_rather_than_a_failed_build() {
+    let scratch = Scratch::new();
+    scratch.compile("daemon");
+    let hidden = scratch.at("outside/program");
+    fs::copy(scratch.at("tree/src/daemon"), &hidden).unwrap();
+    for rung in [Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
+        let output = scratch.run(rung, &scratch.command(&[hidden.to_str().unwrap(), "exit", "token"]));
+        assert!(matches!(output.ended, Ended::NotFound | Ended::NotExecutable), "{rung}: {output:?}");
+    }
+}
+
+#[test]
+fn the_user_is_told_what_the_wall_forbade_and_how_to_allow_it() {
+    let scratch = Scratch::new();
+    let told = |rung, line: &str| {
+        let output = scratch.sh(rung, line);
+        let walls = Confinement { rung, walls: scratch.walls() };
+        let sentence = runner::explain(&output, &walls).unwrap_or_else(|| output.text());
+        sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
+    };
+    let outside = scratch.at("outside");
+    let outside = outside.display();
+    for rung in [Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
+        let hidden = "the sandbox hides SCRATCH/home/.ssh/id: show it with `[sandbox] readable = [\"SCRATCH/home/.ssh/id\"]`";
+        assert_eq!(told(rung, &format!("cat {}", scratch.at("home/.ssh/id").display())), hidden, "{rung}");
+        let held =
+            "the sandbox protects SCRATCH/tree/build.sh: no build may change it (`--sandbox off` lets it)";
+        assert_eq!(told(rung, "echo >> ./build.sh"), held, "{rung}");
+        let outside_words = told(rung, &format!("mkdir {outside}/new/"));
+        assert!(outside_words.contains("[sandbox]"), "{rung}: {outside_words}");
+    }
+    if works(Rung::Landlock) {
+        let top = "the sandbox (Landlock) lets a build make nothing new at the top of the tree: make the folder first, or name it in `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
+        assert_eq!(told(Rung::Landlock, "mkdir ./dist"), top);
+    }
+}
+
+#[test]
+fn what_the_configuration_opens_is_open() {
+    for rung in rungs() {
+        let scratch = Scratch::new();
+        let mut walls = scratch.walls();
+        walls.writable = vec![scratch.at("outside"), scratch.at("tree/dist/deep")];
+        walls.readable = vec![scratch.at("home/.ssh")];
+        let line = format!(
+            "cat {} && echo new > {} && echo new > dist/deep/file",
+            scratch.at("home/.ssh/id").display(),
+            scratch.at("outside/file").display()
+        );
+        let command = scratch.command(&["sh", "-c", &line]);
+        let walls = Confinement { rung, walls };
+        let output = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        assert_eq!(
+            output.text(),
+            if rung == Rung::Off { output.text() } else { "secret\n".into() },
+            "{rung}"
+        );
+        if rung != Rung::Off {
+            assert_eq!(fs::read_to_string(scratch.at("outside/file")).unwrap(), "new\n", "{rung}");
+            assert_eq!(fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(), "new\n", "{rung}");
+        }
+    }
+}
+
+#[test]
+fn a_link_that_a_build_planted_opens_nothing() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        fs::remove_dir(scratch.at("tree/target")).unwrap();
+        std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/target")).unwrap();
+        std::os::unix::fs::symlink(scratch.at("home/.ssh"), scratch.at("tree/keys")).unwrap();
+        let mut walls = scratch.walls();
+        walls.writable = vec![scratch.at("tree/target")];
+        walls.readable = vec![scratch.at("tree/keys")];
+        let command = scratch.command(&["sh", "-c", "cat keys/id; echo x > target/file"]);
+        let walls = Confinement { rung, walls };
+        let output = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        assert!(!output.text().contains("secret"), "{rung}: {}", output.text());
+        assert!(!scratch.at("outside/file").exists(), "{rung}");
+    }
+}
+
+#[test]
+fn the_home_folder_is_never_a_work_tree_behind_walls() {
+    let scratch = Scratch::new();
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let mut walls = scratch.walls();
+        walls.tree = scratch.at("home");
+        let command = Command::new(["true"], scratch.at("home"), scratch.env(), scratch.at("output"));
+        let walls = Confinement { rung, walls };
+        let error = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
+        assert!(error.to_string().contains("home folder"), "{rung}: {error}");
+    }
+}
