@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::Folder;
-use rustix::fs::{AtFlags, RenameFlags};
+use guard::{Before, Folder};
+use rustix::fs::{AtFlags, FileType, RenameFlags};
 use rustix::io::Errno;
 
 use crate::durable::sync_all;
-use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, kept, staged};
+use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, hex, kept, staged};
 use crate::lock::Lock;
 use crate::place::Place;
 use crate::report::{Action, Applied};
@@ -154,36 +154,53 @@ enum PutBack {
 }
 
 fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Result<PutBack> {
-    let name = place.name();
-    let now = place.parent().map(|folder| folder.stat(name)).transpose()?.flatten().map(|stat| stat.st_ino);
-    let ours = entry.new_id.map(|id| id.1);
+    let standing = what_stands(entry, place)?;
     let Some(old) = &entry.old else {
-        return match place.parent() {
-            Some(folder) if now.is_some() && now == ours => {
-                rustix::fs::unlinkat(folder, name, AtFlags::empty())?;
+        return match (standing, place.parent()) {
+            (Standing::Ours, Some(folder)) => {
+                rustix::fs::unlinkat(folder, place.name(), AtFlags::empty())?;
                 Ok(PutBack::Restored)
             }
             _ => Ok(PutBack::Untouched),
         };
     };
-    if now == Some(old.id.1) || now == Some(old.kept_id.1) {
-        return Ok(PutBack::Untouched);
-    }
-    if entry.change.action == Action::Write && now != ours && txn.stat(staged(number))?.is_some() {
-        // Its turn had not come: what stands there, or no longer stands there, is somebody else's doing.
-        return Ok(PutBack::Untouched);
-    }
-    let flags = match now {
-        None => RenameFlags::NOREPLACE,
-        now if now == ours => RenameFlags::empty(),
-        Some(_) => return Ok(PutBack::Foreign),
+    // Its turn had not come: what else stands there, or no longer stands there, is somebody else's doing.
+    let is_still_staged = entry.change.action == Action::Write && txn.stat(staged(number))?.is_some();
+    let flags = match standing {
+        Standing::Other(inode) if inode == old.id.1 || inode == old.kept_id.1 => {
+            return Ok(PutBack::Untouched);
+        }
+        Standing::Nothing | Standing::Other(_) if is_still_staged => return Ok(PutBack::Untouched),
+        Standing::Other(_) => return Ok(PutBack::Foreign),
+        Standing::Nothing => RenameFlags::NOREPLACE,
+        Standing::Ours => RenameFlags::empty(),
     };
     let Some(folder) = place.parent() else { return Ok(PutBack::Foreign) };
-    match rustix::fs::renameat_with(txn, kept(number), folder, name, flags) {
-        Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(txn, kept(number), folder, name)?,
+    match rustix::fs::renameat_with(txn, kept(number), folder, place.name(), flags) {
+        Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(txn, kept(number), folder, place.name())?,
         moved => moved?,
     }
     Ok(PutBack::Restored)
+}
+
+enum Standing {
+    Nothing,
+    /// The file that the transaction put there, with the content that it gave it.
+    Ours,
+    /// Some other inode, or ours with content of somebody else's: inode numbers are used again.
+    Other(u64),
+}
+
+fn what_stands(entry: &Entry, place: &Place) -> io::Result<Standing> {
+    let Some(folder) = place.parent() else { return Ok(Standing::Nothing) };
+    let Some(stat) = folder.stat(place.name())? else { return Ok(Standing::Nothing) };
+    if entry.new_id.map(|id| id.1) == Some(stat.st_ino) && FileType::from_raw_mode(stat.st_mode).is_file() {
+        let now = Before::of(&mut folder.open_file(place.name())?)?;
+        if Some(hex(now.sha256)) == entry.change.after_sha256 {
+            return Ok(Standing::Ours);
+        }
+    }
+    Ok(Standing::Other(stat.st_ino))
 }
 
 /// Removes a folder if nothing is in it; returns its parent if there is one.

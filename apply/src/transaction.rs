@@ -250,8 +250,12 @@ impl Transaction<'_, '_> {
         let mut folders = Folders::new(&self.site.root);
         let mut touched = HashMap::new();
         for (number, change) in changes.iter().enumerate() {
-            let changed = self.change_one(number, change, &mut folders, &mut touched);
-            changed.map_err(|error| failed("change", &change.place.path, error, self.site))?;
+            if let Err(error) = self.change_one(number, change, &mut folders, &mut touched) {
+                // What was not done is not put back: a folder that has appeared in the meantime is not ours.
+                self.journal.entries.truncate(number);
+                self.journal.created_folders.retain(|path| folders.made(path).is_some());
+                return Err(failed("change", &change.place.path, error, self.site));
+            }
         }
         (self.steps)("sync the touched folders");
         let touched: Vec<Arc<Folder>> = touched.into_values().collect();
@@ -358,8 +362,8 @@ pub(crate) fn copy(from: &Folder, name: &str, to: &Folder, copy: &str) -> io::Re
 fn create_from(txn: &Folder, staged: &str, folder: &Folder, name: &str) -> io::Result<()> {
     match rustix::fs::renameat_with(txn, staged, folder, name, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS) => {
-            rustix::fs::linkat(txn, staged, folder, name, AtFlags::empty())?;
-            Ok(rustix::fs::unlinkat(txn, staged, AtFlags::empty())?)
+            // The second name goes with the rest of the transaction's folder.
+            Ok(rustix::fs::linkat(txn, staged, folder, name, AtFlags::empty())?)
         }
         moved => Ok(moved?),
     }

@@ -170,3 +170,32 @@ pub fn origin_of(url: &str) -> String {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     format!("{scheme}://{host}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn base(text: &str) -> String {
+        text.parse::<BaseUrl>().map_or_else(|e| e.to_string(), |base| base.join("/x"))
+    }
+
+    #[test]
+    fn a_base_url_is_an_address_and_nothing_more() {
+        assert_eq!(base("https://a.example/"), "https://a.example/x");
+        assert_eq!(base(" http://127.0.0.1:80/v1// "), "http://127.0.0.1:80/v1/x");
+        assert_eq!(base("http://[::1]:8080"), "http://[::1]:8080/x");
+        for bad in ["", "a.example", "ftp://a", "https://", "https:///x", "http://a b", "https://a\n"] {
+            assert_eq!(base(bad.trim_end_matches('\n')), "the base URL is no http or https address", "{bad:?}");
+        }
+        for extra in ["https://u:p@a", "https://a?key=1", "https://a/#x"] {
+            assert_eq!(base(extra), "the base URL holds a user, a query or a fragment", "{extra}");
+        }
+    }
+
+    #[test]
+    fn an_origin_shows_neither_user_nor_path() {
+        assert_eq!(origin_of("https://u:p@h:1/path?key=k"), "https://h:1");
+        assert_eq!(origin_of("/login?next=/"), "://");
+    }
+}

@@ -189,45 +189,52 @@ impl<C> Findings<C> {
 pub(crate) fn locate<C: Copy>(text: &str, findings: Findings<C>) -> Vec<Diagnostic<C>> {
     let mut found = findings.kept;
     found.sort_by_key(|finding| (finding.span.start, finding.span.end));
-    let lines = Lines::count(text, &found);
-    let diagnose = |found: Finding<C>| Diagnostic {
-        code: found.code,
-        line: lines.of(found.span.start),
-        column: column(text, found.span.start),
-        related: found.related.map(|span| Related { line: lines.of(span.start), span }),
-        subject: found.subject.unwrap_or_else(|| quote(slice(text, &found.span))),
-        span: found.span,
+    let places = Places::find(text, &found);
+    let diagnose = |found: Finding<C>| {
+        let (line, column) = places.of(found.span.start);
+        Diagnostic {
+            code: found.code,
+            line,
+            column,
+            related: found.related.map(|span| Related { line: places.of(span.start).0, span }),
+            subject: found.subject.unwrap_or_else(|| quote(slice(text, &found.span))),
+            span: found.span,
+        }
     };
     found.into_iter().map(diagnose).collect()
 }
 
-/// The line numbers of a few places.
-struct Lines(Vec<(usize, usize)>);
+/// The lines and columns of a few places, by place.
+struct Places(Vec<(usize, (usize, usize))>);
 
-impl Lines {
-    fn count<C>(text: &str, found: &[Finding<C>]) -> Self {
+impl Places {
+    /// Counts each stretch of the text once, even if it is one line with many places.
+    fn find<C>(text: &str, found: &[Finding<C>]) -> Self {
         let spans = found.iter().flat_map(|finding| [Some(&finding.span), finding.related.as_ref()]);
         let mut places: Vec<usize> = spans.flatten().map(|span| span.start).collect();
         places.sort_unstable();
-        let (mut line, mut counted) = (1, 0);
+        let (mut line, mut column, mut counted) = (1, 1, 0);
         let number = |place| {
-            line += text.as_bytes().get(counted..place).map_or(0, count_newlines);
+            let stretch = slice(text, &(counted..place));
+            let last_line = match stretch.rsplit_once('\n') {
+                Some((_, last_line)) => {
+                    column = 1;
+                    last_line
+                }
+                None => stretch,
+            };
+            line += count_newlines(stretch.as_bytes());
+            column += last_line.chars().count();
             counted = place;
-            (place, line)
+            (place, (line, column))
         };
         Self(places.into_iter().map(number).collect())
     }
 
-    fn of(&self, place: usize) -> usize {
+    fn of(&self, place: usize) -> (usize, usize) {
         let index = self.0.partition_point(|&(other, _)| other < place);
-        self.0.get(index).map_or(1, |&(_, line)| line)
+        self.0.get(index).map_or((1, 1), |&(_, numbers)| numbers)
     }
-}
-
-fn column(text: &str, at: usize) -> usize {
-    let head = text.get(..at).unwrap_or_default();
-    let line = head.rsplit_once('\n').map_or(head, |(_, line)| line);
-    line.chars().count() + 1
 }
 
 /// The beginning of `text`, fit to be quoted in a message.

@@ -111,7 +111,12 @@ pub fn length_for(kind: Kind, content: &str) -> usize {
     let mut taken = Vec::new();
     for line in MarkerLines::within(content) {
         plain &= line.marker.length != PLAIN || line.marker.role == Role::Bare;
-        if line.marker.kind == kind && matches!(line.marker.role, Role::End | Role::Delete) {
+        let closes = match line.marker.role {
+            Role::End | Role::Delete => true,
+            Role::Open(name) => check_name(name) == Err(NameFault::Reserved),
+            Role::Bare => false,
+        };
+        if closes && line.marker.kind == kind {
             taken.push(line.marker.length);
         }
     }

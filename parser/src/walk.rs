@@ -67,8 +67,9 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn is_behind_delete(&self, line: &MarkerLine<'_>) -> bool {
-        let between = self.deleted.and_then(|end| self.text.get(end..line.line.start));
+    /// Asked once for each deletion, since what lies between may be long.
+    fn is_behind_delete(&mut self, line: &MarkerLine<'_>) -> bool {
+        let between = self.deleted.take().and_then(|end| self.text.get(end..line.line.start));
         line.marker.kind == Kind::File && between.is_some_and(|between| between.trim().is_empty())
     }
 
@@ -196,13 +197,12 @@ impl<'t> Walk<'t> {
     }
 
     fn check_duplicates(&mut self) {
-        let mut first_of: HashMap<&str, &Span> = HashMap::new();
+        let mut first_of: HashMap<&str, &Span> = HashMap::with_capacity(self.blocks.len());
         for block in &self.blocks {
             let (Ask::Write(path) | Ask::Delete(path)) = &block.ask else { continue };
-            if let Some(first) = first_of.get(slice(self.text, path)) {
-                self.errors.push(ErrorCode::DuplicateFile, path.clone(), Some((*first).clone()));
-            } else {
-                first_of.insert(slice(self.text, path), path);
+            let first = *first_of.entry(slice(self.text, path)).or_insert(path);
+            if first != path {
+                self.errors.push(ErrorCode::DuplicateFile, path.clone(), Some(first.clone()));
             }
         }
     }

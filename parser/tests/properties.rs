@@ -21,6 +21,7 @@ fn word() -> impl Strategy<Value = String> {
         Just("start".into()),
         Just("end".into()),
         Just("delete".into()),
+        "END|Delete|end x|end[.]|\\^",
         Just(String::new()),
         "[ab]/?[c`]?"
     ]

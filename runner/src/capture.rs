@@ -92,7 +92,9 @@ mod tests {
 
     fn captured(head: usize, tail: usize, pieces: &[&[u8]]) -> Captured {
         let mut capture = Capture::new(head, tail);
-        pieces.iter().for_each(|piece| capture.push(piece));
+        for piece in pieces {
+            capture.push(piece);
+        }
         capture.finish()
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::is_visible;
-use crate::{Confinement, Output, Rung};
+use crate::{Confinement, Output, Rung, Walls};
 
 /// What programs say when they miss the network.
 const NETWORK: [&str; 16] = [
@@ -55,12 +55,25 @@ fn of_line(line: &str, confinement: &Confinement) -> Option<String> {
             "the sandbox has no network: allow it with `--network` or `[sandbox] network = true`".into(),
         );
     }
-    let path = paths(line, &walls.tree).next();
+    // The last one: the first is often the program that speaks.
+    let path = paths(line, walls).last();
     if says(&READ_ONLY) || (confinement.rung == Rung::Landlock && says(&DENIED)) {
         return Some(about_rights(path.as_deref(), confinement));
     }
-    let hidden = path.filter(|path| says(&MISSING) && path.exists() && !is_visible(walls, path));
-    hidden.map(|path| about_hiding(&path))
+    let path = path.filter(|path| says(&MISSING) && !is_visible(walls, path))?;
+    if path.exists() {
+        return Some(about_hiding(&path));
+    }
+    is_hidden_folder(path.parent()?, walls).then(|| about_rights(Some(&path), confinement))
+}
+
+/// Whether a folder of the host is missing inside, rather than being another one there.
+fn is_hidden_folder(folder: &Path, walls: &Walls) -> bool {
+    let replaced = [Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), walls.home.as_deref()];
+    folder.is_dir()
+        && !replaced.contains(&Some(folder))
+        && !walls.tree.starts_with(folder)
+        && !is_visible(walls, folder)
 }
 
 fn about_rights(path: Option<&Path>, confinement: &Confinement) -> String {
@@ -98,17 +111,21 @@ fn about_hiding(path: &Path) -> String {
     format!("the sandbox hides {0}: show it with `[sandbox] readable = [\"{0}\"]`", path.display())
 }
 
-/// What looks like a path in a line of output: words with a `/` in them, without their quotes and
-/// the colon behind. Relative ones are taken to lie in the tree.
-fn paths(line: &str, tree: &Path) -> impl Iterator<Item = PathBuf> {
+/// What looks like a path in a line of output, without quotes and colons: words with a `/`, and the
+/// bare names of protected files. Relative ones are taken to lie in the tree.
+fn paths(line: &str, walls: &Walls) -> impl Iterator<Item = PathBuf> {
     let is_edge = |letter: char| letter.is_whitespace() || "'\"`‘’()[]:,;".contains(letter);
-    line.split(is_edge).filter(|word| word.contains('/')).map(|word| tree.join(word.trim_start_matches("./")))
+    line.split(is_edge).filter(|word| !word.is_empty()).filter_map(|word| {
+        let path = walls.tree.join(word.trim_start_matches("./"));
+        let is_path = word.contains('/') || walls.read_only.contains(&path) || walls.masked.contains(&path);
+        is_path.then_some(path)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ended, Walls};
+    use crate::Ended;
     use std::time::Duration;
 
     fn check(rung: Rung, line: &str) -> String {
@@ -138,6 +155,7 @@ mod tests {
             (Rung::Bwrap, "error: no matching package named `rand` found, --offline was specified"),
             (Rung::Bwrap, "touch: cannot touch '/var/lib/x/y': Read-only file system"),
             (Rung::Bwrap, "sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system"),
+            (Rung::Bwrap, "/usr/bin/rm: cannot remove '.git': Read-only file system"),
             (Rung::Bwrap, "Error: EROFS"),
             (Rung::Bwrap, "cat: /var/log: No such file or directory"),
             (Rung::Landlock, "mkdir: cannot create directory './target': Permission denied"),
@@ -156,15 +174,17 @@ mod tests {
         touch: cannot touch '/var/lib/x/y': Read-only file system
           the sandbox lets a build write in the work tree only: allow more with `[sandbox] writable = ["/var/lib/x"]`
         sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system
-          the sandbox protects /work tree/./.git/hooks/pre-commit: no build may change it (`--sandbox off` lets it)
+          the sandbox protects /work tree/.git/hooks/pre-commit: no build may change it (`--sandbox off` lets it)
+        /usr/bin/rm: cannot remove '.git': Read-only file system
+          the sandbox protects /work tree/.git: no build may change it (`--sandbox off` lets it)
         Error: EROFS
           the sandbox lets a build write in the work tree only: allow more with `[sandbox] writable = ["FOLDER"]`
         cat: /var/log: No such file or directory
-          nothing
+          the sandbox hides /var/log: show it with `[sandbox] readable = ["/var/log"]`
         mkdir: cannot create directory './target': Permission denied
-          the sandbox (Landlock) lets a build make nothing new at the top of the tree: make the folder first, or name it in `[sandbox] writable = ["/work tree/./target"]`
+          the sandbox (Landlock) lets a build make nothing new at the top of the tree: make the folder first, or name it in `[sandbox] writable = ["/work tree/target"]`
         cat: ./agent-config/gemini-key.txt: Permission denied
-          the sandbox hides /work tree/./agent-config/gemini-key.txt from every build (`--sandbox off` shows it)
+          the sandbox hides /work tree/agent-config/gemini-key.txt from every build (`--sandbox off` shows it)
         cat: /var/log: Permission denied
           the sandbox hides /var/log: show it with `[sandbox] readable = ["/var/log"]`
         src/main.rs: Permission denied

@@ -70,7 +70,7 @@ fn first_bytes(file: &Path) -> Option<Vec<u8>> {
 
 fn interpreter_is_missing(line: &[u8]) -> bool {
     let word = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let word = word.trim_ascii().split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    let word = word.trim_ascii().split(u8::is_ascii_whitespace).next().unwrap_or_default();
     !Path::new(OsStr::from_bytes(word)).exists()
 }
 
@@ -100,7 +100,7 @@ mod tests {
         ]);
         let look = |name: &str| match find(name.as_ref(), dir.path(), None) {
             Found::Program(words) => words.join(OsStr::new(" ")).into_string().unwrap(),
-            other => format!("{other:?}"),
+            other @ (Found::Missing | Found::NotExecutable) => format!("{other:?}"),
         };
         let names = ["./script", "./bare", "./plain", "./lost", "./binary", "./none", ".", "none", ""];
         let table: String = names.map(|name| format!("{name:9}{}\n", look(name))).concat();

@@ -1,1 +1,90 @@
+use super::*;
+use crate::Blind;
 
+/// What a script answers to `calls` calls; the waits are real, so scripts here have none.
+fn check(text: &str, calls: usize) -> Vec<String> {
+    let entries = parse(text).unwrap();
+    let once = Retry { max_tries: 1, max_wasted: 1, ..Retry::default() };
+    let model = Scripted::new(entries).with_retry(once);
+    let mut ask = || match model.call(&Request::default(), &mut Blind) {
+        Ok(reply) => format!("{} {:?}", reply.finish.code(), reply.text),
+        Err(error) => format!("{}: {error}", error.code()),
+    };
+    (0..calls).map(|_| ask()).collect()
+}
+
+#[test]
+fn plain_text_is_a_list_of_replies() {
+    let text = "^^^a.txt\none\n^^^end\n--- next reply ---\n$$$start\nnothing\n$$$end\n";
+    insta::assert_debug_snapshot!(check(text, 3), @"");
+}
+
+#[test]
+fn json_and_json_lines_say_the_same() {
+    let lines = "{\"text\":\"a\"}\n\n{\"text\":\"b\",\"finish\":\"truncated\"}\n";
+    let whole = "{\"replies\": [{\"text\": \"a\"},\n {\"text\": \"b\", \"finish\": \"truncated\"}]}";
+    assert_eq!(parse(lines).unwrap(), parse(whole).unwrap());
+    assert_eq!(check(whole, 2), ["complete \"a\"", "truncated \"b\""]);
+}
+
+#[test]
+fn failures_and_filters_can_be_scripted() {
+    let lines = r#"{"error":"daily-quota","message":"tomorrow"}
+{"finish":{"filtered":{"filter":"safety"}}}
+{"finish":{"refused":{"message":"no"}}}
+{"error":"rate-limited","retry_after_s":2.5}"#;
+    insta::assert_debug_snapshot!(check(lines, 4), @"");
+}
+
+#[test]
+fn a_scripted_failure_is_retried_with_the_next_entry() {
+    struct Notes(Vec<Duration>);
+    impl Watch for Notes {
+        fn wait(&mut self, duration: Duration) -> Waited {
+            self.0.push(duration);
+            Waited::Through
+        }
+    }
+    let entries = parse("{\"error\":\"overloaded\",\"retry_after_s\":30}\n{\"text\":\"ok\",\"delay_ms\":5}").unwrap();
+    let mut notes = Notes(Vec::new());
+    let reply = Scripted::new(entries).call(&Request::default(), &mut notes).unwrap();
+    assert_eq!((reply.text.as_str(), reply.attempts, notes.0.len()), ("ok", 2, 2));
+    assert!(notes.0[0] >= Duration::from_secs(30));
+    assert_eq!(notes.0[1], Duration::from_millis(5));
+}
+
+#[test]
+fn every_failure_has_a_name_in_scripts() {
+    const CODES: [&str; 22] = [
+        "connect", "tls", "proxy", "timeout", "idle", "cancelled", "dropped", "stream-cut", "bad-reply",
+        "body-too-large", "redirected", "bad-key", "no-permission", "unavailable", "not-found", "rate-limited",
+        "daily-quota", "billing", "overloaded", "server", "too-large", "bad-request",
+    ];
+    for code in CODES {
+        let error = failure(&Entry { error: Some(code.into()), ..Entry::default() }).unwrap();
+        assert_eq!(error.code(), code);
+        assert!(!error.remedy().is_empty());
+    }
+}
+
+#[test]
+fn a_slip_in_a_script_is_found_when_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |text: &str| {
+        let path = folder.path().join("script");
+        std::fs::write(&path, text).unwrap();
+        let error = Scripted::read(&path).unwrap_err();
+        error.to_string().replace(&path.display().to_string(), "script")
+    };
+    assert_eq!(read("{\"txet\":\"a\"}"), "script, entry 1 cannot be read");
+    assert_eq!(read("{\"text\":\"a\"}\n{\"text\":7}"), "script, entry 2 cannot be read");
+    assert_eq!(read("{\"text\":\"a\"}\n{\"error\":\"flood\"}"), "script, entry 2: there is no error `flood`");
+    assert_eq!(read("{\"replies\":[{\"text\":1}]}"), "script, entry 1 cannot be read");
+    assert!(matches!(Scripted::read(&folder.path().join("none")), Err(ScriptError::Read { .. })));
+}
+
+#[test]
+fn a_resumed_run_goes_on_where_it_was() {
+    let model = Scripted::new(parse("one\n--- next reply ---\ntwo\n").unwrap()).skip(1);
+    assert_eq!(model.call(&Request::default(), &mut Blind).unwrap().text, "two\n");
+}

@@ -20,6 +20,8 @@ use crate::{Command, Ended};
 const IMAGE: &str = "code-commit-empty:1";
 /// An archive with nothing in it: two blocks of zeros.
 const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];
+/// The container's first process: signals do not end that one, so the command must be its child.
+const FIRST: &str = r#""$@"; exit $?"#;
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -50,7 +52,7 @@ pub(super) fn prepare(
     make_image(host.as_deref())?;
     let container = Container { name: format!("code-commit-{marker}"), host };
     let mut docker = client(container.host.as_deref())?;
-    docker.args(["run", "--rm", "--init", "--name", &container.name, "--read-only", "--cap-drop", "ALL"]);
+    docker.args(["run", "--rm", "--name", &container.name, "--read-only", "--cap-drop", "ALL"]);
     docker.args(["--security-opt", "no-new-privileges", "--network"]);
     docker.arg(if walls.network { "host" } else { "none" }).arg("--user").arg(user());
     if group == Group::Ours {
@@ -62,7 +64,7 @@ pub(super) fn prepare(
         docker.args(mount_arguments(&mount));
     }
     docker.args(environment(command, walls)).arg("--workdir").arg(&command.cwd);
-    docker.arg(IMAGE).args(&command.argv);
+    docker.args([IMAGE, "/bin/sh", "-c", FIRST, "sh"]).args(&command.argv);
     let mut launch = Launch::new(docker, Aftercare::Docker);
     launch.container = Some(container);
     Ok(launch)
@@ -88,12 +90,11 @@ fn mount_arguments(mount: &Mount) -> Vec<OsString> {
         vec!["--tmpfs".into(), [path.as_os_str(), options.as_ref()].join(OsStr::new(":"))]
     };
     match mount {
-        Mount::ReadOnly(path) => bind(path, path, &["readonly"]),
+        Mount::ReadOnly(path) | Mount::Link(_, path) => bind(path, path, &["readonly"]),
         Mount::Writable(path) => bind(path, path, &[]),
         Mount::Private(path) => private(path, "rw,exec,mode=1777"),
         Mount::EmptyFolder(path) => private(path, "ro,size=4k,mode=0555"),
         Mount::EmptyFile(path) => bind(Path::new("/dev/null"), path, &["readonly"]),
-        Mount::Link(_, path) => bind(path, path, &["readonly"]),
     }
 }
 
@@ -173,15 +174,13 @@ fn first_line(file: &mut std::fs::File) -> String {
     text.lines().next().unwrap_or("docker failed and said nothing").to_owned()
 }
 
-/// 125 is the daemon's own: the command did not run.
+/// The client fails with these codes when the daemon refuses or cannot start the first process: the
+/// command did not run. It says so in its own words, which a build that ends so does not.
 pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, String> {
-    match status.code() {
-        Some(125) if text.contains("docker: ") => {
-            Err(text.lines().find(|line| line.starts_with("docker: ")).unwrap_or_default().to_owned())
-        }
-        Some(126) if text.contains("docker: Error response") => Ok(Ended::NotExecutable),
-        Some(127) if text.contains("docker: Error response") => Ok(Ended::NotFound),
-        Some(code) => Ok(by_shell_code(code)),
-        None => Ok(plainly(status)),
+    let refusal = text.lines().find(|line| line.starts_with("docker: "));
+    match (status.code(), refusal) {
+        (Some(125..=127), Some(line)) => Err(line.to_owned()),
+        (Some(code), _) => Ok(by_shell_code(code)),
+        (None, _) => Ok(plainly(status)),
     }
 }

@@ -13,6 +13,7 @@ use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use seccompiler::BpfProgram;
 
 use super::mounts::{self, SYSTEM};
@@ -76,12 +77,23 @@ impl Fence {
         let fault = |message| RunError::Sandbox { rung: Rung::Landlock, message };
         let thread = || {
             self.rules.restrict_self().map_err(|error| fault(error.to_string()))?;
+            drop_rights_of_root().map_err(|error| fault(error.to_string()))?;
             seccompiler::apply_filter(&self.filter).map_err(|error| fault(error.to_string()))?;
             Ok(command.spawn())
         };
         std::thread::scope(|scope| scope.spawn(thread).join())
             .unwrap_or_else(|_| Err(fault("the starting thread broke".to_owned())))
     }
+}
+
+/// Root may do more than files to every process of the machine, past Landlock. What is left is what
+/// it takes to build in a tree that is another user's.
+fn drop_rights_of_root() -> rustix::io::Result<()> {
+    let files =
+        CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER | CapabilitySet::FSETID;
+    let kept = capabilities(None)?.permitted & files;
+    let inheritable = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })
 }
 
 fn rules(walls: &Walls, private: &Path) -> Result<RulesetCreated, RulesetError> {

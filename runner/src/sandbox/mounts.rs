@@ -141,7 +141,7 @@ fn private_cargo_home(walls: &Walls) -> Option<PathBuf> {
 /// Where tools lie outside the system's folders.
 pub(super) fn tools(walls: &Walls) -> Vec<PathBuf> {
     let mut tools: Vec<PathBuf> = Vec::new();
-    let cargo = walls.cargo_home.iter().flat_map(cargo_parts);
+    let cargo = walls.cargo_home.iter().flat_map(|home| cargo_parts(home));
     for tool in walls
         .path
         .iter()
@@ -165,7 +165,7 @@ pub(super) fn tools(walls: &Walls) -> Vec<PathBuf> {
     tools
 }
 
-fn cargo_parts(home: &PathBuf) -> Vec<PathBuf> {
+fn cargo_parts(home: &Path) -> Vec<PathBuf> {
     let mut parts: Vec<PathBuf> = CARGO.iter().map(|name| home.join(name)).collect();
     // A configuration may name mirrors that an offline build needs, and should not hold a token.
     parts.extend(["config.toml", "config"].map(|name| home.join(name)).into_iter().filter(|file| {

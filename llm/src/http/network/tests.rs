@@ -1,1 +1,76 @@
+use std::collections::BTreeMap;
 
+use super::*;
+
+/// The way to `url` in an environment of these variables.
+#[track_caller]
+fn way(env: &[(&str, &str)], url: &str) -> String {
+    let map: BTreeMap<_, _> = env.iter().copied().collect();
+    match Network::from_env(|name| map.get(name).copied()) {
+        Err(error) => format!("error: {error}"),
+        Ok(network) => match network.route(url) {
+            Route::Direct => "direct".into(),
+            Route::Proxy(proxy) => format!("{}:{}", proxy.host(), proxy.port()),
+        },
+    }
+}
+
+const HTTPS: &str = "https://api.example.com/v1";
+
+#[test]
+fn each_scheme_has_its_proxy() {
+    let env = [("HTTPS_PROXY", "http://secure:3128"), ("HTTP_PROXY", "http://plain:8080")];
+    assert_eq!(way(&env, HTTPS), "secure:3128");
+    assert_eq!(way(&env, "http://api.example.com"), "plain:8080");
+    assert_eq!(way(&[], HTTPS), "direct");
+    assert_eq!(way(&[("ALL_PROXY", "any:1")], HTTPS), "any:1");
+    assert_eq!(way(&[("HTTPS_PROXY", "http://upper:1"), ("https_proxy", "http://lower:2")], HTTPS), "lower:2");
+    assert_eq!(way(&[("HTTPS_PROXY", "  ")], HTTPS), "direct");
+}
+
+#[test]
+fn no_proxy_covers_a_host_and_everything_below_it() {
+    let to = |list: &str, url: &str| way(&[("HTTPS_PROXY", "http://p:1"), ("NO_PROXY", list)], url);
+    for list in ["example.com", ".example.com", "*.example.com", "a.b, EXAMPLE.com", "*", "api.example.com:443"] {
+        assert_eq!(to(list, HTTPS), "direct", "{list}");
+    }
+    for list in ["", "ample.com", "example.com.evil", "other"] {
+        assert_eq!(to(list, HTTPS), "p:1", "{list}");
+    }
+    assert_eq!(to("10.0.0.7", "https://10.0.0.7:8443/x"), "direct");
+    assert_eq!(to("example.com", "https://user@example.com./x"), "direct");
+}
+
+#[test]
+fn this_machine_is_never_reached_through_a_proxy() {
+    let env = [("ALL_PROXY", "http://p:1")];
+    for host in ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "[::1]", "localhost:11434", "[::1]:8080"] {
+        assert_eq!(way(&env, &format!("http://{host}/v1")), "direct", "{host}");
+    }
+    assert_eq!(way(&env, "http://localhost.evil.example/"), "p:1");
+    assert_eq!(way(&env, "http://127.0.0.1.evil.example/"), "p:1");
+}
+
+#[test]
+fn a_proxy_that_is_none_is_an_error_that_shows_no_password() {
+    let error = way(&[("HTTPS_PROXY", "ftp://user:secret@p")], HTTPS);
+    assert_eq!(error, "error: HTTPS_PROXY is not the address of an http proxy");
+    assert!(way(&[("ALL_PROXY", "socks5://p:1")], HTTPS).starts_with("error: ALL_PROXY"));
+}
+
+#[test]
+fn certificates_come_from_the_file_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ca.pem");
+    let read = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let network = Network::from_env(|name| (name == "SSL_CERT_FILE").then(|| path.to_str().unwrap()));
+        network.map(|n| n.roots().map(<[_]>::len))
+    };
+    let pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    assert_eq!(read(&format!("# ours\n{pem}{pem}")).unwrap(), Some(2));
+    assert!(matches!(read("nothing"), Err(NetworkError::NoCertificate { .. })));
+    let missing = Network::from_env(|name| (name == "SSL_CERT_FILE").then_some("/nowhere/ca.pem"));
+    assert_eq!(missing.unwrap_err().to_string(), "cannot read /nowhere/ca.pem");
+    assert!(Network::from_env(|_| None).unwrap().roots().is_none());
+}

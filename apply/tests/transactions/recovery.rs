@@ -1,0 +1,103 @@
+//! Recovery where more went on than a crash: somebody was at work in between, the run was in another folder.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use apply::{ApplyError, RecoverError, Recovery};
+
+use crate::tree::Tree;
+
+const SET: [(&str, Option<&[u8]>); 4] =
+    [("a", Some(b"new a")), ("b", None), ("n/m", Some(b"new")), ("d/c", Some(b"new c"))];
+
+/// Leaves everything as a process does that ends before this step for the nth time.
+fn interrupt(tree: &Tree, at: &str, nth: usize) {
+    let set = tree.set(&SET);
+    let mut seen = 0;
+    let mut steps = |step: &'static str| {
+        seen += usize::from(step == at);
+        assert!(seen < nth, "interrupted");
+    };
+    let run = || apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps);
+    assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "{at} was not reached {nth} times");
+}
+
+fn tree() -> Tree {
+    Tree::new(&[("a", "old a"), ("b", "old b"), ("d/c", "old c")])
+}
+
+#[test]
+fn a_file_that_somebody_has_written_since_is_left_and_the_old_one_is_kept() {
+    let tree = tree();
+    interrupt(&tree, "change a file", 4);
+    fs::remove_file(tree.root.join("a")).unwrap();
+    tree.write("a", "somebody's");
+    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
+    assert_eq!(rolled_back.left, ["a"]);
+    assert_eq!(fs::read_to_string(rolled_back.left_in.unwrap().join("0.old")).unwrap(), "old a");
+    assert_eq!(
+        (tree.read("a"), tree.read("b"), tree.read("d/c")),
+        ("somebody's".into(), "old b".into(), "old c".into())
+    );
+    assert!(!tree.root.join("n").exists());
+    assert_eq!(apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::Nothing);
+}
+
+#[test]
+fn a_folder_that_became_a_symlink_is_not_followed() {
+    let tree = tree();
+    interrupt(&tree, "sync the touched folders", 1);
+    let outside = tree.scratch.path().join("outside");
+    fs::rename(tree.root.join("d"), &outside).unwrap();
+    std::os::unix::fs::symlink("../outside", tree.root.join("d")).unwrap();
+    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
+    assert_eq!(rolled_back.left, ["d/c"]);
+    assert_eq!(fs::read(outside.join("c")).unwrap(), b"new c", "nothing outside the root is touched");
+    assert_eq!(tree.read("a"), "old a");
+}
+
+#[test]
+fn a_run_in_another_folder_is_recovered_from_here() {
+    let tree = tree();
+    let old = tree.files();
+    interrupt(&tree, "commit", 1);
+    let recovery = apply::recover(&tree.lock, &tree.root.join("d")).unwrap();
+    assert!(matches!(recovery, Recovery::RolledBack(_)), "{recovery:?}");
+    assert_eq!(tree.files(), old);
+}
+
+#[test]
+fn a_root_that_is_gone_is_an_error_and_the_journal_stays() {
+    let tree = tree();
+    interrupt(&tree, "commit", 1);
+    let moved = tree.scratch.path().join("moved");
+    fs::rename(&tree.root, &moved).unwrap();
+    let error = apply::recover(&tree.lock, tree.scratch.path()).unwrap_err();
+    assert!(matches!(error, RecoverError::RootMoved { .. }), "{error:?}");
+    assert!(matches!(apply::recover(&tree.lock, &moved).unwrap(), Recovery::RolledBack(_)));
+}
+
+#[test]
+fn nothing_is_applied_over_an_interrupted_transaction() {
+    let mut tree = tree();
+    interrupt(&tree, "commit", 1);
+    let error = tree.apply(&[("z", Some(b"z"))]).unwrap_err();
+    assert!(matches!(error, ApplyError::Unrecovered { .. }), "{error:?}");
+}
+
+#[test]
+fn a_committed_transaction_is_finished_and_can_be_undone() {
+    let mut tree = tree();
+    let old = tree.files();
+    interrupt(&tree, "hand the pre-images over", 1);
+    assert_eq!(tree.read("a"), "new a");
+    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let Recovery::Finished { applied, undo } = recovery else { panic!("{recovery:?}") };
+    assert_eq!(undo, tree.undo(1));
+    assert_eq!(apply::applied_before(&undo).unwrap(), Some(applied));
+    tree.apply(&[("later", Some(b"x"))]).unwrap_err();
+    apply::undo(&tree.lock, &tree.root, &[undo], apply::Force::No).unwrap();
+    assert_eq!(tree.files(), old);
+}

@@ -1,0 +1,132 @@
+//! A scratch tree with a lock, for all tests here.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use apply::{Applied, ApplyError, ChangeSet, Lock};
+use guard::{Admitted, Configuration, Guard, Op, Policy, Request, Verdict};
+
+/// Path to mode and content; a folder has no content.
+pub(crate) type Files = BTreeMap<String, (u32, Option<Vec<u8>>)>;
+
+pub(crate) struct Tree {
+    pub(crate) scratch: tempfile::TempDir,
+    pub(crate) root: PathBuf,
+    pub(crate) lock: Lock,
+    sets: usize,
+}
+
+impl Tree {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Tree {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("root");
+        fs::create_dir(&root).unwrap();
+        for (path, content) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let lock = Lock::acquire(&scratch.path().join("state"), "test").unwrap();
+        Tree { scratch, root, lock, sets: 0 }
+    }
+
+    /// Judges these paths as one reply; all must be admitted.
+    pub(crate) fn admit(&self, requests: &[(&str, Op)]) -> Vec<Admitted> {
+        admit(&self.root, requests)
+    }
+
+    /// A set of writes (`Some`) and deletions (`None`).
+    pub(crate) fn set(&self, changes: &[(&str, Option<&[u8]>)]) -> ChangeSet<'static> {
+        let op = |content: &Option<&[u8]>| if content.is_some() { Op::Write } else { Op::Delete };
+        let requests: Vec<_> = changes.iter().map(|(path, content)| (*path, op(content))).collect();
+        let mut set = ChangeSet::new();
+        for (admitted, (_, content)) in self.admit(&requests).into_iter().zip(changes) {
+            match content {
+                Some(content) => set.write(admitted, content.to_vec()),
+                None => set.delete(admitted),
+            }
+        }
+        set
+    }
+
+    pub(crate) fn apply(&mut self, changes: &[(&str, Option<&[u8]>)]) -> Result<Applied, ApplyError> {
+        let set = self.set(changes);
+        self.apply_set(set)
+    }
+
+    pub(crate) fn apply_set(&mut self, set: ChangeSet<'_>) -> Result<Applied, ApplyError> {
+        self.sets += 1;
+        apply::apply(&self.lock, &self.root, set, &self.undo(self.sets))
+    }
+
+    /// The folder of pre-images of the set of this number, from 1 on.
+    pub(crate) fn undo(&self, number: usize) -> PathBuf {
+        self.scratch.path().join(format!("run/undo/{number}"))
+    }
+
+    /// Of all sets, oldest first.
+    pub(crate) fn undos(&self) -> Vec<PathBuf> {
+        (1..=self.sets).map(|number| self.undo(number)).collect()
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.root.join(path)).unwrap()
+    }
+
+    pub(crate) fn write(&self, path: &str, content: &str) {
+        fs::write(self.root.join(path), content).unwrap();
+    }
+
+    pub(crate) fn mode(&self, path: &str) -> u32 {
+        fs::metadata(self.root.join(path)).unwrap().permissions().mode() & 0o7777
+    }
+
+    pub(crate) fn chmod(&self, path: &str, mode: u32) {
+        fs::set_permissions(self.root.join(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    pub(crate) fn files(&self) -> Files {
+        let mut files = Files::new();
+        walk(&self.root, "", &mut files);
+        files
+    }
+
+    /// The names that the transaction left in its state folder.
+    pub(crate) fn state(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.scratch.path().join("state")).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+pub(crate) fn admit(root: &Path, requests: &[(&str, Op)]) -> Vec<Admitted> {
+    let guard = Guard::open(root, Policy::new().configuration(Configuration::RepositoryOnly)).unwrap();
+    let requests: Vec<Request<'_>> = requests
+        .iter()
+        .map(|(path, op)| Request { path: path.as_bytes(), op: *op, base_sha256: None })
+        .collect();
+    let admitted = |verdict| match verdict {
+        Verdict::Admitted(admitted) => admitted,
+        Verdict::Refused(refusal) => panic!("{refusal}"),
+    };
+    guard.judge(&requests).unwrap().into_iter().map(admitted).collect()
+}
+
+fn walk(folder: &Path, prefix: &str, files: &mut Files) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        let metadata = entry.metadata().unwrap();
+        let mode = metadata.permissions().mode() & 0o7777;
+        if metadata.is_dir() {
+            walk(&entry.path(), &format!("{path}/"), files);
+            files.insert(path, (mode, None));
+        } else {
+            files.insert(path, (mode, Some(fs::read(entry.path()).unwrap())));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `undo`: from the pre-images alone, one set or several, and never over somebody's work unless told to.
+
+use std::fs;
+
+use apply::{Force, UndoError};
+
+use crate::tree::Tree;
+
+#[test]
+fn several_sets_are_undone_at_once() {
+    let mut tree = Tree::new(&[("a", "a"), ("b", "b"), ("c", "c")]);
+    tree.chmod("a", 0o750);
+    tree.chmod("b", 0o4755);
+    let old = tree.files();
+    tree.apply(&[("a", Some(b"a1")), ("x/y/z", Some(b"z1")), ("b", None)]).unwrap();
+    tree.apply(&[("a", None), ("x/y/z", Some(b"z2")), ("x/w", Some(b"w"))]).unwrap();
+    tree.apply(&[("a", Some(b"a3")), ("b", Some(b"b3")), ("x/w", None)]).unwrap();
+    apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    let mut expected = old;
+    // Special bits are not given back, as they are not given away.
+    expected.get_mut("b").unwrap().0 = 0o755;
+    assert_eq!(tree.files(), expected);
+    assert_eq!(tree.state(), ["lock"]);
+}
+
+#[test]
+fn a_file_changed_since_is_named_and_nothing_is_undone() {
+    let mut tree = Tree::new(&[("a", "a"), ("b", "b"), ("c", "c")]);
+    tree.apply(&[("a", Some(b"1")), ("b", Some(b"2")), ("c", None), ("d", Some(b"4"))]).unwrap();
+    tree.write("a", "edited");
+    tree.write("c", "back, but different");
+    fs::remove_file(tree.root.join("d")).unwrap();
+    let before = tree.files();
+    match apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap_err() {
+        UndoError::ChangedSince { paths } => {
+            assert_eq!(paths, ["a", "c"], "a created file that is gone is as it was")
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(tree.files(), before);
+}
+
+#[test]
+fn forced_it_puts_the_old_tree_back_and_keeps_the_edits() {
+    let mut tree = Tree::new(&[("a", "a")]);
+    tree.apply(&[("a", Some(b"1"))]).unwrap();
+    tree.write("a", "edited");
+    let undone = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap();
+    assert_eq!(tree.read("a"), "a");
+    assert_eq!(fs::read_to_string(undone.replaced.join("0.old")).unwrap(), "edited");
+    // And that can be undone in turn.
+    apply::undo(&tree.lock, &tree.root, &[undone.replaced], Force::No).unwrap();
+    assert_eq!(tree.read("a"), "edited");
+}
+
+#[test]
+fn undoing_twice_changes_nothing_more() {
+    let mut tree = Tree::new(&[("a", "a")]);
+    let old = tree.files();
+    tree.apply(&[("a", Some(b"1")), ("n/m", Some(b"2"))]).unwrap();
+    for _ in 0..2 {
+        apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+        assert_eq!(tree.files(), old);
+    }
+}
+
+#[test]
+fn a_created_folder_with_somebody_elses_file_stays() {
+    let mut tree = Tree::new(&[]);
+    tree.apply(&[("x/y/z", Some(b"z"))]).unwrap();
+    tree.write("x/mine", "mine");
+    apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    assert_eq!(tree.files().keys().collect::<Vec<_>>(), ["x", "x/mine"]);
+}
+
+#[test]
+fn a_damaged_pre_image_is_not_put_back() {
+    let mut tree = Tree::new(&[("a", "a")]);
+    tree.apply(&[("a", Some(b"1"))]).unwrap();
+    fs::write(tree.undo(1).join("0.old"), "tampered").unwrap();
+    let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+    assert!(matches!(error, UndoError::Damaged { .. }), "{error:?}");
+    assert_eq!(tree.read("a"), "1");
+}
+
+#[test]
+fn a_symlink_on_the_way_blocks_the_undo_even_by_force() {
+    let mut tree = Tree::new(&[("d/a", "a")]);
+    tree.apply(&[("d/a", Some(b"1"))]).unwrap();
+    let outside = tree.scratch.path().join("outside");
+    fs::rename(tree.root.join("d"), &outside).unwrap();
+    std::os::unix::fs::symlink("../outside", tree.root.join("d")).unwrap();
+    let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+    assert!(matches!(error, UndoError::Blocked { .. }), "{error:?}");
+    assert_eq!(fs::read(outside.join("a")).unwrap(), b"1");
+}
+
+#[test]
+fn a_set_that_was_never_applied_is_passed_over() {
+    let tree = Tree::new(&[("a", "a")]);
+    let undone = apply::undo(&tree.lock, &tree.root, &[tree.undo(7)], Force::No).unwrap();
+    assert_eq!(undone.applied.changes, []);
+    assert_eq!(apply::applied_before(&tree.undo(7)).unwrap(), None);
+}

@@ -1,0 +1,199 @@
+//! The default loop (S1).
+
+use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use fixtures::server::{Script, Step};
+
+use crate::harness::{KEY, Scene};
+
+#[test]
+fn a_reply_whose_build_passes_ends_the_run_at_once() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let ran = scene.commit(&[]);
+    insta::assert_snapshot!(ran, @"");
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n");
+    assert_eq!(scene.server.requests().len(), 1);
+}
+
+#[test]
+fn a_run_may_be_mended_in_its_third_repair() {
+    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, "no fences at all", MENDS_IT]);
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("Done after 4 rounds"), "{ran}");
+    assert!(!scene.project.root().join(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn three_repairs_that_fail_end_the_run_with_exit_code_1_and_leave_the_changes() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD; 4]);
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert_eq!(scene.server.requests().len(), 4);
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
+}
+
+#[test]
+fn on_failure_restore_puts_every_file_back() {
+    let scene = Scene::with_replies([MENDS_IT.replace("world}", "nobody}").as_str(); 4]);
+    let ran = scene.commit(&["--on-failure", "restore"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert_eq!(scene.project.status().unwrap(), "");
+}
+
+#[test]
+fn the_initial_and_the_repair_prompts_have_the_order_of_the_specification() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, BREAKS_THE_BUILD, MENDS_IT]);
+    scene.commit(&[]);
+    insta::assert_snapshot!("initial_prompt", scene.recorded("1-query.txt"));
+    insta::assert_snapshot!("second_repair_prompt", scene.recorded("3-query.txt"));
+    let sent: Vec<String> = scene
+        .server
+        .requests()
+        .iter()
+        .map(|request| request.json()["contents"][0]["parts"][0]["text"].as_str().unwrap().to_owned())
+        .collect();
+    let logged = ["1-query.txt", "2-query.txt", "3-query.txt"].map(|file| scene.recorded(file));
+    assert_eq!(sent, logged);
+}
+
+#[test]
+fn the_run_folder_has_its_files_numbered_alike() {
+    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT]);
+    scene.commit(&[]);
+    let names: Vec<String> = scene.record().into_iter().map(|(name, _)| name).collect();
+    insta::assert_snapshot!(names.join("\n"), @"");
+    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"");
+    insta::assert_snapshot!(scene.recorded("2-build.txt"), @"");
+    insta::assert_snapshot!(scene.recorded("3-build.txt"), @"");
+    assert_eq!(scene.recorded("3-response.txt"), MENDS_IT);
+}
+
+#[test]
+fn the_key_is_sent_in_a_header_and_found_nowhere_else() {
+    let scene = Scene::with_replies([
+        format!("^^^a.txt\nmy key is {KEY}\n^^^end\n").as_str(),
+        MENDS_IT,
+    ]);
+    let ran = scene.commit(&["--verbose"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(!scene.project.root().join("a.txt").exists(), "a reply with a key was applied");
+    for request in scene.server.requests() {
+        assert_eq!(request.header("x-goog-api-key"), Some(KEY));
+        assert!(!request.path.contains(KEY));
+    }
+    for (name, text) in scene.record() {
+        assert!(!text.contains(KEY), "{name} holds the key");
+    }
+    assert!(!ran.to_string().contains(KEY), "{ran}");
+    assert!(scene.recorded("1-response.txt").contains("[key …77]"));
+}
+
+#[test]
+fn a_prompt_that_holds_a_key_is_not_sent() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project.write("agent-config/query.txt", format!("use {KEY}").as_bytes()).unwrap();
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert_eq!(scene.server.requests().len(), 0);
+    assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
+}
+
+#[test]
+fn a_reply_that_the_service_cut_off_is_not_used_though_its_fences_close() {
+    let cut = Step::text(MENDS_IT).finish("MAX_TOKENS");
+    let scene = Scene::new(&FILES, Script::new([cut, Step::text(MENDS_IT)]));
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"");
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_is_exit_code_4() {
+    let scene = Scene::new(&FILES, Script::new([Step::status(400)]));
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert_eq!(scene.project.status().unwrap(), "");
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_remedy_and_nothing_is_touched() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let root = scene.project.root();
+    let before = scene.project.status().unwrap();
+    let none = scene.run_with(&["--base-url", scene.server.origin(), "--sandbox", "off"], &[]);
+    insta::assert_snapshot!("no_key", none);
+    for (name, missing) in [
+        ("no_query", "agent-config/query.txt"),
+        ("no_roll_up", "agent-config/codeRollup.txt"),
+        ("no_build", "build.sh"),
+    ] {
+        std::fs::rename(root.join(missing), scene.project.beside().join("away")).unwrap();
+        insta::assert_snapshot!(name, scene.commit(&[]));
+        std::fs::rename(scene.project.beside().join("away"), root.join(missing)).unwrap();
+    }
+    assert_eq!(scene.project.status().unwrap(), before);
+    scene.project.write(".gitignore", b"/agent-config.txt\n").unwrap();
+    insta::assert_snapshot!("no_line_in_gitignore", scene.commit(&[]));
+    assert_eq!(scene.runs().len(), 0);
+    assert_eq!(scene.server.requests().len(), 0);
+}
+
+#[test]
+fn a_folder_that_is_no_repository_is_refused_with_the_way_out() {
+    let scene = Scene::with_replies([]);
+    std::fs::rename(scene.project.root().join(".git"), scene.project.beside().join("git-away")).unwrap();
+    let ran = scene.commit(&[]);
+    std::fs::rename(scene.project.beside().join("git-away"), scene.project.root().join(".git")).unwrap();
+    insta::assert_snapshot!(ran, @"");
+}
+
+#[test]
+fn uncommitted_changes_are_named_and_refuse_the_run_only_where_that_is_asked_for() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project.write("src/other.sh", b":\n").unwrap();
+    let refused = scene.commit(&["--require-clean"]);
+    insta::assert_snapshot!(refused, @"");
+    let ran = scene.commit(&[]);
+    assert!(ran.err.contains("warning: not committed: src/other.sh"), "{ran}");
+    assert_eq!(ran.code, Some(0), "{ran}");
+}
+
+#[test]
+fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
+    let scene = Scene::with_replies([TOUCHES_GIT, MENDS_IT]);
+    let ran = scene.commit(&["--json"]);
+    let events: Vec<String> = ran
+        .out
+        .lines()
+        .map(|line| {
+            let object: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+            let what = object["fact"]["what"].as_str().map(|what| format!(" {what}")).unwrap_or_default();
+            format!("{}{what}", object["event"].as_str().unwrap())
+        })
+        .collect();
+    insta::assert_snapshot!(events.join("\n"), @"");
+}
+
+#[test]
+fn undo_gives_back_the_tree_from_before_the_run() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    scene.project.write("src/greet.sh", b"# not committed\n").unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let undone = scene.run(&["undo"]);
+    insta::assert_snapshot!(undone, @"");
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), "# not committed\n");
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
+}
+
+#[test]
+fn a_second_run_at_the_same_time_says_who_holds_the_lock() {
+    let scene = Scene::new(&FILES, Script::new([Step::text("").hang(fixtures::server::Hang::BeforeHead)]));
+    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    let mut first = scene.command(&args, &[("GEMINI_API_KEY", KEY)]).spawn().unwrap();
+    scene.server.wait_for_requests(1);
+    let second = scene.commit(&[]);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.code, Some(3), "{second}");
+    assert!(second.err.contains(&first.id().to_string()), "{second}");
+}

@@ -1,0 +1,7 @@
+//! The built program against real git and a scripted model on loopback. One binary, so that it links once.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod commit;
+mod harness;
+mod tools;

@@ -1,0 +1,84 @@
+//! A large answer is held at most two and a half times: as it was received, and as text.
+//!
+//! `CODE_COMMIT_BIG_REPLY_MB` sets its size (20 unless told; 100 is the size that the limit was set for). Alone in
+//! its binary, because the high-water mark of the process is what is measured.
+
+#![expect(clippy::expect_used, clippy::disallowed_methods, reason = "a test that looks at its own process")]
+
+use std::io::Write;
+use std::sync::Arc;
+
+use code_commit_llm_gemini::Gemini;
+use fixtures::server::{Script, Server, Step};
+use fixtures::watch::Notes;
+use llm::http::{Agent, Limits, Network};
+use llm::{Finish, Model, Request, Secret};
+
+/// A field of `/proc/self/status` in bytes.
+fn memory(field: &str) -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with(field))?;
+    line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib << 10)
+}
+
+/// What the process held at most while `work` ran, above what it held before.
+fn peak_of(work: impl FnOnce()) -> Option<usize> {
+    std::fs::write("/proc/self/clear_refs", "5").ok()?;
+    let before = memory("VmRSS:")?;
+    work();
+    Some(memory("VmHWM:")?.saturating_sub(before))
+}
+
+#[derive(Default)]
+struct Counter(usize);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn call(mb: usize, stream: bool) {
+    let server = Server::start(Script::new([Step::huge(mb)])).expect("a server");
+    let agent = Arc::new(Agent::new(Network::default(), Limits { body: 4 << 30, ..Limits::default() }));
+    let base = server.origin().parse().expect("an origin");
+    let model = Gemini::new(agent, base, "gemini-x".parse().expect("a name"), Secret::new("k"));
+    // Nothing may copy the text but the client itself.
+    let mut watch = Silent(Notes::default());
+    let reply = model.call(&Request { stream, ..Request::default() }, &mut watch).expect("an answer");
+    assert_eq!(reply.finish, Finish::Complete);
+    assert_eq!(reply.text.len(), mb * 16 * 1024 * 63);
+    let mut logged = Counter::default();
+    reply.write_raw(&mut logged).expect("a counter takes everything");
+    assert!(logged.0 > reply.text.len());
+}
+
+struct Silent(Notes);
+
+impl llm::Watch for Silent {
+    fn wait(&mut self, duration: std::time::Duration) -> llm::Waited {
+        self.0.wait(duration)
+    }
+}
+
+#[test]
+fn a_large_answer_is_held_at_most_two_and_a_half_times() {
+    let mb = std::env::var("CODE_COMMIT_BIG_REPLY_MB").ok().and_then(|mb| mb.parse().ok()).unwrap_or(20);
+    for stream in [false, true] {
+        let Some(peak) = peak_of(|| call(mb, stream)) else {
+            eprintln!("SKIPPED: the memory test because this system shows no high-water mark");
+            return;
+        };
+        let size = mb << 20;
+        #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
+        let ratio = peak as f64 / size as f64;
+        eprintln!("{mb} MB, stream {stream}: held {ratio:.2} times");
+        // What the process needs besides stays the same however large the answer is.
+        assert!(peak < size / 10 * 25 + (6 << 20), "{mb} MB, stream {stream}: held {ratio:.2} times");
+    }
+}

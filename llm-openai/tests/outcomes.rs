@@ -1,0 +1,219 @@
+//! What every answer and every failure of the dialect comes to: real HTTP on loopback, real parsing, real retry
+//! rules; only the waits between attempts are not real.
+
+#![expect(clippy::expect_used, reason = "helpers of tests")]
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use code_commit_llm_openai::OpenAi;
+use fixtures::server::{Framing, Hang, Script, Server, Step};
+use fixtures::watch::Notes;
+use llm::http::{Agent, Limits, Network};
+use llm::{Model, Request, Secret};
+use serde_json::json;
+
+const KEY: &str = "sk-test-key-0123456789-xy";
+
+fn outcome(name: &str, stream: bool, steps: Vec<Step>) -> String {
+    let server = Server::start(Script::new(steps)).expect("a server");
+    let limits = Limits { idle: Duration::from_millis(150), body: 1 << 20, ..Limits::default() };
+    let agent = Arc::new(Agent::new(Network::default(), limits));
+    let base = format!("{}/v1", server.origin()).parse().expect("an address");
+    let model = OpenAi::new(agent, base, "openai/m".parse().expect("a name"), Secret::new(KEY));
+    let mut notes = Notes::default();
+    let result = model.call(&Request { prompt: "hi", stream, ..Request::default() }, &mut notes);
+    let mut line = format!("{name:<34} ");
+    let _ = match &result {
+        Ok(reply) => write!(line, "{} {:?} {:?}", reply.finish.code(), reply.finish.advice(), reply.text),
+        Err(error) => write!(line, "ERROR {} | {error}", error.code()),
+    };
+    let waits: Vec<u128> = notes.waits.iter().map(Duration::as_millis).collect();
+    let tries: Vec<_> = notes.attempts.iter().map(|a| format!("{:?}/{:?}", a.status, a.spend)).collect();
+    let _ = write!(line, " | {} {waits:?}", tries.join(" "));
+    assert!(!format!("{line} {result:?} {notes:?} {model:?}").contains(KEY), "{name}: the key shows");
+    line.replace(server.origin(), "ORIGIN")
+}
+
+fn table(stream: bool, cases: Vec<(&str, Vec<Step>)>) -> String {
+    let lines: Vec<String> = cases.into_iter().map(|(name, steps)| outcome(name, stream, steps)).collect();
+    lines.join("\n")
+}
+
+fn ok() -> Step {
+    Step::text("whole and well")
+}
+
+fn failed(status: u16, code: &str) -> Vec<Step> {
+    vec![Step::status(status).code(code), ok()]
+}
+
+#[test]
+fn every_way_an_answer_ends_has_its_outcome() {
+    let reason = |reason: &str| vec![Step::text("words").finish(reason).times(3)];
+    let cases = vec![
+        ("stop", reason("stop")),
+        ("length", reason("length")),
+        ("content filter", reason("content_filter")),
+        ("tool calls", reason("tool_calls")),
+        ("function call", reason("function_call")),
+        ("a reason of next year", reason("daydreaming")),
+        ("no reason", reason("")),
+        ("refusal", vec![Step { refusal: Some("I can't help with that.".into()), ..Step::default() }]),
+        ("empty, then well", vec![Step::text(""), ok()]),
+        ("null content three times", vec![Step::default().times(3)]),
+        ("content in parts", vec![Step::body(PARTS)]),
+        ("no choices", vec![Step::body("{\"choices\":[]}").times(3)]),
+        ("null everywhere", vec![Step::body(NULLS)]),
+        ("content that is a number", vec![Step::body("{\"choices\":[{\"message\":{\"content\":7}}]}")]),
+    ];
+    insta::assert_snapshot!(table(false, cases), @r#"
+    stop                               complete Use "words" | Ok/Usage []
+    length                             truncated TellModel "words" | Truncated/Usage []
+    content filter                     filtered TellPerson "words" | Refused/Usage []
+    tool calls                         tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    function call                      tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    a reason of next year              unknown TellPerson "words" | Refused/Usage []
+    no reason                          other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    refusal                            refused TellPerson "" | Refused/Usage []
+    empty, then well                   complete Use "whole and well" | Unusable/Usage Ok/Usage [1035]
+    null content three times           empty Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    content in parts                   complete Use "ab" | Ok/Unknown []
+    no choices                         empty Retry "" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
+    null everywhere                    complete Use "a" | Ok/Unknown []
+    content that is a number           ERROR bad-reply | the answer cannot be read: content that is no text | Error/Unknown []
+    "#);
+}
+
+const PARTS: &str = r#"{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"odd"},
+    {"type":"text","text":"b"}]},"finish_reason":"stop"}]}"#;
+const NULLS: &str = r#"{"id":null,"model":null,"created":null,"error":null,"usage":null,"choices":[
+    {"message":{"content":"a","refusal":null,"tool_calls":null},"finish_reason":"stop","logprobs":null}]}"#;
+
+#[test]
+fn every_failure_has_its_outcome() {
+    let body = |status, body: &str| vec![Step { status: Some(status), ..Step::body(body) }, ok()];
+    let cases = vec![
+        ("400", failed(400, "invalid_value")),
+        ("400 too long", failed(400, "context_length_exceeded")),
+        ("401", failed(401, "invalid_api_key")),
+        ("403 region", failed(403, "unsupported_country_region_territory")),
+        ("403", failed(403, "forbidden")),
+        ("404 model", failed(404, "model_not_found")),
+        ("429 rate", failed(429, "rate_limit_exceeded")),
+        ("429 no money", failed(429, "insufficient_quota")),
+        ("429 no credit", failed(429, "credit_balance_exhausted")),
+        (
+            "429 no money, said in the type",
+            vec![Step { kind: Some("insufficient_quota".into()), ..Step::status(429) }],
+        ),
+        ("429 retry-after 1", vec![Step::status(429).header("retry-after", "1"), ok()]),
+        ("429 retry-after-ms 20", vec![Step::status(429).header("retry-after-ms", "20"), ok()]),
+        ("429 retry-after 121", vec![Step::status(429).header("retry-after", "121"), ok()]),
+        ("500", failed(500, "server_error")),
+        ("503 overloaded", failed(503, "server_is_overloaded")),
+        ("503 slow down", failed(503, "slow_down")),
+        ("error is a text", body(400, "{\"error\":\"model is loading\"}")),
+        ("detail", body(422, "{\"detail\":[{\"msg\":\"field required\"}]}")),
+        ("html", vec![Step::html(504, "Gateway Time-out"), ok()]),
+        ("plain text", body(404, "404 page not found")),
+        ("nothing", body(500, "")),
+        ("the key echoed", vec![Step::status(401).message(&format!("Incorrect API key provided: {KEY}"))]),
+        (
+            "200 an error object",
+            vec![Step::body("{\"error\":{\"message\":\"busy\",\"code\":\"slow_down\"}}"), ok()],
+        ),
+        ("200 html", vec![Step::html(200, "Sign in")]),
+        ("200 cut", vec![ok().cut_after(30), ok()]),
+        ("200 larger than the limit", vec![Step::huge(2)]),
+        ("silence in the answer", vec![ok().hang(Hang::After(9)), ok()]),
+    ];
+    insta::assert_snapshot!(table(false, cases), @r#"
+    400                                ERROR bad-request | the service rejects the request (HTTP 400): scripted error | Error/Nothing []
+    400 too long                       ERROR too-large | the prompt is too large for the model: scripted error | Error/Nothing []
+    401                                ERROR bad-key | the key is not valid: scripted error | Error/Nothing []
+    403 region                         ERROR unavailable | not available to this account here: scripted error | Error/Nothing []
+    403                                ERROR no-permission | permission denied: scripted error | Error/Nothing []
+    404 model                          ERROR not-found | m not found: scripted error | Error/Nothing []
+    429 rate                           complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    429 no money                       ERROR billing | no credit left: scripted error | Error/Nothing []
+    429 no credit                      ERROR billing | no credit left: scripted error | Error/Nothing []
+    429 no money, said in the type     ERROR billing | no credit left: scripted error | Error/Nothing []
+    429 retry-after 1                  complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    429 retry-after-ms 20              complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    429 retry-after 121                ERROR rate-limited | rate limit: scripted error | Error/Nothing []
+    500                                complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    503 overloaded                     complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    503 slow down                      complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    error is a text                    ERROR bad-request | the service rejects the request (HTTP 400): model is loading | Error/Nothing []
+    detail                             ERROR bad-request | the service rejects the request (HTTP 422): [{"msg":"field required"}] | Error/Nothing []
+    html                               complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    plain text                         ERROR not-found | m not found: 404 page not found | Error/Nothing []
+    nothing                            complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    the key echoed                     ERROR bad-key | the key is not valid: Incorrect API key provided: …xy | Error/Nothing []
+    200 an error object                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    200 html                           ERROR bad-reply | the answer cannot be read: a page of HTML, "Sign in" | Error/Unknown []
+    200 cut                            complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    200 larger than the limit          ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
+    silence in the answer              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    "#);
+}
+
+#[test]
+fn a_stream_counts_only_with_its_end() {
+    let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
+    let cases = vec![
+        ("whole", vec![ok()]),
+        ("byte by byte", vec![Step { chunk_bytes: Some(1), ..Step::text("é😀\n") }]),
+        ("no end", vec![Step { no_end: true, ..ok() }, ok()]),
+        ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
+        ("done without a reason", vec![ok().finish(""), ok()]),
+        ("a reason without done", vec![events(NO_DONE), ok()]),
+        ("cut", vec![ok().cut_after(300), ok()]),
+        ("closed after the end", vec![ok().framing(Framing::Close)]),
+        ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
+        ("silence in the middle", vec![ok().hang(Hang::After(60)), ok()]),
+        (
+            "error in the middle",
+            vec![Step { stream_error: Some(json!({"message": "x", "code": "slow_down"})), ..ok() }, ok()],
+        ),
+        (
+            "error with a number",
+            vec![Step { stream_error: Some(json!({"message": "x", "code": 400})), ..ok() }],
+        ),
+        ("error that is a text", vec![Step { stream_error: Some(json!("out of memory")), ..ok() }, ok()]),
+        ("length", vec![ok().finish("length")]),
+        ("refusal", vec![Step { refusal: Some("No.".into()), ..Step::default() }]),
+        ("no usage", vec![ok().usage(json!(null))]),
+        (
+            "plain JSON instead",
+            vec![Step { content_type: Some("application/json".into()), ..Step::body(NULLS) }],
+        ),
+        ("no space after the colon", vec![events(TIGHT)]),
+    ];
+    insta::assert_snapshot!(table(true, cases), @r#"
+    whole                              complete Use "whole and well" | Ok/Usage []
+    byte by byte                       complete Use "é😀\n" | Ok/Usage []
+    no end                             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    no end, for ever                   ERROR stream-cut | the answer broke off after 603 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    done without a reason              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    a reason without done              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    cut                                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    closed after the end               complete Use "whole and well" | Ok/Usage []
+    open after the end                 complete Use "whole and well" | Ok/Usage []
+    silence in the middle              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    error in the middle                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    error with a number                ERROR bad-request | the service rejects the request (HTTP 400): x | Error/Unknown []
+    error that is a text               complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    length                             truncated TellModel "whole and well" | Truncated/Usage []
+    refusal                            refused TellPerson "" | Refused/Usage []
+    no usage                           complete Use "whole and well" | Ok/Unknown []
+    plain JSON instead                 complete Use "a" | Ok/Unknown []
+    no space after the colon           complete Use "a" | Ok/Unknown []
+    "#);
+}
+
+const NO_DONE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
+const TIGHT: &str =
+    "data:{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata:[DONE]\n\n";

@@ -1,0 +1,35 @@
+//! Runs `RUNG TREE OUTPUT PROGRAM [ARGUMENT…]` behind the walls of a rung: for trying things by hand,
+//! and for the tests that kill the harness itself.
+
+#![expect(clippy::print_stdout, reason = "a program to be looked at")]
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+use runner::{Cancel, Command, Env, Mode, Walls, probe, run};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut words = std::env::args_os().skip(1);
+    let mut next = || words.next().ok_or("usage: hold RUNG TREE OUTPUT PROGRAM [ARGUMENT…]");
+    let mode = match next()?.to_str() {
+        Some("bwrap") => Mode::Bwrap,
+        Some("landlock") => Mode::Landlock,
+        Some("docker") => Mode::Docker,
+        Some("off") => Mode::Off,
+        Some(_) | None => Mode::Auto,
+    };
+    let (tree, output) = (PathBuf::from(next()?), PathBuf::from(next()?));
+    let argv: Vec<OsString> = words.collect();
+    let env = Env::allowed([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())], &[]);
+    let probed = probe(mode, None)?;
+    println!("sandbox: {}", probed.why);
+    let walls = probed.confine(Walls::new(&tree, &env));
+    let ended = run(&Command::new(argv, &tree, env, output), &walls, &Cancel::new()?, &mut |_, bytes| {
+        // Whoever reads this may have gone; the output file has it all.
+        let _ = std::io::stdout().write_all(bytes);
+    })?;
+    println!("the command {}", ended.ended);
+    Ok(())
+}
