@@ -40,13 +40,14 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
 /// The work tree of `folder`, or why there is none.
 fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
     WorkTree::at(folder).map_err(|error| {
-        let help = match &error {
-            OpenError::NotARepository { .. } => {
-                "run code-commit init here, or change to the project's folder"
-            }
-            OpenError::Bare { .. } => "run it in a clone that has files",
-            OpenError::ForeignOwner { .. } => "run it as the user who owns the repository",
-            _ => "see what git status says there",
+        let help = if matches!(error, OpenError::NotARepository { .. }) {
+            "run code-commit init here, or change to the project's folder"
+        } else if matches!(error, OpenError::Bare { .. }) {
+            "run it in a clone that has files"
+        } else if matches!(error, OpenError::ForeignOwner { .. }) {
+            "run it as the user who owns the repository"
+        } else {
+            "see what git status says there"
         };
         Failure::refused(error, help)
     })

@@ -1,6 +1,7 @@
 //! What must be there before anything is touched (S1 §The Initial Query, §Safety).
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -44,8 +45,12 @@ pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
 
 /// A file that the supervisor writes: it must be there, be UTF-8 and say something.
 pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
-    let bytes = fs::read(root.join(path))
-        .map_err(|e| Missing::new(format!("cannot read {path}: {}", e.kind()), remedy))?;
+    let bytes = fs::read(root.join(path)).map_err(|error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            return Missing::new(format!("there is no {path}"), remedy);
+        }
+        Missing::new(format!("cannot read {path}: {error}"), "see who may read it")
+    })?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         Missing::new(format!("{path} is not UTF-8 (at byte {at})"), "save it as UTF-8")

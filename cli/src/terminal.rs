@@ -64,12 +64,16 @@ impl Terminal {
                 for change in changes {
                     self.line(*round, &phrases::change(change));
                 }
-                warnings.iter().for_each(|warning| self.warn(warning));
+                for warning in warnings {
+                    self.warn(warning);
+                }
             }
             Fact::Rejected { round, problems, .. } => {
                 let text = self.output.paint_note(WARN, "reply refused, nothing was written:");
                 self.line(*round, &text);
-                problems.iter().for_each(|problem| self.under(&printable(&problem.message)));
+                for problem in problems {
+                    self.under(&printable(&problem.message));
+                }
             }
             Fact::Built { round, ended, output, elapsed_ms } => {
                 self.live.clear();
@@ -77,7 +81,7 @@ impl Terminal {
                 if ended.exit_code() == Some(0) {
                     self.line(*round, &self.output.paint_note(GOOD, &format!("the build passes ({took})")));
                 } else {
-                    let text = format!("the build fails: {} ({took})", phrases::ended(ended));
+                    let text = format!("the build fails: {} ({took})", phrases::ended(*ended));
                     self.line(*round, &self.output.paint_note(BAD, &text));
                     self.last_lines(output.as_str());
                 }

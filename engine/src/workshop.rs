@@ -1,6 +1,6 @@
 //! The real hands: asks models, takes replies in, runs builds.
 
-mod ask;
+pub(crate) mod ask;
 mod build;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use runner::Cancel;
 
 use crate::intake::Intake;
 use crate::record::RecordError;
-use crate::{Answer, Event, Fact, Hands, Problem, Record, Rules, Step, Text};
+use crate::{Answer, Event, Fact, Facts, Hands, Problem, Record, Rules, Step, Text};
 
 pub use ask::Asking;
 pub use build::BuildCommand;
@@ -47,6 +47,17 @@ pub enum Fault {
     /// The run's changes could not be taken back.
     #[error("cannot put the tree back")]
     Restore(#[source] apply::UndoError),
+    /// Git could not put the tree back.
+    #[error("cannot put the tree back")]
+    RollBack(#[source] repo::GitError),
+    /// A file or folder of the tree could not be looked at.
+    #[error("cannot look at {}", path.display())]
+    Look {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The build could not be watched over.
     #[error("cannot run the build")]
     Run(#[source] runner::RunError),
@@ -133,12 +144,17 @@ fn say(record: &mut Record<'_>, round: u32, said: &[String]) {
     }
 }
 
-fn untidy(warning: &apply::Warning) -> Problem {
+pub(crate) fn untidy(warning: &apply::Warning) -> Problem {
     Problem { code: "apply".to_owned(), path: None, line: None, message: format!("{warning}.") }
 }
 
 /// Stores a text and keeps it at hand as it was stored, keys struck out.
-fn store(record: &Record<'_>, file: &str, text: &str, durability: Durability) -> Result<Text, Fault> {
+pub(crate) fn store<F: Facts>(
+    record: &Record<'_, F>,
+    file: &str,
+    text: &str,
+    durability: Durability,
+) -> Result<Text, Fault> {
     let text = record.folder().redactor().redact(text);
     let stored = record.folder().store(file, &text, durability)?;
     Ok(Text::new(stored, text.into()))

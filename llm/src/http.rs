@@ -185,8 +185,8 @@ mod tests {
         assert_eq!(base("https://a.example/"), "https://a.example/x");
         assert_eq!(base(" http://127.0.0.1:80/v1// "), "http://127.0.0.1:80/v1/x");
         assert_eq!(base("http://[::1]:8080"), "http://[::1]:8080/x");
-        for bad in ["", "a.example", "ftp://a", "https://", "https:///x", "http://a b", "https://a\n"] {
-            assert_eq!(base(bad.trim_end_matches('\n')), "the base URL is no http or https address", "{bad:?}");
+        for bad in ["", "a.example", "ftp://a", "https://", "https:///x", "http://a b"] {
+            assert_eq!(base(bad), "the base URL is no http or https address", "{bad:?}");
         }
         for extra in ["https://u:p@a", "https://a?key=1", "https://a/#x"] {
             assert_eq!(base(extra), "the base URL holds a user, a query or a fragment", "{extra}");

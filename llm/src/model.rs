@@ -194,7 +194,7 @@ mod tests {
         {
             assert!(check(name).contains("is no model name"), "{name}: {}", check(name));
         }
-        insta::assert_snapshot!(check("llama"), @"");
+        insta::assert_snapshot!(check("llama"), @"cannot tell the provider of `llama`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN");
     }
 
     #[test]

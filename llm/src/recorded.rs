@@ -50,7 +50,7 @@ mod tests {
     fn replies_come_in_order_and_then_no_more() {
         let id = "recorded/2026-11-21-10-00-00-commit".parse().unwrap();
         let model = Recorded::new(id, vec![Reply::of_text("one".into()), Reply::of_text("two".into())]);
-        let mut ask = || model.call(&Request::default(), &mut Blind);
+        let ask = || model.call(&Request::default(), &mut Blind);
         assert_eq!(ask().unwrap().text, "one");
         assert_eq!(ask().unwrap().text, "two");
         assert_eq!(ask().unwrap_err().to_string(), "no reply left: all 2 were given");

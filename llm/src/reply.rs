@@ -103,7 +103,7 @@ mod tests {
     fn a_merged_answer_is_one_json_object() {
         let mut reply = Reply::of_text("a \"quoted\"\nline".into());
         reply.raw = Raw::around(br#"{"id":"x","parts":[{"text":""}]}"#, "}]}").unwrap();
-        insta::assert_snapshot!(String::from_utf8(reply.raw_bytes()).unwrap(), @"");
+        insta::assert_snapshot!(String::from_utf8(reply.raw_bytes()).unwrap(), @r#"{"id":"x","parts":[{"text":"a \"quoted\"\nline"}]}"#);
     }
 
     #[test]

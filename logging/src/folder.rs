@@ -106,15 +106,15 @@ impl RunFolder {
         self.store(file, &format!("{text}\n"), Durability::Written)
     }
 
-    /// Writes what `fill` writes, redacted, as `file`; for what need not stand in memory as one text.
+    /// Writes what `write` writes, redacted, as `file`; for what need not stand in memory as one text.
     pub fn store_with(
         &self,
         file: &str,
         durability: Durability,
-        fill: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+        write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<Stored, FolderError> {
         let mut writer = self.writer(file)?;
-        fill(&mut writer)
+        write(&mut writer)
             .and_then(|()| writer.finish())
             .and_then(|done| settle(&self.path, &done, durability))
             .map_err(|source| self.error("write", file, source))?;

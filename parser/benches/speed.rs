@@ -113,5 +113,5 @@ fn fastest(work: impl Fn() -> bool) -> Duration {
         black_box(work());
         begin.elapsed()
     };
-    (0..5).map(run).min().unwrap_or_default()
+    (0..15).map(run).min().unwrap_or_default()
 }

@@ -51,9 +51,14 @@ impl<C: Wording> Diagnostic<C> {
         }
     }
 
+    /// What to write instead, as a lower-case imperative.
+    pub fn advice(&self) -> String {
+        self.code.advice(&self.subject)
+    }
+
     /// What is wrong and what to write instead, in one line.
     pub fn for_model(&self) -> String {
-        format!("line {}: {}; {}", self.line, self.message(), self.code.advice(&self.subject))
+        format!("line {}: {}; {}", self.line, self.message(), self.advice())
     }
 }
 

@@ -1,10 +1,9 @@
-//! Reads a model's reply: fences, markers and JSON write proposals, with exact spans and all errors at once
+#![doc = include_str!("../README.md")]
 
 mod code;
 mod diagnostic;
 pub mod fence;
 pub mod habits;
-mod json;
 mod line;
 pub mod marker;
 pub mod partial;

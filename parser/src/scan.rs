@@ -1,53 +1,30 @@
 //! Where a run of three or more fence characters begins, at the speed of memory.
 
-/// Bytes looked at in one step. The compiler turns a step of this size into vector instructions (the benchmark
-/// shows it if it ever does not).
-const WINDOW: usize = 64;
+use std::sync::LazyLock;
+
+use aho_corasick::packed::Searcher;
+
+use crate::fence::{Kind, PLAIN};
+
+/// Searches for the four plain fences at once with vector instructions; nothing on machines that lack them.
+static FENCES: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(Kind::ALL.map(Kind::fence)));
 
 /// The start of the first run of at least three equal sigils at or after `from`, which must not lie inside a run.
-///
-/// A run of three covers two bytes that lie at an even distance from `from`, whichever way it falls. So the text is
-/// read as pairs, and only a window in which a pair may be one of sigils is looked at closely.
 pub(crate) fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
-    let (windows, tail) = bytes.get(from..)?.as_chunks::<WINDOW>();
-    let mut skipped = 0;
-    while let Some(suspect) = windows.get(skipped..)?.iter().position(may_hold_pair) {
-        skipped += suspect;
-        let begin = from + skipped * WINDOW;
-        let found = run_within(bytes, from, begin, begin + WINDOW);
-        if found.is_some() {
-            return found;
-        }
-        skipped += 1;
+    let rest = bytes.get(from..)?;
+    if rest.get(..PLAIN).is_some_and(is_run) {
+        // Marker lines without text between them: not worth the search's beginning.
+        return Some(from);
     }
-    run_within(bytes, from, bytes.len() - tail.len(), bytes.len())
+    match FENCES.as_ref() {
+        Some(fences) => fences.find_in(bytes, (from..bytes.len()).into()).map(|found| found.start()),
+        None => rest.windows(PLAIN).position(is_run).map(|found| from + found),
+    }
 }
 
-/// Whether two bytes side by side may be equal sigils. It takes `$%&'` for one character, which saves half the work.
-fn may_hold_pair(window: &[u8; WINDOW]) -> bool {
-    let (pairs, _) = window.as_chunks::<2>();
-    // A mask of 16 bits is what the vector instructions make of a comparison.
-    let mask = |is_sigil| if is_sigil { u16::MAX } else { 0 };
-    let mark = |pair: &[u8; 2]| {
-        let pair = u16::from_ne_bytes(*pair);
-        mask(pair == u16::from_ne_bytes(*b"^^")) | mask(pair & 0xFCFC == u16::from_ne_bytes(*b"$$"))
-    };
-    pairs.iter().fold(0, |found, pair| found | mark(pair)) != 0
-}
-
-/// The first run that has a pair between `begin` and `end`, and does not begin before `from`.
-fn run_within(bytes: &[u8], from: usize, begin: usize, end: usize) -> Option<usize> {
-    let (pairs, _) = bytes.get(begin..end)?.as_chunks::<2>();
-    let at = |place: usize| bytes.get(place);
-    pairs.iter().zip((begin..).step_by(2)).find_map(|(&[first, second], place)| {
-        if first != second || !matches!(first, b'^' | b'&' | b'%' | b'$') {
-            None
-        } else if place > from && at(place - 1) == Some(&first) {
-            Some(place - 1)
-        } else {
-            (at(place + 2) == Some(&first)).then_some(place)
-        }
-    })
+fn is_run(bytes: &[u8]) -> bool {
+    let is_of = |kind: Kind| bytes.iter().all(|&byte| char::from(byte) == kind.sigil());
+    Kind::ALL.into_iter().any(is_of)
 }
 
 /// The number of newlines in `bytes`.
@@ -77,10 +54,10 @@ mod tests {
     }
 
     #[test]
-    fn a_run_at_any_distance_from_a_window_is_found() {
+    fn a_run_at_any_place_is_found() {
         for sigil in [b'^', b'&', b'%', b'$'] {
-            for place in 0..300 {
-                let mut bytes = vec![b' '; 400];
+            for place in 0..150 {
+                let mut bytes = vec![b' '; 200];
                 bytes[place..place + 3].fill(sigil);
                 assert_eq!(all(&bytes, next_run), [place]);
                 bytes[place] = b'\'';

@@ -1,4 +1,5 @@
 //! S4's markers, whole and in pieces. `PROPTEST_CASES` (default 256) sets how many texts are tried.
+#![expect(clippy::string_slice, clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use parser::marker::{End, Event, Markers};
 use proptest::prelude::*;

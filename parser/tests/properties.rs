@@ -1,4 +1,10 @@
 //! What holds for every reply. `PROPTEST_CASES` (default 256) sets how many are tried.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed"
+)]
 
 mod four_passes;
 

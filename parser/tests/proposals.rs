@@ -1,5 +1,11 @@
 //! S2's strict JSON write proposal, each error with its place. `PROPTEST_CASES` (default 256) sets how many texts
 //! are tried.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed"
+)]
 
 use std::collections::HashSet;
 

@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod git;
+mod stable_hash;
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,6 +10,9 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice as _;
 use gix::sec::Trust;
+
+pub use git::{Git, GitError, Head, Identity};
+pub use stable_hash::{EmptyFolder, TreeError, empty_folders, restore_empty_folders, stable_hash};
 
 /// Name of the harness's folder inside of the git directory.
 const STATE_IN_GIT: &str = "code-commit";

@@ -121,19 +121,21 @@ impl Mark {
         }
     }
 
-    /// What of ours is alive. Our own dead children are waited for on the way, but for the command.
+    /// What of ours is alive. Our own dead children are waited for on the way, but for commands:
+    /// their owners do that.
     fn alive(&self) -> Vec<Process> {
         if has_no_children() {
             return Vec::new();
         }
         let Some(harness) = Process::read(own_pid()) else { return Vec::new() };
+        let roots: Vec<i32> = marks().iter().chain([self]).filter_map(|mark| mark.root).collect();
         let mut found = Vec::new();
         for child in children_of(harness.pid).into_iter().filter_map(Process::read) {
             let is_root = self.root == Some(child.pid);
             if !is_root && !self.owns(&child, &harness) {
                 continue;
             }
-            if child.is_dead && !is_root {
+            if child.is_dead && !roots.contains(&child.pid) {
                 reap(child.pid);
             }
             with_descendants(child, &mut found);

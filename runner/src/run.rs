@@ -1,7 +1,7 @@
 //! One command from start to end.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -80,7 +80,7 @@ pub fn run(
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let begun = now();
-    std::fs::read_dir(&command.cwd).map_err(|source| RunError::Cwd { path: command.cwd.clone(), source })?;
+    check_folder(&command.cwd)?;
     let mut pump = Pump::new(command.limits, live);
     let ends = connect(command, &mut pump)?;
     let mut running = match start(command, confinement, ends)? {
@@ -100,6 +100,12 @@ pub fn run(
     };
     let ended = if drained? == Room::UsedUp { Ended::TooMuchOutput } else { ended };
     Ok(output(ended, swept, pump, begun))
+}
+
+fn check_folder(path: &Path) -> Result<(), RunError> {
+    let kind = std::fs::metadata(path)
+        .and_then(|data| if data.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) });
+    kind.map_err(|source| RunError::Cwd { path: path.to_owned(), source })
 }
 
 fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant) -> Output {

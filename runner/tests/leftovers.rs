@@ -8,7 +8,7 @@
 
 mod support;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use runner::{Cancel, Confinement, Ended, Leftovers, Rung, run, sweep};
@@ -17,25 +17,30 @@ use support::{Scratch, processes_with, rungs};
 const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
 const DEADLINE: Duration = Duration::from_millis(700);
 
-static TURN: Mutex<()> = Mutex::new(());
+/// One test at a time: each other's commands would count in the time, and a sweep ends them all.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Runs each evil child under each rung and looks for it afterwards.
-fn check(how: &str, ended: &Ended) {
-    // One at a time, or the other test's commands would count in the time.
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+fn check(how: &str, ended: Ended) {
+    let _turn = turn();
     let scratch = Scratch::new();
-    EVIL.iter().for_each(|name| scratch.compile(name));
+    for name in EVIL {
+        scratch.compile(name);
+    }
     for rung in rungs() {
         for name in EVIL {
             let token = format!("token-{}-{rung}-{name}-{how}", std::process::id());
             let mut command = scratch.command(&[&format!("./src/{name}"), how, &token]);
             // A container alone takes longer to start than the others' whole deadline.
-            let deadline = if rung == Rung::Docker { Duration::from_secs(5) } else { DEADLINE };
+            let deadline = if rung == Rung::Docker { Duration::from_secs(3) } else { DEADLINE };
             command.deadline = Some(deadline);
             let begun = Instant::now();
             let output = scratch.run(rung, &command);
             let took = begun.elapsed();
-            assert_eq!((&output.ended, output.text().as_str()), (ended, "ready\n"), "{rung} {name}");
+            assert_eq!((output.ended, output.text().as_str()), (ended, "ready\n"), "{rung} {name}");
             assert!(took < deadline + Duration::from_secs(1), "{rung} {name} took {took:?}");
             assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung} {name}");
             assert_eq!(output.survivors_left, 0, "{rung} {name}");
@@ -49,16 +54,17 @@ fn check(how: &str, ended: &Ended) {
 
 #[test]
 fn no_evil_child_survives_a_time_out() {
-    check("stay", &Ended::TimedOut);
+    check("stay", Ended::TimedOut);
 }
 
 #[test]
 fn no_evil_child_survives_a_normal_exit() {
-    check("exit", &Ended::Exited(0));
+    check("exit", Ended::Exited(0));
 }
 
 #[test]
 fn a_child_of_another_thread_is_not_taken_for_a_leftover() {
+    let _turn = turn();
     let scratch = Scratch::new();
     let mut bystander = None;
     let command = scratch.command(&["sh", "-c", "echo ready; read forever"]);
@@ -75,6 +81,7 @@ fn a_child_of_another_thread_is_not_taken_for_a_leftover() {
 
 #[test]
 fn cancelling_ends_the_whole_tree() {
+    let _turn = turn();
     let scratch = Scratch::new();
     scratch.compile("daemon");
     for rung in rungs() {
@@ -90,6 +97,7 @@ fn cancelling_ends_the_whole_tree() {
 
 #[test]
 fn a_flag_that_is_set_already_stops_the_command_at_once() {
+    let _turn = turn();
     let scratch = Scratch::new();
     let cancel = Cancel::new().unwrap();
     cancel.set();
@@ -100,6 +108,7 @@ fn a_flag_that_is_set_already_stops_the_command_at_once() {
 
 #[test]
 fn a_sweep_from_another_thread_ends_what_runs() {
+    let _turn = turn();
     let scratch = Scratch::new();
     scratch.compile("daemon");
     for rung in rungs() {
@@ -116,6 +125,7 @@ fn a_sweep_from_another_thread_ends_what_runs() {
 
 #[test]
 fn what_may_be_kept_lives_until_the_sweep() {
+    let _turn = turn();
     let scratch = Scratch::new();
     scratch.compile("daemon");
     let token = format!("token-{}-keep", std::process::id());

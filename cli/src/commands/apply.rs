@@ -20,10 +20,8 @@ pub fn run(args: &ApplyArgs, output: &Output) -> Result<Exit, Failure> {
     let reply = match parser::parse_bytes(&bytes) {
         Ok(reply) => reply,
         Err(errors) => {
-            let mut object = parse::bad(&errors);
-            object["changed"] = json!([]);
-            object["refused"] = json!([]);
-            output.object(&object);
+            let errors_json = parse::errors_json(&errors);
+            output.object(&json!({ "ok": false, "changed": [], "refused": [], "errors": errors_json }));
             parse::print_errors(&errors, &bytes, &args.file.display().to_string(), output);
             return Ok(Exit::Failed);
         }
@@ -44,8 +42,12 @@ pub fn run(args: &ApplyArgs, output: &Output) -> Result<Exit, Failure> {
     let intake = rules.take_in(&answer, &folder.path().join(UNDO).join("1"));
     match intake.map_err(|error| Failure::new(Exit::Fault, error).help("the tree is as it was"))? {
         Intake::Applied { applied, warnings, said, .. } => {
-            said.iter().for_each(|text| output.report(&printable(text.trim_end())));
-            warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
+            for text in said {
+                output.report(&printable(text.trim_end()));
+            }
+            for warning in warnings {
+                output.warn(&printable(&warning.message));
+            }
             let exit = done(&applied, "", output);
             output.note(&format!("undo with: code-commit undo {}", runs::name(folder.path())));
             Ok(exit)

@@ -25,7 +25,7 @@ pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         Err(errors) => {
-            output.object(&bad(&errors));
+            output.object(&json!({ "ok": false, "errors": errors_json(&errors) }));
             print_errors(&errors, &bytes, &name, output);
             Ok(Exit::Failed)
         }
@@ -55,9 +55,9 @@ fn good(reply: &Reply<'_>) -> Value {
     })
 }
 
-/// `{"ok":false,"errors":[{"code","message","line","column","span":[start,end]}]}`.
-pub fn bad(errors: &parser::Errors) -> Value {
-    let errors: Vec<Value> = errors
+/// `[{"code","message","line","column","span":[start,end]}]`.
+pub fn errors_json(errors: &parser::Errors) -> Vec<Value> {
+    errors
         .iter()
         .map(|error| {
             json!({
@@ -65,14 +65,13 @@ pub fn bad(errors: &parser::Errors) -> Value {
                 "column": error.column, "span": [error.span.start, error.span.end],
             })
         })
-        .collect();
-    json!({ "ok": false, "errors": errors })
+        .collect()
 }
 
 /// Every error with the lines around its place.
 pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &Output) {
     let text = String::from_utf8_lossy(bytes);
-    for error in errors.iter() {
+    for error in errors {
         output.error_block(&render(
             Level::ERROR.primary_title(error.message()),
             &text,

@@ -30,7 +30,7 @@ pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let rollup = roll_up(&tree)?;
     if args.output == Path::new("-") {
-        output.raw(&rollup.text);
+        Output::raw(&rollup.text);
     } else {
         write(&tree.root().join(&args.output), &rollup.text)?;
         let size = phrases::bytes(rollup.text.len() as u64);

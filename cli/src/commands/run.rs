@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use apply::Lock;
+use apply::{ApplyError, Lock};
 use engine::{
     Asking, BuildCommand, Fact, Fault, Outcome, Record, Rules, Workshop, drive, facts_of, undo_folders,
 };
@@ -120,14 +120,17 @@ fn exit(outcome: &Outcome) -> Exit {
 /// What stopped the run from the outside.
 fn fault(error: Fault, folder: &RunFolder) -> Failure {
     let where_ = format!("what happened until then is in {}", folder.path().display());
-    match &error {
-        Fault::Interrupted => Failure::new(Exit::Interrupted, error).help(where_),
-        Fault::KeyInPrompt { .. } => {
-            Failure::refused(error, "take the key out of the query and of the code roll-up")
-        }
-        Fault::Restore(_) => Failure::new(Exit::TreeNotRestored, error).help(where_),
-        _ => Failure::new(Exit::Fault, error).help(where_),
+    if matches!(error, Fault::KeyInPrompt { .. }) {
+        return Failure::refused(error, "take the key out of the query and of the code roll-up");
     }
+    let exit = if matches!(error, Fault::Interrupted) {
+        Exit::Interrupted
+    } else if matches!(error, Fault::Restore(_) | Fault::Apply(ApplyError::NotRolledBack { .. })) {
+        Exit::TreeNotRestored
+    } else {
+        Exit::Fault
+    };
+    Failure::new(exit, error).help(where_)
 }
 
 /// What was asked, for whoever opens the folder later.

@@ -63,7 +63,7 @@ pub fn change(change: &Changed) -> String {
 }
 
 /// `exit code 1`.
-pub fn ended(ended: &Ended) -> String {
+pub fn ended(ended: Ended) -> String {
     match ended {
         Ended::Exited(code) => format!("exit code {code}"),
         Ended::Signaled(signal) => format!("ended by signal {signal}"),

@@ -9,7 +9,23 @@ use crate::harness::{KEY, Scene};
 fn a_reply_whose_build_passes_ends_the_run_at_once() {
     let scene = Scene::with_replies([MENDS_IT]);
     let ran = scene.commit(&[]);
-    insta::assert_snapshot!(ran, @"");
+    insta::assert_snapshot!(ran, @r#"
+    exit 0
+    --- out
+    greet now takes its name from the first argument and falls back to "world". I added a README that says so.
+    Done after 1 round: the build passes.
+      A README.md  +3 −0
+      M src/greet.sh  +2 −2
+    rounds 1, 854 tokens in, 100 out, cost unknown, [TIME]
+    log: agent-config/logs/[STAMP]-commit
+    --- err
+    sandbox: OFF, commands run with all your rights (asked for)
+    round 1/4  asking gemini/gemini-test (3.2 kB)
+    round 1/4  answered in [TIME]: 398 B, 854 tokens in, 100 out
+    round 1/4  wrote src/greet.sh
+    round 1/4  created README.md
+    round 1/4  the build passes ([TIME])
+    "#);
     assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n");
     assert_eq!(scene.server.requests().len(), 1);
 }
@@ -61,19 +77,47 @@ fn the_run_folder_has_its_files_numbered_alike() {
     let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT]);
     scene.commit(&[]);
     let names: Vec<String> = scene.record().into_iter().map(|(name, _)| name).collect();
-    insta::assert_snapshot!(names.join("\n"), @"");
-    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"");
-    insta::assert_snapshot!(scene.recorded("2-build.txt"), @"");
-    insta::assert_snapshot!(scene.recorded("3-build.txt"), @"");
+    insta::assert_snapshot!(names.join("\n"), @r"
+    1-build.txt
+    1-query.txt
+    1-response.json
+    1-response.txt
+    2-build.txt
+    2-query.txt
+    2-response.json
+    2-response.txt
+    3-build.txt
+    3-query.txt
+    3-response.json
+    3-response.txt
+    events.jsonl
+    run.json
+    summary.json
+    undo/2/0.old
+    undo/2/manifest.json
+    undo/3/0.old
+    undo/3/manifest.json
+    ");
+    insta::assert_snapshot!(scene.recorded("1-build.txt"), @r"
+    The reply was not used and no file was changed, because:
+    - `.git/hooks/pre-commit` is or looks like git's own folder; leave it as it is.
+    ");
+    insta::assert_snapshot!(scene.recorded("2-build.txt"), @r"
+    ok: a name is greeted
+    FAILED: nobody is the world: expected 'Hello, world!', got 'Hello, !'
+    exit code: 1
+    ");
+    insta::assert_snapshot!(scene.recorded("3-build.txt"), @r"
+    ok: a name is greeted
+    ok: nobody is the world
+    exit code: 0
+    ");
     assert_eq!(scene.recorded("3-response.txt"), MENDS_IT);
 }
 
 #[test]
 fn the_key_is_sent_in_a_header_and_found_nowhere_else() {
-    let scene = Scene::with_replies([
-        format!("^^^a.txt\nmy key is {KEY}\n^^^end\n").as_str(),
-        MENDS_IT,
-    ]);
+    let scene = Scene::with_replies([format!("^^^a.txt\nmy key is {KEY}\n^^^end\n").as_str(), MENDS_IT]);
     let ran = scene.commit(&["--verbose"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(!scene.project.root().join("a.txt").exists(), "a reply with a key was applied");
@@ -104,7 +148,10 @@ fn a_reply_that_the_service_cut_off_is_not_used_though_its_fences_close() {
     let scene = Scene::new(&FILES, Script::new([cut, Step::text(MENDS_IT)]));
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"");
+    insta::assert_snapshot!(scene.recorded("1-build.txt"), @r"
+    The reply was not used and no file was changed, because:
+    - The reply ended early: the answer was cut off at the output limit; answer in smaller steps.
+    ");
 }
 
 #[test]
@@ -144,7 +191,13 @@ fn a_folder_that_is_no_repository_is_refused_with_the_way_out() {
     std::fs::rename(scene.project.root().join(".git"), scene.project.beside().join("git-away")).unwrap();
     let ran = scene.commit(&[]);
     std::fs::rename(scene.project.beside().join("git-away"), scene.project.root().join(".git")).unwrap();
-    insta::assert_snapshot!(ran, @"");
+    insta::assert_snapshot!(ran, @r"
+    exit 3
+    --- out
+    --- err
+    error: [ROOT] is not in a git work tree
+     help: run code-commit init here, or change to the project's folder
+    ");
 }
 
 #[test]
@@ -152,7 +205,13 @@ fn uncommitted_changes_are_named_and_refuse_the_run_only_where_that_is_asked_for
     let scene = Scene::with_replies([MENDS_IT]);
     scene.project.write("src/other.sh", b":\n").unwrap();
     let refused = scene.commit(&["--require-clean"]);
-    insta::assert_snapshot!(refused, @"");
+    insta::assert_snapshot!(refused, @r"
+    exit 3
+    --- out
+    --- err
+    error: not committed: src/other.sh
+     help: commit or stash them, or leave --require-clean away
+    ");
     let ran = scene.commit(&[]);
     assert!(ran.err.contains("warning: not committed: src/other.sh"), "{ran}");
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -166,12 +225,31 @@ fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
         .out
         .lines()
         .map(|line| {
-            let object: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+            let object: serde_json::Value =
+                serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
             let what = object["fact"]["what"].as_str().map(|what| format!(" {what}")).unwrap_or_default();
             format!("{}{what}", object["event"].as_str().unwrap())
         })
         .collect();
-    insta::assert_snapshot!(events.join("\n"), @"");
+    insta::assert_snapshot!(events.join("\n"), @r"
+    ask-begins
+    fact asked
+    fact attempted
+    fact answered
+    fact rejected
+    ask-begins
+    fact asked
+    fact attempted
+    fact answered
+    said
+    fact applied
+    build-begins
+    build-prints
+    build-prints
+    fact built
+    fact ended
+    summary
+    ");
 }
 
 #[test]
@@ -180,7 +258,14 @@ fn undo_gives_back_the_tree_from_before_the_run() {
     scene.project.write("src/greet.sh", b"# not committed\n").unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     let undone = scene.run(&["undo"]);
-    insta::assert_snapshot!(undone, @"");
+    insta::assert_snapshot!(undone, @r"
+    exit 0
+    --- out
+    removed README.md
+    restored src/greet.sh
+    2 files are as they were before [STAMP]-commit
+    --- err
+    ");
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), "# not committed\n");
     assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
 }

@@ -82,15 +82,16 @@ impl Scene {
     /// The run folders, oldest first.
     pub fn runs(&self) -> Vec<PathBuf> {
         let logs = self.project.root().join("agent-config/logs");
-        let mut runs: Vec<PathBuf> =
-            std::fs::read_dir(logs).map(|all| all.map(|one| one.unwrap().path()).collect()).unwrap_or_default();
+        let mut runs: Vec<PathBuf> = std::fs::read_dir(logs)
+            .map(|all| all.map(|one| one.unwrap().path()).collect())
+            .unwrap_or_default();
         runs.sort();
         runs
     }
 
     /// Name and content of every file below the newest run folder.
     pub fn record(&self) -> Vec<(String, String)> {
-        let folder = self.runs().pop().expect("a run");
+        let folder = self.runs().pop().unwrap();
         let mut files = Vec::new();
         collect(&folder, &folder, &mut files);
         files.sort();
@@ -99,10 +100,10 @@ impl Scene {
 
     /// One file of the newest run.
     pub fn recorded(&self, name: &str) -> String {
-        self.record().into_iter().find(|(file, _)| file == name).map_or_else(
-            || panic!("the run has no {name}"),
-            |(_, text)| text,
-        )
+        self.record()
+            .into_iter()
+            .find(|(file, _)| file == name)
+            .map_or_else(|| panic!("the run has no {name}"), |(_, text)| text)
     }
 
     /// Times, ports and temporary paths replaced, so that a snapshot can hold the rest.
@@ -130,7 +131,7 @@ fn steady(line: &str) -> String {
             words.push("[STAMP]".to_owned());
             words.push(if number.ends_with('-') { "-".to_owned() } else { String::new() });
             rest = behind;
-        } else if let Some(behind) = behind.strip_prefix(" s") {
+        } else if let Some(behind) = behind.strip_prefix(" s").filter(|_| !number.ends_with('.')) {
             words.push("[TIME]".to_owned());
             rest = behind;
         } else {

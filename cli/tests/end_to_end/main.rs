@@ -1,7 +1,8 @@
 //! The built program against real git and a scripted model on loopback. One binary, so that it links once.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, unreachable_pub, reason = "tests")]
 
 mod commit;
 mod harness;
+mod house;
 mod tools;

@@ -6,7 +6,21 @@ use crate::harness::Scene;
 fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
     let scene = Scene::new(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([]));
     let first = scene.run(&["init"]);
-    insta::assert_snapshot!(first, @"");
+    insta::assert_snapshot!(first, @r"
+    exit 0
+    --- out
+    .gitignore: added /agent-config, where keys and logs are kept
+    agent-config/query.txt: empty, for you to write
+    build.sh: fails until you write into it how the project is built and tested
+
+    next:
+      1. put your key into GEMINI_API_KEY or agent-config/gemini-key.txt
+      2. see that ./build.sh passes if and only if the project is right
+      3. git add and commit what belongs to the project
+      4. write into agent-config/query.txt what should change
+      5. code-commit rollup && code-commit
+    --- err
+    ");
     let again = scene.run(&["init"]);
     assert!(again.out.starts_with("everything is there already"), "{again}");
     assert!(scene.project.status().unwrap().contains("?? build.sh"));
@@ -19,7 +33,13 @@ fn the_demo_shows_a_refusal_a_failure_and_a_repair() {
     let temporary = scene.project.beside().display().to_string();
     let ran = scene.run_with(&["demo", "--sandbox", "off"], &[("TMPDIR", &temporary)]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    for seen in ["reply refused", "the build fails", "the build passes", "Done after 3 rounds", "+    echo \"Hello, ${1:-world}!\""] {
+    for seen in [
+        "reply refused",
+        "the build fails",
+        "the build passes",
+        "Done after 3 rounds",
+        "+    echo \"Hello, ${1:-world}!\"",
+    ] {
         assert!(ran.to_string().contains(seen), "{seen} is missing in {ran}");
     }
 }
@@ -27,31 +47,102 @@ fn the_demo_shows_a_refusal_a_failure_and_a_repair() {
 #[test]
 fn parse_prints_one_object_about_a_good_reply() {
     let scene = Scene::with_replies([]);
-    scene.project.write("reply", b"^^^a.txt\none\n^^^end\n^^^b.txt\n^^^delete\n&&&start\nhello\n&&&end\n").unwrap();
-    insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @"");
-    insta::assert_snapshot!(scene.run(&["parse", "reply"]), @"");
+    scene
+        .project
+        .write("reply", b"^^^a.txt\none\n^^^end\n^^^b.txt\n^^^delete\n&&&start\nhello\n&&&end\n")
+        .unwrap();
+    insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
+    exit 0
+    --- out
+    {"debug":[],"files":[{"action":"write","bytes":4,"path":"a.txt","sha256":"2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806","span":[0,20]},{"action":"delete","bytes":0,"path":"b.txt","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","span":[20,39]}],"no_change":null,"ok":true,"user":["hello\n"]}
+    --- err
+    "#);
+    insta::assert_snapshot!(scene.run(&["parse", "reply"]), @r"
+    exit 0
+    --- out
+    write   a.txt  4 B
+    delete  b.txt
+    for the person:
+    hello
+    --- err
+    ");
 }
 
 #[test]
 fn parse_points_at_everything_that_is_wrong() {
     let scene = Scene::with_replies([]);
     scene.project.write("reply", b"^^^a.txt\none\n\n&&&start\nhello\n").unwrap();
-    insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @"");
-    insta::assert_snapshot!(scene.run(&["parse", "reply"]), @"");
+    insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
+    exit 1
+    --- out
+    {"errors":[{"code":"nested","column":1,"line":4,"message":"`&&&start` stands inside another block (see line 1)","span":[14,22]},{"code":"unterminated","column":1,"line":4,"message":"the block of `&&&start` is never closed","span":[14,22]}],"ok":false}
+    --- err
+    error: `&&&start` stands inside another block (see line 1)
+     --> reply:4:1
+      |
+    4 | &&&start
+      | ^^^^^^^^
+    error: the block of `&&&start` is never closed
+     --> reply:4:1
+      |
+    4 | &&&start
+      | ^^^^^^^^
+    "#);
+    insta::assert_snapshot!(scene.run(&["parse", "reply"]), @r"
+    exit 1
+    --- out
+    --- err
+    error: `&&&start` stands inside another block (see line 1)
+     --> reply:4:1
+      |
+    4 | &&&start
+      | ^^^^^^^^
+    error: the block of `&&&start` is never closed
+     --> reply:4:1
+      |
+    4 | &&&start
+      | ^^^^^^^^
+    ");
 }
 
 #[test]
 fn guard_says_which_paths_and_why_not() {
     let scene = Scene::with_replies([]);
-    let ran = scene.run(&["guard", "--json", "src/new.rs", "../x", ".git/config", "agent-config/query.txt", "build.sh"]);
-    insta::assert_snapshot!(ran, @"");
-    insta::assert_snapshot!(scene.run(&["guard", "src/new.rs", "build.sh"]), @"");
+    let ran = scene.run(&[
+        "guard",
+        "--json",
+        "src/new.rs",
+        "../x",
+        ".git/config",
+        "agent-config/query.txt",
+        "build.sh",
+    ]);
+    insta::assert_snapshot!(ran, @r#"
+    exit 1
+    --- out
+    {"code":null,"path":"src/new.rs","reason":null,"verdict":"allow"}
+    {"code":"relative-component","path":"../x","reason":"`../x` has a `.` or `..` component; write the path from the project's root, with single slashes.","verdict":"refuse"}
+    {"code":"dot-git","path":".git/config","reason":"`.git/config` is or looks like git's own folder; leave it as it is.","verdict":"refuse"}
+    {"code":"protected","path":"agent-config/query.txt","reason":"`agent-config/query.txt` is protected (the harness's settings and keys); leave it as it is.","verdict":"refuse"}
+    {"code":"protected","path":"build.sh","reason":"`build.sh` is protected (the build decides whether the work is done); leave it as it is.","verdict":"refuse"}
+    --- err
+    "#);
+    insta::assert_snapshot!(scene.run(&["guard", "src/new.rs", "build.sh"]), @r"
+    exit 1
+    --- out
+    allow   src/new.rs
+    refuse  `build.sh` is protected (the build decides whether the work is done); leave it as it is. [protected]
+    --- err
+    ");
 }
 
 #[test]
 fn apply_writes_all_or_nothing_and_can_be_undone() {
     let scene = Scene::with_replies([]);
-    scene.project.write("agent-config/reply", b"^^^a.txt\none\n^^^end\n^^^src/greet.sh\n^^^delete\n").unwrap();
+    scene
+        .project
+        .write("agent-config/reply", b"^^^a.txt\none\n^^^end\n^^^src/greet.sh\n^^^delete\n")
+        .unwrap();
     scene.project.write("agent-config/bad", b"^^^a.txt\none\n^^^end\n^^^build.sh\n^^^delete\n").unwrap();
     insta::assert_snapshot!("apply_refused", scene.run(&["apply", "--json", "agent-config/bad"]));
     insta::assert_snapshot!("apply_dry", scene.run(&["apply", "--dry-run", "agent-config/reply"]));

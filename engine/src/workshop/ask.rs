@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use llm::{Attempt, CallError, Progress, Reply, Request, Waited, Watch};
+use llm::{Attempt, CallError, Model, Progress, Reply, Request, Waited, Watch};
 use logging::Durability;
 use runner::Cancel;
 
 use crate::record::RecordError;
 use crate::workshop::{Fault, Workshop, store};
-use crate::{Cause, Event, Fact, Record};
+use crate::{CallFact, Cause, Event, Fact, Facts, Record};
 
 /// Settings of the model calls.
 #[derive(Debug, Clone, Default)]
@@ -21,44 +21,96 @@ pub struct Asking {
     pub timeout: Option<Duration>,
 }
 
+/// One question to the model.
+#[derive(Debug)]
+pub(crate) struct Question<'q> {
+    /// Which round.
+    pub(crate) round: u32,
+    /// The whole prompt.
+    pub(crate) prompt: &'q str,
+    /// What the answer must look like, where it must be JSON.
+    pub(crate) schema: Option<&'q serde_json::Value>,
+    /// Where prompt and answer are kept.
+    pub(crate) files: &'q Files,
+}
+
+/// Names in the run folder.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) prompt: String,
+    pub(crate) raw: String,
+    pub(crate) reply: String,
+}
+
+/// Whom to ask, and how.
+pub(crate) struct Asker<'a> {
+    pub(crate) model: &'a dyn Model,
+    pub(crate) asking: &'a Asking,
+    pub(crate) cancel: &'a Cancel,
+}
+
 impl Workshop<'_> {
     pub(super) fn ask(&mut self, round: u32, prompt: &str, record: &mut Record<'_>) -> Result<Fact, Fault> {
+        let files = Files {
+            prompt: format!("{round}-query.txt"),
+            raw: format!("{round}-response.json"),
+            reply: format!("{round}-response.txt"),
+        };
+        let question = Question { round, prompt, schema: None, files: &files };
+        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel };
+        asker.ask(&question, record).map(Fact::from)
+    }
+}
+
+impl Asker<'_> {
+    /// Ends in [`CallFact::Answered`] or [`CallFact::Unanswered`]; what happens on the way goes to the record.
+    pub(crate) fn ask<F: Facts + From<CallFact>>(
+        &self,
+        question: &Question<'_>,
+        record: &mut Record<'_, F>,
+    ) -> Result<CallFact, Fault> {
+        let Question { round, prompt, schema, files } = *question;
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
         }
-        let query = store(record, &format!("{round}-query.txt"), prompt, Durability::Written)?;
+        let query = store(record, &files.prompt, prompt, Durability::Written)?;
         record.tell(&Event::AskBegins { round, prompt_bytes: prompt.len() as u64 });
-        record.note(&Fact::Asked { round, prompt: query })?;
+        record.note(&CallFact::Asked { round, prompt: query }.into())?;
         let request = Request {
             prompt,
+            schema,
             stream: self.asking.stream,
             temperature: self.asking.temperature,
             time_left: self.asking.timeout,
             ..Request::default()
         };
-        let mut call = Call { round, record, cancel: &self.cancel, began: now(), failed: None };
+        let mut call = Call { round, record, cancel: self.cancel, began: now(), failed: None };
         let answer = self.model.call(&request, &mut call);
         let (elapsed_ms, failed) = (millis(call.began.elapsed()), call.failed.take());
         if let Some(error) = failed {
             return Err(error.into());
         }
         match answer {
-            Ok(reply) => answered(round, &reply, elapsed_ms, record),
+            Ok(reply) => answered(question, &reply, elapsed_ms, record),
             Err(CallError::Cancelled) => Err(Fault::Interrupted),
-            Err(error) => Ok(Fact::Unanswered { round, cause: cause(&error, record) }),
+            Err(error) => Ok(CallFact::Unanswered { round, cause: cause(&error, record) }),
         }
     }
 }
 
 /// The answer's files are on disk before the fact that names them.
-fn answered(round: u32, reply: &Reply, elapsed_ms: u64, record: &Record<'_>) -> Result<Fact, Fault> {
+fn answered<F: Facts>(
+    question: &Question<'_>,
+    reply: &Reply,
+    elapsed_ms: u64,
+    record: &Record<'_, F>,
+) -> Result<CallFact, Fault> {
     let folder = record.folder();
-    let raw = format!("{round}-response.json");
-    let raw = folder.store_with(&raw, Durability::Synced, |out| reply.write_raw(out))?;
+    let raw = folder.store_with(&question.files.raw, Durability::Synced, |out| reply.write_raw(out))?;
     let held_key = folder.redactor().finds_key(&reply.text);
-    let text = store(record, &format!("{round}-response.txt"), &reply.text, Durability::Synced)?;
-    Ok(Fact::Answered {
-        round,
+    let text = store(record, &question.files.reply, &reply.text, Durability::Synced)?;
+    Ok(CallFact::Answered {
+        round: question.round,
         reply: text,
         raw,
         finish: reply.finish.clone(),
@@ -70,12 +122,12 @@ fn answered(round: u32, reply: &Reply, elapsed_ms: u64, record: &Record<'_>) -> 
     })
 }
 
-fn cause(error: &CallError, record: &Record<'_>) -> Cause {
+fn cause<F: Facts>(error: &CallError, record: &Record<'_, F>) -> Cause {
     let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
     Cause {
         code: error.code().to_owned(),
         message: redact(&with_sources(error)),
-        remedy: Some(redact(&error.remedy())),
+        remedy: Some(redact(error.remedy())),
     }
 }
 
@@ -91,16 +143,16 @@ fn with_sources(error: &dyn std::error::Error) -> String {
 }
 
 /// What a call reports while it runs.
-struct Call<'c, 'o> {
+struct Call<'c, 'o, F> {
     round: u32,
-    record: &'c mut Record<'o>,
+    record: &'c mut Record<'o, F>,
     cancel: &'c Cancel,
     began: Instant,
     /// A record that could not be kept stops the call's run, not the call.
     failed: Option<RecordError>,
 }
 
-impl Watch for Call<'_, '_> {
+impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
     fn progress(&mut self, progress: Progress<'_>) {
         if let Progress::Bytes(bytes) = progress {
             self.record.tell(&Event::Receiving { round: self.round, elapsed: self.began.elapsed(), bytes });
@@ -117,7 +169,7 @@ impl Watch for Call<'_, '_> {
                 reason,
             });
         }
-        let noted = self.record.note(&Fact::Attempted { round: self.round, attempt: attempt.clone() });
+        let noted = self.record.note(&CallFact::Attempted { round: self.round, attempt: attempt.clone() }.into());
         if let Err(error) = noted {
             self.failed.get_or_insert(error);
         }
@@ -132,7 +184,7 @@ impl Watch for Call<'_, '_> {
     }
 }
 
-pub(super) fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -72,12 +72,12 @@ fn close(
     if let Some(advice) = advice {
         writeln!(log, "[code-commit] {advice}")?;
     }
-    writeln!(log, "{}", ending(&output.ended))?;
+    writeln!(log, "{}", ending(output.ended))?;
     log.finish().map(drop)
 }
 
 /// How the build ended, as S1 wants it logged: its exit code, or what kept it from having one.
-fn ending(ended: &Ended) -> String {
+fn ending(ended: Ended) -> String {
     match ended {
         Ended::Exited(code) => format!("exit code: {code}"),
         Ended::Signaled(signal) => format!("ended by signal {signal}, no exit code"),

@@ -31,22 +31,23 @@ fn a_forecast_is_one_token_a_byte_unless_the_service_counted() {
     assert_eq!((guess.input_tokens, guess.output_tokens), (1064, Some(65_536)));
     let counted = Forecast::of(&request(&prompt), Some(300), Some(&price()));
     assert_eq!(counted.input_tokens, 300);
-    insta::assert_snapshot!(counted.cost.unwrap(), @"");
+    insta::assert_snapshot!(counted.cost.unwrap(), @"$0.25");
 }
 
 #[test]
 fn each_limit_says_which_it_is_before_it_is_passed() {
     let price = price();
     let forecast = Forecast::of(&request("x"), Some(1000), Some(&price));
-    let spent = Spent { calls: 3, tokens: 50_000, cost: usd(0.80), unpriced: 0, time: Duration::from_secs(90) };
+    let spent =
+        Spent { calls: 3, tokens: 50_000, cost: usd(0.80), unpriced: 0, time: Duration::from_secs(90) };
     let refuse = |budget: Budget| {
         let error = budget.allow(&spent, &forecast, Some(&price)).unwrap_err();
         format!("{} {error}", error.flag())
     };
-    insta::assert_snapshot!(refuse(Budget { max_calls: Some(3), ..Budget::default() }), @"");
-    insta::assert_snapshot!(refuse(Budget { max_tokens: Some(100_000), ..Budget::default() }), @"");
-    insta::assert_snapshot!(refuse(Budget { max_cost: Some(usd(1.0)), ..Budget::default() }), @"");
-    insta::assert_snapshot!(refuse(Budget { max_time: Some(Duration::from_secs(90)), ..Budget::default() }), @"");
+    insta::assert_snapshot!(refuse(Budget { max_calls: Some(3), ..Budget::default() }), @"--max-calls 3 calls were made, and there may be no more");
+    insta::assert_snapshot!(refuse(Budget { max_tokens: Some(100_000), ..Budget::default() }), @"--max-tokens 50000 of 100000 tokens are used, and the next call may need 66536");
+    insta::assert_snapshot!(refuse(Budget { max_cost: Some(usd(1.0)), ..Budget::default() }), @"--max-cost $0.80 of $1.00 are spent, and the next call may cost $0.25");
+    insta::assert_snapshot!(refuse(Budget { max_time: Some(Duration::from_secs(90)), ..Budget::default() }), @"--max-time the run has taken its 90 s");
 }
 
 #[test]
@@ -83,7 +84,8 @@ fn where_nothing_bounds_the_output_what_is_left_does() {
 #[test]
 fn an_attempt_without_account_counts_as_the_most_it_can_have_used() {
     let price = price();
-    let forecast = Forecast::of(&Request { max_output_tokens: Some(500), ..request("x") }, Some(1000), Some(&price));
+    let forecast =
+        Forecast::of(&Request { max_output_tokens: Some(500), ..request("x") }, Some(1000), Some(&price));
     let add = |attempt: Attempt| {
         let mut spent = Spent::default();
         spent.add(&attempt, &forecast, Some(&price));
@@ -91,8 +93,14 @@ fn an_attempt_without_account_counts_as_the_most_it_can_have_used() {
     };
     let usage = Usage { input_tokens: Some(10), output_tokens: Some(2), ..Usage::default() };
     assert_eq!(add(Attempt { spend: Spend::Nothing, ..Attempt::default() }), (0, 0, "$0.00".into()));
-    assert_eq!(add(Attempt { spend: Spend::Usage, usage, ..Attempt::default() }), (1, 12, "$0.00001500".into()));
-    assert_eq!(add(Attempt { spend: Spend::Unknown, usage, ..Attempt::default() }), (1, 1500, "$0.0026".into()));
+    assert_eq!(
+        add(Attempt { spend: Spend::Usage, usage, ..Attempt::default() }),
+        (1, 12, "$0.00001500".into())
+    );
+    assert_eq!(
+        add(Attempt { spend: Spend::Unknown, usage, ..Attempt::default() }),
+        (1, 1500, "$0.0026".into())
+    );
 }
 
 proptest! {

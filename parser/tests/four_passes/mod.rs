@@ -63,7 +63,7 @@ pub(crate) fn read(text: &str) -> Option<Blocks> {
     let mut spans: Vec<&Span> =
         [&files, &user, &debug, &no_change].into_iter().flatten().map(|found| &found.0).collect();
     spans.sort_by_key(|span| span.start);
-    let overlap = spans.windows(2).any(|two| two[0].end > two[1].start);
+    let overlap = spans.iter().zip(spans.iter().skip(1)).any(|(one, next)| one.end > next.start);
     let mut names = HashSet::new();
     let twice = !files.iter().all(|(_, name, _)| names.insert(name.clone()));
     let bad_name = files.iter().any(|(_, name, _)| check_name(name).is_err());

@@ -1,8 +1,6 @@
 //! A reply, or its errors, as text for a snapshot.
 
-use std::fmt::Write;
-
-use parser::{Errors, FileAction, Reply, parse};
+use parser::{Errors, FileAction, FileBlock, Reply, parse};
 
 /// What `parse` makes of `text`, with every place shown as the text that is there.
 pub(crate) fn check(text: &str) -> String {
@@ -13,30 +11,31 @@ pub(crate) fn check(text: &str) -> String {
 }
 
 fn show_reply(reply: &Reply<'_>) -> String {
-    let mut out = String::new();
-    for file in reply.files() {
-        let _ = match file.action {
-            FileAction::Write(content) => {
-                writeln!(out, "write {:?} {:?} at {:?}", file.path, content, file.span)
-            }
-            FileAction::Delete => writeln!(out, "delete {:?} at {:?}", file.path, file.span),
-        };
-    }
-    reply.user().for_each(|text| writeln!(out, "user {text:?}").unwrap());
-    reply.debug().for_each(|text| writeln!(out, "debug {text:?}").unwrap());
-    reply.no_change().for_each(|text| writeln!(out, "no change {text:?}").unwrap());
-    for warning in reply.warnings() {
-        writeln!(out, "warning {} {}", warning.code, warning.for_model()).unwrap();
-    }
-    out
+    let file = |file: FileBlock<'_>| match file.action {
+        FileAction::Write(content) => format!("write {:?} {content:?} at {:?}", file.path, file.span),
+        FileAction::Delete => format!("delete {:?} at {:?}", file.path, file.span),
+    };
+    let mut lines: Vec<String> = reply.files().map(file).collect();
+    lines.extend(reply.user().map(|text| format!("user {text:?}")));
+    lines.extend(reply.debug().map(|text| format!("debug {text:?}")));
+    lines.extend(reply.no_change().map(|text| format!("no change {text:?}")));
+    lines.extend(
+        reply.warnings().iter().map(|warning| format!("warning {} {}", warning.code, warning.for_model())),
+    );
+    lines.join("\n")
 }
 
 fn show_errors(text: &str, errors: &Errors) -> String {
-    let mut out = String::new();
-    for error in errors {
-        let place = &text[error.span.clone()];
-        writeln!(out, "{} {}:{} {place:?}", error.code, error.line, error.column).unwrap();
-        writeln!(out, "  {}", error.for_model()).unwrap();
-    }
-    out
+    let show = |error: &parser::Diagnostic| {
+        let place = text.get(error.span.clone());
+        format!(
+            "{} {}:{} {:?}\n  {}",
+            error.code,
+            error.line,
+            error.column,
+            place.unwrap_or("no place"),
+            error.for_model()
+        )
+    };
+    errors.iter().map(show).collect::<Vec<_>>().join("\n")
 }

@@ -24,8 +24,8 @@ fn the_initial_prompt_has_its_five_parts_in_order() {
     ];
     let places: Vec<usize> = order.iter().map(|part| prompt.text.find(part).unwrap()).collect();
     assert!(places.is_sorted(), "{places:?}");
-    assert_eq!(&prompt.text[prompt.query.clone()], "Say hello.");
-    assert_eq!(&prompt.text[prompt.codebase.clone()], "--- FILE a.sh ---\n:");
+    assert_eq!(prompt.text.get(prompt.query.clone()).unwrap(), "Say hello.");
+    assert_eq!(prompt.text.get(prompt.codebase.clone()).unwrap(), "--- FILE a.sh ---\n:");
     insta::assert_snapshot!(behind(&prompt.text, INITIAL_QUERY), @"
     Say hello.
 

@@ -57,10 +57,11 @@ pub(super) fn prepare(command: &Command, walls: &Walls, group: Group) -> Result<
     bwrap.args(mount_arguments(walls));
     bwrap.arg("--chdir").arg(&command.cwd).arg("--").args(&command.argv);
 
-    let inherited = vec![filter, passwd, groups, report.try_clone().map_err(fault)?];
+    // A clone to read from: the one that bubblewrap gets is closed by it before the command starts.
+    let own = Report { file: report.try_clone().map_err(fault)?.into() };
+    let inherited = vec![filter, passwd, groups, report];
     inherit(&inherited).map_err(fault)?;
-    fcntl_setfd(&report, FdFlags::empty()).map_err(|error| fault(error.into()))?;
-    let mut launch = Launch::new(bwrap, Aftercare::Bwrap(Report { file: report.into() }));
+    let mut launch = Launch::new(bwrap, Aftercare::Bwrap(own));
     launch.inherited = inherited;
     Ok(launch)
 }

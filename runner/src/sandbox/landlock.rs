@@ -26,6 +26,9 @@ const NEEDED: ABI = ABI::V3;
 /// With it no signal and no abstract socket leaves the domain.
 const WANTED: ABI = ABI::V6;
 
+/// Programs look up accounts and themselves; there is no smaller list of accounts to show them.
+const OTHERS: [&str; 3] = ["/proc", "/etc/passwd", "/etc/group"];
+
 /// Devices that are no more than a source or a sink.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
@@ -119,7 +122,8 @@ fn grants(walls: &Walls, private: &Path) -> Vec<Grant> {
     let read = AccessFs::from_read(WANTED);
     let change =
         AccessFs::from_all(WANTED) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
-    let system = SYSTEM.iter().map(PathBuf::from).chain(["/proc".into()]).filter(|path| path.exists());
+    let system =
+        SYSTEM.iter().map(PathBuf::from).chain(OTHERS.map(PathBuf::from)).filter(|path| path.exists());
     let seen = system.chain(mounts::etc(walls)).chain(mounts::tools(walls));
     let mut grants: Vec<Grant> = seen.map(|path| (path, read)).collect();
     grants.extend(DEVICES.map(|device| (device.into(), AccessFs::ReadFile | AccessFs::WriteFile)));

@@ -1,6 +1,7 @@
 //! A scratch work tree, the C programs in it, and the rungs that work here.
 
 #![expect(clippy::disallowed_methods, reason = "tests set up files and processes of their own")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up fails")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 #![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses a part")]
 
@@ -71,7 +72,7 @@ impl Scratch {
 
     pub(crate) fn command(&self, argv: &[&str]) -> Command {
         let mut command = Command::new(argv, self.at("tree"), self.env(), self.at("output"));
-        command.deadline = Some(Duration::from_secs(60));
+        command.deadline = Some(Duration::from_mins(1));
         command
     }
 

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "tests write their certificates")]
+
 use std::collections::BTreeMap;
 
 use super::*;
@@ -24,14 +26,19 @@ fn each_scheme_has_its_proxy() {
     assert_eq!(way(&env, "http://api.example.com"), "plain:8080");
     assert_eq!(way(&[], HTTPS), "direct");
     assert_eq!(way(&[("ALL_PROXY", "any:1")], HTTPS), "any:1");
-    assert_eq!(way(&[("HTTPS_PROXY", "http://upper:1"), ("https_proxy", "http://lower:2")], HTTPS), "lower:2");
+    assert_eq!(
+        way(&[("HTTPS_PROXY", "http://upper:1"), ("https_proxy", "http://lower:2")], HTTPS),
+        "lower:2"
+    );
     assert_eq!(way(&[("HTTPS_PROXY", "  ")], HTTPS), "direct");
 }
 
 #[test]
 fn no_proxy_covers_a_host_and_everything_below_it() {
     let to = |list: &str, url: &str| way(&[("HTTPS_PROXY", "http://p:1"), ("NO_PROXY", list)], url);
-    for list in ["example.com", ".example.com", "*.example.com", "a.b, EXAMPLE.com", "*", "api.example.com:443"] {
+    for list in
+        ["example.com", ".example.com", "*.example.com", "a.b, EXAMPLE.com", "*", "api.example.com:443"]
+    {
         assert_eq!(to(list, HTTPS), "direct", "{list}");
     }
     for list in ["", "ample.com", "example.com.evil", "other"] {
@@ -44,7 +51,8 @@ fn no_proxy_covers_a_host_and_everything_below_it() {
 #[test]
 fn this_machine_is_never_reached_through_a_proxy() {
     let env = [("ALL_PROXY", "http://p:1")];
-    for host in ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "[::1]", "localhost:11434", "[::1]:8080"] {
+    for host in ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "[::1]", "localhost:11434", "[::1]:8080"]
+    {
         assert_eq!(way(&env, &format!("http://{host}/v1")), "direct", "{host}");
     }
     assert_eq!(way(&env, "http://localhost.evil.example/"), "p:1");

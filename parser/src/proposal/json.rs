@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
+use super::ProposalCode;
 use crate::Span;
-use crate::proposal::ProposalCode;
 
 /// A token and where it stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Token<'t> {
-    pub(crate) is: Is<'t>,
-    pub(crate) span: Span,
+pub(super) struct Token<'t> {
+    pub(super) is: Is<'t>,
+    pub(super) span: Span,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Is<'t> {
+pub(super) enum Is<'t> {
     /// One of `{ } [ ] : ,`.
     Sign(char),
     Text(Cow<'t, str>),
@@ -25,23 +25,23 @@ pub(crate) enum Is<'t> {
 }
 
 /// The white space of JSON.
-pub(crate) const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
+pub(super) const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// What ends the reading.
-pub(crate) type Fault = (ProposalCode, Span);
+pub(super) type Fault = (ProposalCode, Span);
 
 #[derive(Debug)]
-pub(crate) struct Tokens<'t> {
+pub(super) struct Tokens<'t> {
     text: &'t str,
     at: usize,
 }
 
 impl<'t> Tokens<'t> {
-    pub(crate) fn new(text: &'t str) -> Self {
+    pub(super) fn new(text: &'t str) -> Self {
         Self { text, at: 0 }
     }
 
-    pub(crate) fn next(&mut self) -> Result<Token<'t>, Fault> {
+    pub(super) fn next(&mut self) -> Result<Token<'t>, Fault> {
         let rest = self.rest().trim_start_matches(BLANKS);
         let start = self.text.len() - rest.len();
         self.at = start;
@@ -58,7 +58,7 @@ impl<'t> Tokens<'t> {
     }
 
     /// What has not been read.
-    pub(crate) fn rest(&self) -> &'t str {
+    pub(super) fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
 

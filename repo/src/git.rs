@@ -1,0 +1,249 @@
+//! The few things that only the git program can do: reset, clean, commit.
+//!
+//! A model may have written into the tree and a build may have run in it, so git is started with nothing that could make it run a
+//! program of the repository: no hooks, no file-system monitor, no pager, no editor, no prompt. Of the environment it gets what it
+//! needs to find its configuration, and no `GIT_*` but author and committer. The user's own configuration counts, because what it
+//! ignores must not be cleaned away; the system's does not.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Settings that go before whatever a configuration says.
+const HARDENED: [&str; 7] = [
+    "core.fsmonitor=false",
+    // Not a folder, so nothing can lie in it.
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.editor=true",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+];
+
+/// What passes from the caller's environment.
+const PASSED: [&str; 11] = [
+    "PATH",
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "TMPDIR",
+    "TZ",
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_DATE",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_DATE",
+];
+
+/// Why git did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GitError {
+    /// There is no git, or it could not be started.
+    #[error("cannot start git in {}", top.display())]
+    Start {
+        /// The work tree.
+        top: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It ran and failed.
+    #[error("git {command} failed in {}: {message}", top.display())]
+    Failed {
+        /// What was asked: `reset`, `clean`, `commit`.
+        command: String,
+        /// The work tree.
+        top: PathBuf,
+        /// What it said.
+        message: String,
+    },
+    /// It did what it was asked, and still the tree is not as it was.
+    #[error("after a reset and a clean the tree still differs: {}", paths.join(", "))]
+    StillDirty {
+        /// What differs, relative to the top.
+        paths: Vec<String>,
+    },
+}
+
+/// The name under which a commit is made when the configuration has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// `user.name`.
+    pub name: &'a str,
+    /// `user.email`.
+    pub email: &'a str,
+}
+
+/// Where `HEAD` points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Head {
+    /// At a branch: `refs/heads/main`.
+    Branch(String),
+    /// At a commit.
+    Detached,
+}
+
+/// The git program for one work tree.
+#[derive(Debug, Clone)]
+pub struct Git {
+    top: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl Git {
+    /// For the work tree whose top is `top`; of `environment` it takes what git may have.
+    pub fn new(
+        top: impl Into<PathBuf>,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Self {
+        let passes = |name: &OsStr| PASSED.iter().any(|passed| name == *passed);
+        let environment = environment.into_iter().filter(|(name, _)| passes(name)).collect();
+        Self { top: top.into(), environment }
+    }
+
+    /// The top of the work tree.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// The commit that `name` stands for, in hex; none where there is no such commit.
+    pub fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
+        let name = format!("{name}^{{commit}}");
+        let done = self.start(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])?;
+        Ok(done.status.success().then(|| text(&done.stdout).trim().to_owned()))
+    }
+
+    /// Where `HEAD` points.
+    pub fn head(&self) -> Result<Head, GitError> {
+        let done = self.start(&["symbolic-ref", "--quiet", "HEAD"])?;
+        let branch = text(&done.stdout).trim().to_owned();
+        Ok(if done.status.success() { Head::Branch(branch) } else { Head::Detached })
+    }
+
+    /// The folder that all work trees of the repository share: objects, branches, configuration.
+    pub fn common_dir(&self) -> Result<PathBuf, GitError> {
+        let folder = self.run(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+        Ok(PathBuf::from(folder.trim_end_matches('\n')))
+    }
+
+    /// What differs from the commit that is checked out: staged, changed or untracked, relative to the top.
+    pub fn dirty(&self) -> Result<Vec<String>, GitError> {
+        let listed = self.run(&[
+            "--no-optional-locks",
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--untracked-files=all",
+            "--no-renames",
+            "--ignore-submodules=none",
+        ])?;
+        Ok(listed.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
+    }
+
+    /// Index, tracked files and the current branch as they were at `commit`.
+    pub fn reset_hard(&self, commit: &str) -> Result<(), GitError> {
+        self.run(&["reset", "--quiet", "--hard", "--end-of-options", commit]).map(drop)
+    }
+
+    /// Removes what is neither tracked nor ignored, folders and nested repositories too.
+    pub fn clean(&self) -> Result<(), GitError> {
+        self.run(&["clean", "--quiet", "-ffd"]).map(drop)
+    }
+
+    /// Puts everything that git knows of back as it was when `head` was at `commit`, and looks whether it is.
+    pub fn roll_back(&self, head: &Head, commit: &str) -> Result<(), GitError> {
+        if self.head()? != *head {
+            match head {
+                Head::Branch(name) => self.run(&["symbolic-ref", "HEAD", name])?,
+                Head::Detached => self.run(&["update-ref", "--no-deref", "HEAD", commit])?,
+            };
+        }
+        self.reset_hard(commit)?;
+        self.clean()?;
+        let paths = self.dirty()?;
+        if paths.is_empty() { Ok(()) } else { Err(GitError::StillDirty { paths }) }
+    }
+
+    /// Commits these paths as they are on disk, deleted ones too, and nothing else; gives the commit.
+    pub fn commit_paths(
+        &self,
+        paths: &[String],
+        message: &str,
+        fallback: Option<Identity<'_>>,
+    ) -> Result<String, GitError> {
+        let mut add = vec!["--literal-pathspecs", "add", "--all", "--force", "--"];
+        add.extend(paths.iter().map(String::as_str));
+        self.run(&add)?;
+        let mut commit = vec!["--literal-pathspecs", "commit", "--quiet", "--no-verify", "--no-gpg-sign"];
+        commit.extend(["-m", message, "--"]);
+        commit.extend(paths.iter().map(String::as_str));
+        self.committed(&commit, fallback)
+    }
+
+    /// Commits everything that is not ignored but what lies below the `exclude`d paths; gives the commit, which may change nothing.
+    pub fn commit_all(
+        &self,
+        exclude: &[&str],
+        message: &str,
+        fallback: Option<Identity<'_>>,
+    ) -> Result<String, GitError> {
+        let left_out: Vec<String> = exclude.iter().map(|path| format!(":(top,exclude,literal){path}")).collect();
+        let mut add = vec!["add", "--all", "--", ":/"];
+        add.extend(left_out.iter().map(String::as_str));
+        self.run(&add)?;
+        let commit = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message];
+        self.committed(&commit, fallback)
+    }
+
+    fn committed(&self, commit: &[&str], fallback: Option<Identity<'_>>) -> Result<String, GitError> {
+        let has_name = !text(&self.start(&["config", "user.email"])?.stdout).trim().is_empty()
+            || self.environment.iter().any(|(name, _)| name == "GIT_COMMITTER_EMAIL");
+        let settings = fallback.filter(|_| !has_name).map(|identity| {
+            [format!("user.name={}", identity.name), format!("user.email={}", identity.email)]
+        });
+        let mut words: Vec<&str> = settings.iter().flatten().flat_map(|set| ["-c", set.as_str()]).collect();
+        words.extend(commit);
+        self.run(&words)?;
+        let made = self.commit_of("HEAD")?;
+        made.ok_or_else(|| self.failed("commit", "there is no commit".to_owned()))
+    }
+
+    /// Runs git and gives its standard output.
+    fn run(&self, words: &[&str]) -> Result<String, GitError> {
+        let done = self.start(words)?;
+        if done.status.success() {
+            return Ok(text(&done.stdout));
+        }
+        let command = words.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
+        Err(self.failed(command, text(&done.stderr).trim().to_owned()))
+    }
+
+    fn failed(&self, command: &str, message: String) -> GitError {
+        GitError::Failed { command: command.to_owned(), top: self.top.clone(), message }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
+    fn start(&self, words: &[&str]) -> Result<Output, GitError> {
+        Command::new("git")
+            .args(HARDENED.iter().flat_map(|setting| ["-c", setting]))
+            .args(words)
+            .current_dir(&self.top)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("LC_ALL", "C.UTF-8")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| GitError::Start { top: self.top.clone(), source })
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

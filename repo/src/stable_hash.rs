@@ -1,0 +1,174 @@
+//! A tree as one hash, and what of a tree git does not see.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::STATE_IN_TREE;
+
+/// Folders that do not count, at every level (S2 §5).
+const LEFT_OUT: [&str; 9] =
+    [".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".venv", "venv", "env", "node_modules"];
+
+/// Why a tree could not be read to its end.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}", path.display())]
+#[non_exhaustive]
+pub struct TreeError {
+    /// Which file or folder.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+}
+
+/// A folder with nothing in it but such folders. Git knows none of them, so a clean takes them away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmptyFolder {
+    /// Relative to the root.
+    pub path: PathBuf,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+/// SHA-256 in hex over every regular file below `root` in sorted order of its relative path, each as path, NUL, bytes, NUL (S2 §5).
+///
+/// Symbolic links are no regular files. A `.git` file, as linked work trees and submodules have one, is git's own like the folder and
+/// is left out too, and so is the harness's own state.
+pub fn stable_hash(root: &Path) -> Result<String, TreeError> {
+    let mut files = Vec::new();
+    walk(root, &mut |entry| {
+        if !counts(root, entry) {
+            return Descend::No;
+        }
+        if let Entry::File(path) = entry {
+            files.push(path.clone());
+        }
+        Descend::Yes
+    })?;
+    let mut files: Vec<(Vec<u8>, PathBuf)> = files
+        .into_iter()
+        .map(|file| (file.strip_prefix(root).unwrap_or(&file).as_os_str().as_bytes().to_vec(), file))
+        .collect();
+    files.sort_unstable();
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    for (name, path) in &files {
+        hasher.update(name);
+        hasher.update([0]);
+        hash_file(path, &mut buffer, &mut hasher).map_err(|source| error(path, source))?;
+        hasher.update([0]);
+    }
+    Ok(hex(&hasher.finalize()))
+}
+
+/// Every folder below `root` that git does not know of because there is no file in it, outermost first.
+pub fn empty_folders(root: &Path) -> Result<Vec<EmptyFolder>, TreeError> {
+    let (mut folders, mut filled) = (Vec::new(), Vec::new());
+    walk(root, &mut |entry| match entry {
+        Entry::Folder(path) if path.file_name().is_some_and(|name| name == ".git") => {
+            filled.push(path.clone());
+            Descend::No
+        }
+        Entry::Folder(path) => {
+            folders.push(path.clone());
+            Descend::Yes
+        }
+        Entry::File(path) | Entry::Other(path) => {
+            filled.push(path.clone());
+            Descend::No
+        }
+    })?;
+    let parents: std::collections::BTreeSet<&Path> = filled.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    folders.retain(|folder| !parents.contains(folder.as_path()));
+    folders.sort_unstable();
+    folders
+        .into_iter()
+        .map(|folder| {
+            let mode = fs::metadata(&folder).map_err(|source| error(&folder, source))?.permissions().mode();
+            Ok(EmptyFolder { path: folder.strip_prefix(root).unwrap_or(&folder).to_owned(), mode: mode & 0o7777 })
+        })
+        .collect()
+}
+
+/// Makes those of `folders` that are not there any more.
+pub fn restore_empty_folders(root: &Path, folders: &[EmptyFolder]) -> Result<(), TreeError> {
+    for folder in folders {
+        let path = root.join(&folder.path);
+        match fs::create_dir(&path) {
+            Ok(()) => fs::set_permissions(&path, fs::Permissions::from_mode(folder.mode)),
+            Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(other) => Err(other),
+        }
+        .map_err(|source| error(&path, source))?;
+    }
+    Ok(())
+}
+
+enum Entry {
+    File(PathBuf),
+    Folder(PathBuf),
+    /// A link, a FIFO, a socket, a device.
+    Other(PathBuf),
+}
+
+enum Descend {
+    Yes,
+    No,
+}
+
+fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeError> {
+    let mut todo = vec![root.to_owned()];
+    while let Some(folder) = todo.pop() {
+        let entries = fs::read_dir(&folder).map_err(|source| error(&folder, source))?;
+        for entry in entries {
+            let entry = entry.map_err(|source| error(&folder, source))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(|source| error(&path, source))?;
+            if kind.is_dir() {
+                if let Descend::Yes = see(&Entry::Folder(path.clone())) {
+                    todo.push(path);
+                }
+            } else {
+                see(&if kind.is_file() { Entry::File(path) } else { Entry::Other(path) });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn counts(root: &Path, entry: &Entry) -> bool {
+    match entry {
+        Entry::Folder(path) => {
+            let named = |name: &str| path.file_name().is_some_and(|last| last == name);
+            !(LEFT_OUT.into_iter().any(named) || (named(STATE_IN_TREE) && path.parent() == Some(root)))
+        }
+        Entry::File(path) => path.file_name().is_none_or(|name| name != ".git"),
+        Entry::Other(_) => false,
+    }
+}
+
+fn hash_file(path: &Path, buffer: &mut [u8], hasher: &mut Sha256) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    loop {
+        let read = file.read(buffer)?;
+        if read == 0 {
+            return Ok(());
+        }
+        hasher.update(buffer.get(..read).unwrap_or_default());
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn error(path: &Path, source: io::Error) -> TreeError {
+    TreeError { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests;

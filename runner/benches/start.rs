@@ -1,0 +1,53 @@
+//! What it costs to start a command behind each wall, beside a plain spawn, in one interleaved run.
+//!
+//! `cargo bench -p code-commit-runner --bench start -- [ROUNDS]`
+
+#![expect(clippy::disallowed_methods, reason = "a bench measures, and starts the plain twin itself")]
+#![expect(clippy::print_stdout, reason = "a bench prints its table")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench that cannot be set up fails")]
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use runner::{Cancel, Command, Confinement, Env, Rung, Walls, run, survey};
+
+fn main() {
+    let rounds = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(50_usize);
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    let working = survey(None).into_iter().filter_map(|(rung, works)| works.ok().map(|()| rung));
+    let rungs: Vec<Rung> = [Rung::Off].into_iter().chain(working).collect();
+    let command = Command::new(["/bin/true"], &tree, Env::default(), folder.path().join("output"));
+    let cancel = Cancel::new().unwrap();
+
+    let mut times = vec![Vec::new(); rungs.len() + 1];
+    for _ in 0..rounds {
+        times[0].push(timed(|| {
+            let mut plain = std::process::Command::new("/bin/true");
+            plain.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+        }));
+        for (rung, times) in rungs.iter().zip(&mut times[1..]) {
+            let walls = Confinement { rung: *rung, walls: Walls { tree: tree.clone(), ..Walls::default() } };
+            times.push(timed(|| {
+                assert!(run(&command, &walls, &cancel, &mut |_, _| {}).unwrap().success());
+            }));
+        }
+    }
+    let names = ["plain spawn".to_owned()].into_iter().chain(rungs.iter().map(ToString::to_string));
+    println!("{rounds} rounds, spawn to nothing left, ms\n{:12} {:>8} {:>8}", "", "median", "min");
+    for (name, times) in names.zip(&mut times) {
+        times.sort_unstable();
+        println!("{name:12} {:8.2} {:8.2}", ms(times[times.len() / 2]), ms(times[0]));
+    }
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let begun = Instant::now();
+    work();
+    begun.elapsed()
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}

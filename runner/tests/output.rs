@@ -1,0 +1,182 @@
+//! What a command writes, however much and whatever it is, and how it ended.
+//!
+//! `CODE_COMMIT_TEST_FLOOD_MB` says how many megabytes the flood has (200 if not set).
+
+#![expect(clippy::disallowed_methods, reason = "the tests set up files and read their own size")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+mod support;
+
+use std::fs;
+use std::time::Duration;
+
+use runner::{Cancel, Confinement, Ended, Limits, RunError, Rung, Stream, Streams, run};
+use support::Scratch;
+
+fn file(scratch: &Scratch, name: &str) -> Vec<u8> {
+    fs::read(scratch.at(name)).unwrap()
+}
+
+#[test]
+fn both_streams_come_in_order_and_the_file_has_the_same_bytes() {
+    let scratch = Scratch::new();
+    let output = scratch.sh(Rung::Off, "echo one; echo two >&2; echo three");
+    assert_eq!((output.ended, output.text().as_str()), (Ended::Exited(0), "one\ntwo\nthree\n"));
+    assert_eq!(file(&scratch, "output"), b"one\ntwo\nthree\n");
+    assert!(output.apart.is_none());
+}
+
+#[test]
+fn streams_apart_have_a_file_and_a_text_each() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["sh", "-c", "echo one; echo two >&2; exit 4"]);
+    command.streams = Streams::Apart { out: scratch.at("out"), err: scratch.at("err") };
+    let mut heard = Vec::new();
+    let output = run(&command, &Confinement::off(), &Cancel::new().unwrap(), &mut |stream, bytes| {
+        heard.push((stream, bytes.to_vec()));
+    });
+    let output = output.unwrap();
+    let apart = output.apart.clone().unwrap();
+    assert_eq!((apart.out.text().as_str(), apart.err.text().as_str()), ("one\n", "two\n"));
+    assert_eq!((file(&scratch, "out"), file(&scratch, "err")), (b"one\n".to_vec(), b"two\n".to_vec()));
+    assert_eq!((output.ended, output.total_bytes), (Ended::Exited(4), 8));
+    heard.sort_by_key(|(stream, _)| *stream == Stream::Err);
+    assert_eq!(heard, [(Stream::Out, b"one\n".to_vec()), (Stream::Err, b"two\n".to_vec())]);
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_reach_the_file_as_they_are() {
+    let scratch = Scratch::new();
+    let output = scratch.sh(Rung::Off, r"printf 'a\377\000b\303'");
+    assert_eq!(file(&scratch, "output"), b"a\xff\x00b\xc3");
+    assert_eq!(output.text(), "a\u{fffd}\0b\u{fffd}");
+}
+
+#[test]
+fn a_flood_goes_to_the_file_whole_and_memory_keeps_its_ends() {
+    let megabytes: u64 =
+        std::env::var("CODE_COMMIT_TEST_FLOOD_MB").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let bytes = megabytes * 1_000_000;
+    let scratch = Scratch::new();
+    // No newline anywhere, and not UTF-8.
+    let line = format!("printf start; head -c {bytes} /dev/zero | tr '\\0' '\\377'; printf end");
+    let mut command = scratch.command(&["sh", "-c", &line]);
+    command.limits = Limits { output_bytes: u64::MAX, head_bytes: 5, tail_bytes: 3 };
+    let output = scratch.run(Rung::Off, &command);
+    assert_eq!((output.ended, output.total_bytes), (Ended::Exited(0), bytes + 8));
+    assert_eq!((output.head.as_slice(), output.tail.as_slice()), (&b"start"[..], &b"end"[..]));
+    assert_eq!(output.text(), format!("start\n[… {bytes} bytes left out …]\nend"));
+    assert_eq!(fs::metadata(scratch.at("output")).unwrap().len(), bytes + 8);
+}
+
+#[test]
+fn a_command_that_never_stops_writing_is_stopped_at_the_limit() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["yes"]);
+    command.limits.output_bytes = 10_000_001;
+    let output = scratch.run(Rung::Off, &command);
+    assert_eq!((output.ended, output.total_bytes), (Ended::TooMuchOutput, 10_000_001));
+    assert_eq!(fs::metadata(scratch.at("output")).unwrap().len(), 10_000_001);
+}
+
+#[test]
+fn the_limit_holds_for_what_is_written_just_before_the_exit() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["sh", "-c", "printf 1234567"]);
+    for (limit, ended) in [(6, Ended::TooMuchOutput), (7, Ended::Exited(0))] {
+        command.limits.output_bytes = limit;
+        let output = scratch.run(Rung::Off, &command);
+        assert_eq!((output.ended, output.total_bytes), (ended, limit));
+    }
+}
+
+#[test]
+fn a_deadline_ends_a_silent_command_and_keeps_what_it_had_said() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["sh", "-c", "echo before; sleep 600"]);
+    command.deadline = Some(Duration::from_millis(300));
+    let output = scratch.run(Rung::Off, &command);
+    assert_eq!((output.ended, output.text().as_str()), (Ended::TimedOut, "before\n"));
+    assert!(output.elapsed < Duration::from_millis(1300), "{:?}", output.elapsed);
+}
+
+#[test]
+fn standard_input_is_empty_unless_a_file_is_named() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["cat"]);
+    assert_eq!(scratch.run(Rung::Off, &command).text(), "");
+    command.input = Some(scratch.at("tree/build.sh"));
+    for rung in support::rungs() {
+        assert_eq!(scratch.run(rung, &command).text(), "secret\n", "{rung}");
+    }
+}
+
+#[test]
+fn a_command_sees_the_variables_that_it_was_given_and_a_marker() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["env"]);
+    command.env = runner::Env::default();
+    command.env.set("GIVEN", "yes");
+    let text = scratch.run(Rung::Off, &command).text();
+    let names: Vec<_> = text.lines().filter_map(|line| line.split('=').next()).collect();
+    assert_eq!(names, ["CODE_COMMIT_RUN", "GIVEN"]);
+}
+
+#[test]
+fn how_a_command_ended_is_told_apart() {
+    let scratch = Scratch::new();
+    fs::write(scratch.at("tree/src/text"), "echo a script without a first line").unwrap();
+    let ended = |argv: &[&str]| scratch.run(Rung::Off, &scratch.command(argv)).ended;
+    assert_eq!(ended(&["sh", "-c", "exit 200"]), Ended::Exited(200));
+    assert_eq!(ended(&["sh", "-c", "kill -9 $$"]), Ended::Signaled(9));
+    assert_eq!(ended(&["no-such-program"]), Ended::NotFound);
+    assert_eq!(ended(&["src/text"]), Ended::NotExecutable);
+    assert_eq!(ended(&["src"]), Ended::NotFound);
+    assert_eq!(ended(&["./src"]), Ended::NotExecutable);
+    assert_eq!(ended(&[]), Ended::NotFound);
+}
+
+#[test]
+fn our_own_faults_are_errors_that_name_the_path() {
+    let scratch = Scratch::new();
+    let fault = |change: &dyn Fn(&mut runner::Command)| {
+        let mut command = scratch.command(&["true"]);
+        change(&mut command);
+        let error = run(&command, &Confinement::off(), &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
+        error.to_string().replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
+    };
+    let lost = scratch.at("no/such/file");
+    let table = [
+        fault(&|command| command.streams = Streams::Merged(lost.clone())),
+        fault(&|command| command.input = Some(lost.clone())),
+        fault(&|command| command.cwd = lost.clone()),
+        fault(&|command| command.argv.push("x".repeat(3_000_000).into())),
+    ];
+    insta::assert_snapshot!(table.join("\n"), @r"
+    cannot write the output file SCRATCH/no/such/file
+    cannot read the input file SCRATCH/no/such/file
+    cannot work in SCRATCH/no/such/file
+    cannot start /usr/bin/true
+    ");
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_ends_the_command() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["yes"]);
+    command.streams = Streams::Merged("/dev/full".into());
+    let error = run(&command, &Confinement::off(), &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
+    assert!(matches!(error, RunError::Output { .. }), "{error}");
+}
+
+#[test]
+fn a_panic_of_the_listener_leaves_nothing_running() {
+    let scratch = Scratch::new();
+    let token = format!("{}", 600_000_u32.wrapping_add(std::process::id()));
+    let command = scratch.command(&["sh", "-c", &format!("echo ready; sleep {token}")]);
+    let panics = std::panic::catch_unwind(|| {
+        run(&command, &Confinement::off(), &Cancel::new().unwrap(), &mut |_, _| panic!("a listener's bug"))
+    });
+    assert!(panics.is_err());
+    assert_eq!(support::processes_with(&token), Vec::<String>::new());
+}
