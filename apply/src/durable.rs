@@ -21,7 +21,7 @@ pub(crate) fn sync_all<T: Sync>(items: &[T], sync: impl Fn(&T) -> io::Result<()>
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err(lost()))).collect()
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(lost())))
     })
 }
 

@@ -9,10 +9,11 @@ use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 
 use crate::Steps;
+use crate::files::{copy, sync};
 use crate::journal::{Journal, MANIFEST, kept};
 use crate::lock::Lock;
 use crate::recover::{RecoverError, discard, remove_folder};
-use crate::transaction::{TXN, copy, sync};
+use crate::transaction::TXN;
 
 /// Removes emptied folders and hands the pre-images over. May be repeated after an interruption at any point.
 pub(crate) fn finish(

@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 use guard::{Before, Folder};
-use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
+use crate::files::create;
 use crate::report::{Applied, Changed, Warning};
 
 /// The record while the tree may be half changed.
@@ -95,12 +94,6 @@ impl Old {
     pub(crate) fn new(before: &Before, kept_id: (u64, u64)) -> Self {
         Old { id: before.id, kept_id, owner: before.owner, links: before.links }
     }
-}
-
-/// Makes a new file; one that is there already is an error.
-pub(crate) fn create(folder: &Folder, name: &str, mode: u32) -> io::Result<File> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode))?))
 }
 
 pub(crate) fn staged(number: usize) -> String {

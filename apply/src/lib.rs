@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
+mod change;
 mod durable;
 mod error;
+mod files;
 mod finish;
 mod journal;
 mod lock;

@@ -10,11 +10,12 @@ use rustix::fs::{AtFlags, FileType, RenameFlags};
 use rustix::io::Errno;
 
 use crate::durable::sync_all;
+use crate::files::sync;
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, hex, kept, staged};
 use crate::lock::Lock;
 use crate::place::Place;
 use crate::report::{Action, Applied};
-use crate::transaction::{TXN, sync};
+use crate::transaction::TXN;
 use crate::{Steps, finish};
 
 /// What was found and done.

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use guard::{Admitted, Folder, Op};
 
+use crate::change::Change;
 use crate::error::ApplyError;
 use crate::place::Place;
 use crate::report::{Applied, Changed};
-use crate::transaction::Change;
 
 /// Changes that are applied together or not at all, in the order in which they were added.
 #[derive(Debug, Default)]

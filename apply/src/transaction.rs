@@ -6,76 +6,27 @@
 //! 4. Rename `journal` to `manifest.json`, fsync the folder: from here on the new tree is the tree.
 //! 5. Move the folder, which now holds the pre-images and their manifest, to where `undo` looks for it.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::{Before, Folder};
-use rustix::fs::{AtFlags, Gid, Mode, RenameFlags, Uid};
+use guard::Folder;
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
-use sha2::{Digest, Sha256};
 
+use crate::change::{Change, write_staged};
 use crate::durable::sync_all;
 use crate::error::ApplyError;
-use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, create, hex, kept, staged};
+use crate::files::{check_unchanged, create_from, keep_old, sync};
+use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, kept, staged};
 use crate::lock::Lock;
-use crate::place::{Folders, Place};
-use crate::report::{Action, Applied, Changed, Warning};
+use crate::place::Folders;
+use crate::report::{Action, Applied, Warning};
 use crate::{Steps, finish, recover};
 
 /// The transaction's folder, below the state folder.
 pub(crate) const TXN: &str = "txn";
-
-/// One file and what it is to become.
-#[derive(Debug)]
-pub(crate) struct Change<'a> {
-    pub(crate) place: Place,
-    pub(crate) before: Option<Before>,
-    /// `None`: no file.
-    pub(crate) content: Option<Cow<'a, [u8]>>,
-    /// Permission bits and owner, where they are not the old file's.
-    pub(crate) attributes: Option<(u32, (u32, u32))>,
-}
-
-impl Change<'_> {
-    /// What it will be reported as.
-    pub(crate) fn report(&self) -> Changed {
-        let before_sha256 = self.before.as_ref().map(|before| hex(before.sha256));
-        let after_sha256 = self.content.as_ref().map(|content| hex(Sha256::digest(content).into()));
-        let before_mode = self.before.as_ref().map(|before| before.mode & 0o7777);
-        let wanted_mode = self.attributes.map(|(mode, _)| mode).or(before_mode).map(|mode| mode & 0o777);
-        let action = match &self.content {
-            _ if before_sha256 == after_sha256
-                && (self.attributes.is_none() || before_mode == wanted_mode) =>
-            {
-                Action::None
-            }
-            Some(_) => Action::Write,
-            None => Action::Delete,
-        };
-        Changed {
-            path: self.place.path.clone(),
-            action,
-            created: action == Action::Write && before_sha256.is_none(),
-            before_mode,
-            after_mode: if action == Action::None {
-                before_mode
-            } else {
-                wanted_mode.filter(|_| self.content.is_some())
-            },
-            before_sha256,
-            after_sha256,
-        }
-    }
-
-    /// Permission bits and owner of the new file; `None` leaves both to the umask and this process.
-    fn wanted(&self) -> Option<(u32, (u32, u32))> {
-        let kept = self.before.as_ref().map(|before| (before.mode, before.owner));
-        self.attributes.or(kept).map(|(mode, owner)| (mode & 0o777, owner))
-    }
-}
 
 /// Where a transaction happens.
 pub(crate) struct Site<'a> {
@@ -309,77 +260,6 @@ impl Transaction<'_, '_> {
             Action::None => Ok(()),
         }
     }
-}
-
-struct Staged {
-    id: (u64, u64),
-    mode: u32,
-    owner_kept: bool,
-}
-
-/// Creates it with 0666 less the umask, or with the mode and owner of the file that it replaces.
-fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io::Result<Staged> {
-    let mut file = create(txn, name, 0o666)?;
-    file.write_all(change.content.as_deref().unwrap_or_default())?;
-    let mut owner_kept = true;
-    if let Some((mode, (uid, gid))) = change.wanted() {
-        let stat = rustix::fs::fstat(&file)?;
-        if (stat.st_uid, stat.st_gid) != (uid, gid) {
-            owner_kept =
-                rustix::fs::fchown(&file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).is_ok();
-        }
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
-    }
-    let stat = rustix::fs::fstat(&file)?;
-    Ok(Staged { id: (stat.st_dev, stat.st_ino), mode: stat.st_mode & 0o7777, owner_kept })
-}
-
-/// A hard link, or a copy where there can be none: no support, too many, or a file of somebody else's.
-fn keep_old(folder: &Folder, name: &str, txn: &Folder, kept: &str) -> io::Result<(u64, u64)> {
-    match rustix::fs::linkat(folder, name, txn, kept, AtFlags::empty()) {
-        Ok(()) => {}
-        Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {
-            copy(folder, name, txn, kept)?;
-        }
-        Err(error) => return Err(error.into()),
-    }
-    let stat = txn.stat(kept)?.ok_or(Errno::NOENT)?;
-    Ok((stat.st_dev, stat.st_ino))
-}
-
-/// Copies content, mode and, where permitted, owner, through to the disk.
-pub(crate) fn copy(from: &Folder, name: &str, to: &Folder, copy: &str) -> io::Result<()> {
-    let mut source = from.open_file(name)?;
-    let mut target = create(to, copy, 0o600)?;
-    io::copy(&mut source, &mut target)?;
-    let stat = rustix::fs::fstat(&source)?;
-    let _ = rustix::fs::fchown(&target, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
-    rustix::fs::fchmod(&target, Mode::from_raw_mode(stat.st_mode & 0o777))?;
-    target.sync_all()
-}
-
-/// Moves a staged file to where nothing may stand. Both ways fail with `EEXIST` if something does.
-fn create_from(txn: &Folder, staged: &str, folder: &Folder, name: &str) -> io::Result<()> {
-    match rustix::fs::renameat_with(txn, staged, folder, name, RenameFlags::NOREPLACE) {
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            // The second name goes with the rest of the transaction's folder.
-            Ok(rustix::fs::linkat(txn, staged, folder, name, AtFlags::empty())?)
-        }
-        moved => Ok(moved?),
-    }
-}
-
-/// Looks at inode, size, time and content again, as late as possible. Fails with `ESTALE`.
-fn check_unchanged(folder: &Folder, name: &str, before: &Before) -> io::Result<()> {
-    let now = Before::of(&mut folder.open_file(name)?)?;
-    // The second name in the transaction folder counts as a link.
-    let unchanged = (now.id, now.len, now.mtime, now.mode, now.sha256)
-        == (before.id, before.len, before.mtime, before.mode, before.sha256);
-    if unchanged { Ok(()) } else { Err(Errno::STALE.into()) }
-}
-
-pub(crate) fn sync(folder: &Folder) -> io::Result<()> {
-    Ok(rustix::fs::fsync(folder)?)
 }
 
 /// Tells a change by somebody else, and the wrong disk, from other failures.

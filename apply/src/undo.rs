@@ -10,12 +10,13 @@ use guard::{Before, Folder};
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 
+use crate::change::Change;
 use crate::error::ApplyError;
 use crate::journal::{Journal, MANIFEST, hex, kept};
 use crate::lock::Lock;
 use crate::place::Place;
 use crate::report::{Action, Applied};
-use crate::transaction::{self, Change, Site};
+use crate::transaction::{self, Site};
 
 /// What to do about files that somebody changed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,8 @@
 //! 3. Every path is judged before any is written; one refusal and none is written.
 //! 4. What is written goes through the guard's capabilities, all of it in one transaction.
 
+mod proposal;
+
 use std::path::{Path, PathBuf};
 
 use apply::{Applied, ChangeSet, Lock};
@@ -14,6 +16,8 @@ use llm::Advice;
 use parser::{FileAction, Reply, habits};
 
 use crate::{Answer, Fault, Problem};
+
+pub use proposal::Taken;
 
 /// Where replies go and by which rules.
 #[derive(Debug)]
@@ -113,12 +117,7 @@ impl Rules {
         for verdict in verdicts {
             match verdict {
                 Verdict::Admitted(path) => admitted.push(path),
-                Verdict::Refused(refusal) => refusals.push(Problem {
-                    code: refusal.code().as_str().to_owned(),
-                    path: Some(refusal.path().to_owned()),
-                    line: None,
-                    message: refusal.to_string(),
-                }),
+                Verdict::Refused(refusal) => refusals.push(Problem::from(&refusal)),
             }
         }
         Ok(if refusals.is_empty() { Ok(admitted) } else { Err(refusals) })
@@ -134,6 +133,17 @@ fn change_set<'t>(reply: &Reply<'t>, admitted: Vec<Admitted>) -> ChangeSet<'t> {
         }
     }
     set
+}
+
+impl From<&guard::Refusal> for Problem {
+    fn from(refusal: &guard::Refusal) -> Self {
+        Self {
+            code: refusal.code().as_str().to_owned(),
+            path: Some(refusal.path().to_owned()),
+            line: None,
+            message: refusal.to_string(),
+        }
+    }
 }
 
 /// What rules a reply out before it is parsed.

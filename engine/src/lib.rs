@@ -1,19 +1,25 @@
 #![doc = include_str!("../README.md")]
 
+mod call;
 mod drive;
 mod fact;
 mod intake;
 mod observe;
+mod order;
 mod outcome;
 mod record;
 mod step;
 mod text;
 mod workshop;
 
+pub use call::CallFact;
 pub use drive::{Hands, drive};
 pub use fact::{Fact, Problem};
-pub use intake::{Intake, Rules};
+pub use intake::{Intake, Rules, Taken};
 pub use observe::{Event, Observer, Silent};
+pub use order::{
+    Baseline, CommandSettings, Condition, KEPT_CHARS, KEPT_LINES, OrderFact, OrderShop, OrderStep, Tail, Why, last_part,
+};
 pub use outcome::{Cause, Outcome};
 pub use record::{Facts, JOURNAL, Record, RecordError, facts_of};
 pub use step::{Answer, Loop, Next, Step};

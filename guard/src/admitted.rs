@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use rustix::fs::Stat;
 use sha2::{Digest, Sha256};
 
 use crate::folder::Folder;
@@ -45,7 +45,7 @@ pub struct Before {
     /// Bytes.
     pub len: u64,
     /// Time of the last change of content, seconds and nanoseconds.
-    pub mtime: (i64, u64),
+    pub mtime: (i64, i64),
     /// SHA-256 of the content.
     pub sha256: [u8; 32],
 }
@@ -107,21 +107,16 @@ impl Admitted {
 impl Before {
     /// Looks at a file that is open: its state, then its content.
     pub fn of(file: &mut File) -> io::Result<Before> {
-        let stat = rustix::fs::fstat(&*file)?;
-        let sha256 = hash(file)?;
-        Ok(Before { sha256, ..Before::without_content(&stat) })
-    }
-
-    fn without_content(stat: &Stat) -> Before {
-        Before {
-            id: (stat.st_dev, stat.st_ino),
-            mode: stat.st_mode,
-            owner: (stat.st_uid, stat.st_gid),
-            links: u64::from(stat.st_nlink),
-            len: u64::try_from(stat.st_size).unwrap_or_default(),
-            mtime: (stat.st_mtime, u64::from(stat.st_mtime_nsec)),
-            sha256: [0; 32],
-        }
+        let metadata = file.metadata()?;
+        Ok(Before {
+            id: (metadata.dev(), metadata.ino()),
+            mode: metadata.mode(),
+            owner: (metadata.uid(), metadata.gid()),
+            links: metadata.nlink(),
+            len: metadata.len(),
+            mtime: (metadata.mtime(), metadata.mtime_nsec()),
+            sha256: hash(file)?,
+        })
     }
 }
 

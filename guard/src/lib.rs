@@ -72,7 +72,7 @@ impl Guard {
         let io_error = |source| OpenError::Io { path: path.clone(), source };
         let folder = Arc::new(Folder::open(&path).map_err(io_error)?);
         let work_tree = WorkTree::around(&path, policy.configuration)?;
-        let captured = work_tree.capture(Arc::clone(&folder)).map_err(io_error)?;
+        let captured = work_tree.capture(&folder).map_err(io_error)?;
         Ok(Guard { root: folder, path, policy, work_tree, captured })
     }
 
@@ -103,7 +103,7 @@ impl Guard {
             Ok(admitted)
         });
         let judged: Vec<Result<Admitted, Halt>> = judged.collect();
-        judged.into_iter().map(|judged| self.finish(judged, &batch, &tree)).collect()
+        judged.into_iter().map(|judged| finish(judged, &batch, &tree)).collect()
     }
 
     fn admit(
@@ -168,29 +168,21 @@ impl Guard {
         }
         Ok(inodes)
     }
+}
 
-    /// Refuses what would lie in, or complete, a bare repository: git runs hooks and settings that it finds in one.
-    fn finish(
-        &self,
-        judged: Result<Admitted, Halt>,
-        batch: &Batch,
-        tree: &Tree<'_>,
-    ) -> Result<Verdict, JudgeError> {
-        match judged {
-            Ok(admitted) => {
-                let path = admitted.path();
-                let in_bare = patterns::folders(path).chain([""]).any(|folder| {
-                    BARE.iter().all(|name| tree.has_in(folder, name) || batch.puts(folder, name))
-                });
-                if in_bare {
-                    return Ok(Verdict::Refused(Refusal::new(Code::NestedRepository, path.as_bytes())));
-                }
-                Ok(Verdict::Admitted(admitted))
-            }
-            Err(Halt::Refused(refusal)) => Ok(Verdict::Refused(refusal)),
-            Err(Halt::Failed(error)) => Err(error),
-        }
+/// Refuses what would lie in, or complete, a bare repository: git runs hooks and settings that it finds in one.
+fn finish(judged: Result<Admitted, Halt>, batch: &Batch, tree: &Tree<'_>) -> Result<Verdict, JudgeError> {
+    let admitted = match judged {
+        Ok(admitted) => admitted,
+        Err(Halt::Refused(refusal)) => return Ok(Verdict::Refused(refusal)),
+        Err(Halt::Failed(error)) => return Err(error),
+    };
+    let path = admitted.path();
+    let is_bare = |folder| BARE.iter().all(|name| tree.has_in(folder, name) || batch.puts(folder, name));
+    if patterns::folders(path).chain([""]).any(is_bare) {
+        return Ok(Verdict::Refused(Refusal::new(Code::NestedRepository, path.as_bytes())));
     }
+    Ok(Verdict::Admitted(admitted))
 }
 
 type Inodes = HashSet<(u64, u64)>;

@@ -122,7 +122,8 @@ impl Policy {
     }
 
     pub(crate) fn check<'a>(&self, path: &'a [u8]) -> Result<&'a str, Refusal> {
-        let text = crate::lexical::check(path).map_err(|code| self.lexical_refusal(code, path))?;
+        let text = crate::lexical::check(path)
+            .map_err(|code| Refusal::with(code, path, "a spelling of .gitmodules"))?;
         if let Some(what) = self.protects(text) {
             return Err(Refusal::with(Code::Protected, path, what));
         }
@@ -130,15 +131,6 @@ impl Policy {
             return Err(Refusal::new(Code::OutOfScope, path));
         }
         Ok(text)
-    }
-
-    fn lexical_refusal(&self, code: Code, path: &[u8]) -> Refusal {
-        let is_protected_name = code == Code::Protected;
-        if is_protected_name {
-            Refusal::with(code, path, "a spelling of .gitmodules")
-        } else {
-            Refusal::new(code, path)
-        }
     }
 
     /// What the protected name is that covers `path`, if one does.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+    ($($(#[$doc:meta])* $variant:ident, $text:literal, $sentence:literal;)*) => {
         /// The kinds of refusal. The kebab-case spelling is stable: tools match on it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $($(#[$doc])* $variant,)* }
@@ -16,71 +16,106 @@ macro_rules! codes {
             pub const fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $text,)* }
             }
+
+            /// What follows the path in a message: why, and what to do. `{}` stands for the detail of the case.
+            const fn sentence(self) -> &'static str {
+                match self { $(Code::$variant => $sentence,)* }
+            }
         }
     };
 }
 
 codes! {
     /// The bytes are not valid UTF-8.
-    NotUtf8 = "not-utf8",
+    NotUtf8, "not-utf8",
+        "is not valid UTF-8; use a plain name.";
     /// The path has no characters at all.
-    EmptyPath = "empty-path",
+    EmptyPath, "empty-path",
+        "is empty; name a file.";
     /// The path begins with `/`.
-    Absolute = "absolute-path",
-    /// Longer than the system takes: 255 bytes a name, 4,095 a path, 64 names.
-    TooLong = "too-long",
+    Absolute, "absolute-path",
+        "is an absolute path; write it from the project's root, without a slash before it.";
+    /// Longer than systems take: 255 bytes a name, 4,095 a path, 64 names.
+    TooLong, "too-long",
+        "is too long (255 bytes a name, 4,095 bytes and 64 names a path); use shorter names.";
     /// Two slashes in a row, or one at the end.
-    EmptyComponent = "empty-component",
+    EmptyComponent, "empty-component",
+        "has an empty component (`//`, or a slash at its end); separate the names by single slashes.";
     /// A `.` or `..` component.
-    RelativeComponent = "relative-component",
+    RelativeComponent, "relative-component",
+        "has a `.` or `..` component; write the path from the project's root.";
     /// A backslash, which other systems take for a slash.
-    Backslash = "backslash",
+    Backslash, "backslash",
+        "has a backslash; separate the names by `/`.";
     /// A C0 or C1 control character or DEL.
-    ControlCharacter = "control-character",
+    ControlCharacter, "control-character",
+        "has a control character; use a plain name.";
     /// A character that changes the direction of writing.
-    BidiCharacter = "bidi-character",
+    BidiCharacter, "bidi-character",
+        "has a character that changes the direction of writing; use a plain name.";
     /// A character that leaves no mark on the screen.
-    InvisibleCharacter = "invisible-character",
+    InvisibleCharacter, "invisible-character",
+        "has an invisible character; use a plain name.";
     /// A character that looks like a slash, a backslash or the dots of `..`.
-    ConfusableCharacter = "confusable-character",
+    ConfusableCharacter, "confusable-character",
+        "has a character that looks like a slash, a backslash or a dot; use a plain name.";
     /// One of `: * ? < > | "`, which not every file system can store.
-    ReservedCharacter = "reserved-character",
+    ReservedCharacter, "reserved-character",
+        "has one of the characters : * ? < > | \"; use a plain name.";
     /// A component that ends in a dot or a blank.
-    TrailingDotOrBlank = "trailing-dot-or-blank",
+    TrailingDotOrBlank, "trailing-dot-or-blank",
+        "has a component that ends in a dot or a blank; use a plain name.";
     /// A device name of Windows, whatever its extension.
-    DeviceName = "device-name",
+    DeviceName, "device-name",
+        "has a component that is a device name on Windows; use another name.";
     /// `.git`, at any level and in any spelling that some file system takes for it.
-    DotGit = "dot-git",
+    DotGit, "dot-git",
+        "is or looks like git's own folder; leave it as it is.";
     /// A name of the protected table or of the configuration's `protect` list.
-    Protected = "protected",
+    Protected, "protected",
+        "is protected ({}); leave it as it is.";
     /// Not among the files that this task may write.
-    OutOfScope = "out-of-scope",
+    OutOfScope, "out-of-scope",
+        "is not among the files that this task may change; change only those.";
     /// Two paths of one reply that are, or fold to, the same.
-    Duplicate = "duplicate",
+    Duplicate, "duplicate",
+        "names the same as `{}` of this reply; name each file once, in one spelling.";
     /// One path of the reply is a folder on the way to another.
-    FileAndFolder = "file-and-folder",
+    FileAndFolder, "file-and-folder",
+        "and `{}` of this reply cannot both be: one would be a folder; name files only.";
     /// Git ignores it, by the rules at the start of the run or by those of now.
-    Ignored = "ignored",
+    Ignored, "ignored",
+        "is ignored by git; leave it as it is.";
     /// A symbolic link, at the end or on the way.
-    Symlink = "symlink",
+    Symlink, "symlink",
+        "is a symbolic link or leads through one; leave it as it is.";
     /// A folder stands where the file would be.
-    IsAFolder = "is-a-folder",
+    IsAFolder, "is-a-folder",
+        "is a folder; use another name.";
     /// A file stands where a folder would be.
-    NotAFolder = "not-a-folder",
+    NotAFolder, "not-a-folder",
+        "leads through a file; use another name.";
     /// A device, a FIFO or a socket.
-    NotARegularFile = "not-a-regular-file",
+    NotARegularFile, "not-a-regular-file",
+        "is not a regular file or leads through one that is not; leave it as it is.";
     /// Another file system is mounted there.
-    OtherFileSystem = "other-file-system",
+    OtherFileSystem, "other-file-system",
+        "lies on another file system; leave it as it is.";
     /// Inside a submodule, a nested repository, or what would become one.
-    NestedRepository = "nested-repository",
+    NestedRepository, "nested-repository",
+        "lies in a submodule or a nested repository; leave it as it is.";
     /// A name that differs from one on disk only in case or in its Unicode form.
-    SpelledDifferently = "spelled-differently",
+    SpelledDifferently, "spelled-differently",
+        "differs from `{}` on disk only in its spelling; use exactly that one.";
     /// A hard link to a protected file.
-    ProtectedInode = "protected-inode",
+    ProtectedInode, "protected-inode",
+        "is a hard link to a protected file; leave it as it is.";
     /// The file is not the one that the change was made for.
-    StaleBase = "stale-base",
-    /// The guard may not look at it, so it cannot judge.
-    CannotJudge = "cannot-judge",
+    StaleBase, "stale-base",
+        "is not the file that this change was made for (base_sha256 differs); read it again.";
+    /// The guard may not look at it.
+    CannotJudge, "cannot-judge",
+        "cannot be judged ({}); leave it as it is.";
 }
 
 impl fmt::Display for Code {
@@ -119,93 +154,7 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` ", self.path)?;
-        let detail = &self.detail;
-        match self.code {
-            Code::Protected => write!(f, "is protected ({detail}); leave it as it is."),
-            Code::Duplicate => {
-                write!(f, "names the same file as `{detail}` of this reply; name each file once.")
-            }
-            Code::FileAndFolder => {
-                write!(
-                    f,
-                    "and `{detail}` of this reply cannot both be: one would be a folder; name files only."
-                )
-            }
-            Code::SpelledDifferently => {
-                write!(f, "differs from `{detail}` only in its spelling; write exactly `{detail}`.")
-            }
-            Code::CannotJudge => write!(f, "cannot be judged ({detail}); leave it as it is."),
-            code => write!(f, "{}; {}.", why(code), advice(code)),
-        }
-    }
-}
-
-fn why(code: Code) -> &'static str {
-    match code {
-        Code::NotUtf8 => "is not valid UTF-8",
-        Code::EmptyPath => "is empty",
-        Code::Absolute => "is an absolute path",
-        Code::TooLong => "is too long (255 bytes a name, 4,095 bytes and 64 names a path)",
-        Code::EmptyComponent => "has an empty component (`//`, or a slash at its end)",
-        Code::RelativeComponent => "has a `.` or `..` component",
-        Code::Backslash => "has a backslash",
-        Code::ControlCharacter => "has a control character",
-        Code::BidiCharacter => "has a character that changes the direction of writing",
-        Code::InvisibleCharacter => "has an invisible character",
-        Code::ConfusableCharacter => "has a character that looks like a slash, a backslash or a dot",
-        Code::ReservedCharacter => "has one of the characters : * ? < > | \"",
-        Code::TrailingDotOrBlank => "has a component that ends in a dot or a blank",
-        Code::DeviceName => "has a component that is a device name on Windows",
-        Code::DotGit => "is or looks like git's own folder",
-        Code::Protected => "is protected",
-        Code::OutOfScope => "is not among the files that this task may change",
-        Code::Duplicate => "names the same file as another path of this reply",
-        Code::FileAndFolder => "is a file and a folder in one reply",
-        Code::Ignored => "is ignored by git",
-        Code::Symlink => "is a symbolic link or leads through one",
-        Code::IsAFolder => "is a folder",
-        Code::NotAFolder => "leads through a file",
-        Code::NotARegularFile => "is not a regular file or leads through one that is not",
-        Code::OtherFileSystem => "lies on another file system",
-        Code::NestedRepository => "lies in a nested repository or a submodule",
-        Code::SpelledDifferently => "differs from a name on disk only in its spelling",
-        Code::ProtectedInode => "is a hard link to a protected file",
-        Code::StaleBase => "is not the file that this change was made for (base_sha256 differs)",
-        Code::CannotJudge => "cannot be judged",
-    }
-}
-
-fn advice(code: Code) -> &'static str {
-    match code {
-        Code::EmptyPath
-        | Code::Absolute
-        | Code::EmptyComponent
-        | Code::RelativeComponent
-        | Code::Backslash => "write the path from the project's root, with single slashes",
-        Code::NotUtf8
-        | Code::TooLong
-        | Code::ControlCharacter
-        | Code::BidiCharacter
-        | Code::InvisibleCharacter
-        | Code::ConfusableCharacter
-        | Code::ReservedCharacter
-        | Code::TrailingDotOrBlank
-        | Code::DeviceName => "use a plain name",
-        Code::Duplicate | Code::FileAndFolder => "name each file once",
-        Code::OutOfScope => "change only the files that the task names",
-        Code::StaleBase => "read the file as it is now and make the change again",
-        Code::IsAFolder | Code::NotAFolder => "use another name",
-        Code::SpelledDifferently => "use the spelling on disk",
-        Code::DotGit
-        | Code::Protected
-        | Code::Ignored
-        | Code::Symlink
-        | Code::NotARegularFile
-        | Code::OtherFileSystem
-        | Code::NestedRepository
-        | Code::ProtectedInode
-        | Code::CannotJudge => "leave it as it is",
+        write!(f, "`{}` {}", self.path, self.code.sentence().replace("{}", &self.detail))
     }
 }
 

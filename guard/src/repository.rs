@@ -121,7 +121,7 @@ impl WorkTree {
     }
 
     /// The rules as they stand now, with those of the whole tree at and below the root.
-    pub(crate) fn capture(&self, root: Arc<Folder>) -> io::Result<Rules> {
+    pub(crate) fn capture(&self, root: &Arc<Folder>) -> io::Result<Rules> {
         let mut rules = self.rules()?;
         rules.read_below(self.prefix.trim_end_matches('/'), root)?;
         Ok(rules)

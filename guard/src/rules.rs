@@ -53,12 +53,12 @@ impl Rules {
     ///
     /// Without recursion, since the depth of a tree is not ours to trust; a folder is opened when its turn comes,
     /// so that a wide tree does not use up the descriptors.
-    pub(crate) fn read_below(&mut self, path: &str, folder: Arc<Folder>) -> io::Result<()> {
+    pub(crate) fn read_below(&mut self, path: &str, folder: &Arc<Folder>) -> io::Result<()> {
         let mut todo = self.read_one(path, folder)?;
         while let Some((path, parent, name)) = todo.pop() {
             // What cannot be opened now is judged by the rules of then, when somebody wants to write there.
             if let Ok(folder) = parent.open_in(&name) {
-                todo.extend(self.read_one(&path, Arc::new(folder))?);
+                todo.extend(self.read_one(&path, &Arc::new(folder))?);
             }
         }
         Ok(())
@@ -68,18 +68,18 @@ impl Rules {
     fn read_one(
         &mut self,
         path: &str,
-        folder: Arc<Folder>,
+        folder: &Arc<Folder>,
     ) -> io::Result<Vec<(String, Arc<Folder>, String)>> {
         let entries = folder.entries()?;
         if entries.iter().any(|(name, _)| name == b".gitignore") {
-            self.read(path, &folder)?;
+            self.read(path, folder)?;
         }
         let folders = entries.into_iter().filter_map(|(name, file_type)| {
             let name = String::from_utf8(name).ok().filter(|name| name != ".git")?;
             let below = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
             let may_be_folder = matches!(file_type, FileType::Directory | FileType::Unknown);
             let wanted = may_be_folder && !self.matches(&below, Kind::Folder);
-            wanted.then(|| (below, Arc::clone(&folder), name))
+            wanted.then(|| (below, Arc::clone(folder), name))
         });
         Ok(folders.collect())
     }

@@ -172,11 +172,11 @@ fn obstacle(parent: &Folder, name: &str, error: &io::Error) -> Option<Obstacle> 
             Some(Obstacle::Refused(Code::CannotJudge, "no permission to look inside".to_owned()))
         }
         Errno::LOOP => refused(Code::Symlink),
-        Errno::NOTDIR => match kind_of(parent, name) {
-            FileType::Symlink => refused(Code::Symlink),
-            FileType::RegularFile => refused(Code::NotAFolder),
-            _ => refused(Code::NotARegularFile),
-        },
+        Errno::NOTDIR => refused(match kind_of(parent, name) {
+            kind if kind.is_symlink() => Code::Symlink,
+            kind if kind.is_file() => Code::NotAFolder,
+            _ => Code::NotARegularFile,
+        }),
         _ => None,
     }
 }
@@ -192,13 +192,15 @@ fn look_at(folder: &Folder, name: &str, path: &str) -> Result<Option<Before>, Ha
     else {
         return Ok(None);
     };
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile if stat.st_dev != folder.id().0 => Err(refuse(Code::OtherFileSystem, path, "")),
-        FileType::RegularFile => read(folder, name, path, (stat.st_dev, stat.st_ino)).map(Some),
-        FileType::Symlink => Err(refuse(Code::Symlink, path, "")),
-        FileType::Directory => Err(refuse(Code::IsAFolder, path, "")),
-        _ => Err(refuse(Code::NotARegularFile, path, "")),
-    }
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    let obstacle = match () {
+        () if kind.is_symlink() => Code::Symlink,
+        () if kind.is_dir() => Code::IsAFolder,
+        () if !kind.is_file() => Code::NotARegularFile,
+        () if stat.st_dev != folder.id().0 => Code::OtherFileSystem,
+        () => return read(folder, name, path, (stat.st_dev, stat.st_ino)).map(Some),
+    };
+    Err(refuse(obstacle, path, ""))
 }
 
 /// `id` guards against the swap of the file for another between the two looks.

@@ -169,10 +169,10 @@ fn each_attempt_is_a_row_of_the_journal() {
 
 #[test]
 fn a_cancelled_call_ends_at_once_and_its_connection_with_it() {
-    for hang in [Hang::BeforeHead, Hang::After(30)] {
+    for (hang, cancel_at) in [(Hang::BeforeHead, 0), (Hang::After(30), 1)] {
         let server = server([Step::text("never").hang(hang), Step::text("next")]);
         let model = model(&server);
-        let mut notes = Notes { cancel_at: Some(0), ..Notes::default() };
+        let mut notes = Notes { cancel_at: Some(cancel_at), ..Notes::default() };
         let error = model.call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap_err();
         assert_eq!(error.code(), "cancelled");
         assert_eq!(notes.attempts[0].status, AttemptStatus::Cancelled);
@@ -180,6 +180,40 @@ fn a_cancelled_call_ends_at_once_and_its_connection_with_it() {
         let reply = model.call(&Request::default(), &mut Notes::default()).unwrap();
         assert_eq!((reply.text.as_str(), server.connections()), ("next", 2), "the agent works on");
     }
+}
+
+#[test]
+fn a_stream_that_never_pauses_can_be_cancelled() {
+    let server = server([Step::huge(8)]);
+    let mut notes = Notes { cancel_at: Some(1 << 20), ..Notes::default() };
+    let error = model(&server).call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap_err();
+    assert_eq!(error.code(), "cancelled");
+    assert!(notes.bytes < 2 << 20, "{}", notes.bytes);
+}
+
+#[test]
+fn a_body_of_two_hundred_megabytes_is_read_up_to_the_limit_only() {
+    for stream in [false, true] {
+        let server = server([Step::huge(200)]);
+        let agent = Arc::new(Agent::new(Network::default(), Limits { body: 4 << 20, ..Limits::default() }));
+        let base = server.origin().parse().unwrap();
+        let model = Gemini::new(agent, base, "gemini-x".parse().unwrap(), Secret::new(KEY));
+        let mut notes = Notes::default();
+        let error = model.call(&Request { stream, ..Request::default() }, &mut notes).unwrap_err();
+        assert_eq!(error.to_string(), "the answer is larger than 4194304 bytes");
+        assert!(notes.bytes <= 4 << 20);
+    }
+}
+
+#[test]
+fn a_connection_that_the_service_has_closed_is_not_used_again() {
+    let body = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]}"#;
+    let server = server([Step::body(body).cut_after(body.len()).times(5)]);
+    let model = model(&server);
+    for _ in 0..5 {
+        model.call(&Request::default(), &mut Notes::default()).unwrap();
+    }
+    assert_eq!(server.connections(), 5);
 }
 
 #[test]
@@ -217,7 +251,7 @@ fn the_callers_time_ends_an_attempt_too() {
 #[test]
 fn a_stream_that_is_enough_is_ended_early() {
     let text = "first words, ^^^../etc/passwd, and so on ".repeat(50);
-    let step = Step { pieces: Some(40), chunk_delay_ms: 5, ..Step::text(&text) };
+    let step = Step { pieces: Some(40), ..Step::text(&text) };
     let server = server([step, Step::text("next")]);
     let model = model(&server);
     let mut notes = Notes { enough_at: Some("passwd".into()), ..Notes::default() };

@@ -19,8 +19,8 @@ const KEY: &str = "AIzaSyTest-key-0123456789-xy";
 fn limits() -> Limits {
     Limits {
         connect: Duration::from_secs(2),
-        idle: Duration::from_millis(120),
-        call: Duration::from_millis(700),
+        idle: Duration::from_millis(400),
+        call: Duration::from_millis(1500),
         body: 1 << 20,
     }
 }
@@ -249,7 +249,7 @@ fn every_failure_has_its_outcome() {
     200 not UTF-8                      ERROR bad-reply | the answer cannot be read: not the JSON expected, line 1 column 46 | Error/Unknown []
     200 larger than the limit          ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
     the key echoed                     ERROR bad-request | the service rejects the request (HTTP 400): key …xy is bad [31m | Error/Nothing []
-    silence before the answer          ERROR timeout | no whole answer after 0.7 s | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    silence before the answer          ERROR timeout | no whole answer after 1.5 s | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     silence in the answer              complete Use "ok" | Error/Unknown Ok/Usage [1035]
     "#);
 }

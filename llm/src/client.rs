@@ -117,37 +117,53 @@ fn with_size(error: CallError, received: u64) -> CallError {
 
 fn read_stream(
     exchange: &mut Exchange<'_>,
-    mut stream: Box<dyn Stream>,
+    stream: Box<dyn Stream>,
     watch: &mut dyn Watch,
 ) -> Result<Answer, CallError> {
     let mut frames = crate::sse::Frames::default();
-    let mut text = String::new();
-    loop {
-        let shown = text.len();
-        let next = match exchange.next(stream.over(), watch) {
+    let mut merge = Merging { stream, text: String::new(), enough: false };
+    while !merge.enough {
+        let next = match exchange.next(merge.stream.over(), watch) {
             // The end mark has been seen: what the connection does after it is of no interest.
-            Err(CallError::Idle { .. } | CallError::StreamCut { .. }) if stream.over().is_some() => {
+            Err(CallError::Idle { .. } | CallError::StreamCut { .. }) if merge.stream.over().is_some() => {
                 Next::Silence
             }
             next => next?,
         };
-        match &next {
-            Next::Bytes(bytes) => frames.push(bytes, |data| stream.event(data, &mut text))?,
-            Next::End | Next::Silence => frames.finish(|data| stream.event(data, &mut text))?,
-        }
-        if let Some(delta) = text.get(shown..).filter(|delta| !delta.is_empty()) {
-            watch.progress(Progress::Text(delta));
-            if stream.over().is_none() && watch.enough(&text) {
-                return stream.finish(text).map(stopped);
+        match next {
+            Next::Bytes(bytes) => frames.push(&bytes, |data| merge.event(data, watch))?,
+            Next::End | Next::Silence => {
+                frames.finish(|data| merge.event(data, watch))?;
+                break;
             }
         }
-        if !matches!(next, Next::Bytes(_)) {
-            break;
-        }
     }
-    match stream.over() {
-        Some(_) => stream.finish(text),
+    match merge.stream.over() {
+        Some(_) => merge.stream.finish(merge.text),
+        None if merge.enough => merge.stream.finish(merge.text).map(stopped),
         None => Err(CallError::StreamCut { received: exchange.received() }),
+    }
+}
+
+/// A streamed answer, as far as it has come.
+struct Merging {
+    stream: Box<dyn Stream>,
+    text: String,
+    enough: bool,
+}
+
+impl Merging {
+    fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), CallError> {
+        if self.enough {
+            return Ok(());
+        }
+        let shown = self.text.len();
+        self.stream.event(data, &mut self.text)?;
+        if let Some(delta) = self.text.get(shown..).filter(|delta| !delta.is_empty()) {
+            watch.progress(Progress::Text(delta));
+            self.enough = self.stream.over().is_none() && watch.enough(&self.text);
+        }
+        Ok(())
     }
 }
 

@@ -93,11 +93,18 @@ fn http_date(text: &str) -> Option<jiff::Timestamp> {
     jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
 }
 
+/// Control characters, and those that turn the direction of what is shown or do not show.
+fn is_unfit(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
 /// A service's text, fit for a terminal and a log: one line, no control characters, at most 600 characters, and
 /// the key replaced should the service have echoed it.
 pub fn clean_message(text: &str, key: &Secret) -> String {
     const LONGEST: usize = 600;
-    let spaced: String = key.hide_in(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let spaced: String = key.hide_in(text).chars().map(|c| if is_unfit(c) { ' ' } else { c }).collect();
     let mut words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((at, _)) = words.char_indices().nth(LONGEST) {
         words.truncate(at);
@@ -131,6 +138,7 @@ mod tests {
         assert_eq!(message("<!doctype html><p>x"), "a page of HTML");
         assert_eq!(message(" \n"), "no further explanation");
         assert_eq!(message("plain \u{1b}[31mwords\n here"), "plain [31mwords here");
+        assert_eq!(message("a\u{202e}b\u{200b}c"), "a b c");
         assert_eq!(message("<title>backwards</title".to_owned().as_str()), "<title>backwards</title");
         assert_eq!(message("</title><title>"), "</title><title>");
     }

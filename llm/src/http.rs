@@ -24,7 +24,7 @@ use crate::{CallError, Watch};
 pub struct Limits {
     /// Until the connection stands.
     pub connect: Duration,
-    /// Between two pieces of an answer that has begun.
+    /// Between two pieces of an answer, once its first byte is there.
     pub idle: Duration,
     /// The whole of one attempt. Models that think are silent for minutes when they do not stream.
     pub call: Duration,

@@ -60,7 +60,8 @@ const SOURCE: &str = "\
 /// `count` files of source text, about `bytes` in all.
 fn blocks(count: usize, bytes: usize) -> String {
     let content = SOURCE.repeat(bytes / count / SOURCE.len());
-    (0..count).map(|n| format!("^^^src/module/file_{n}.rs\n{content}^^^end\n\n")).collect()
+    let block = |n: usize| ["^^^src/module/file_", &n.to_string(), ".rs\n", &content, "^^^end\n\n"].concat();
+    (0..count).map(block).collect()
 }
 
 fn count_fences(text: &str) -> usize {

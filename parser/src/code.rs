@@ -72,6 +72,9 @@ codes! {
     WarningCode {
         /// The whole content stands in a Markdown fence, which would become part of the file.
         MarkdownFence = "markdown-fence",
+        /// A line in a longer fence that opens a block of the same length elsewhere: it is content, and perhaps an end
+        /// was forgotten before it.
+        OpeningInside = "opening-inside",
         /// A file named `start`: the word belongs to the other fences.
         NamedStart = "named-start",
     }
@@ -149,17 +152,18 @@ impl Wording for WarningCode {
     fn message(self, subject: &str) -> String {
         match self {
             Self::MarkdownFence => format!("the whole content of `{subject}` stands in a Markdown fence"),
+            Self::OpeningInside => format!("`{subject}` is content of the block around it"),
             Self::NamedStart => format!("`{subject}` names a file `start`"),
         }
     }
 
     fn advice(self, _: &str) -> String {
-        match self {
-            Self::MarkdownFence => {
-                "leave out the lines of backquotes: they become part of the file".to_owned()
-            }
-            Self::NamedStart => "write the path of the file in place of `start`".to_owned(),
-        }
+        let advice = match self {
+            Self::MarkdownFence => "leave out the lines of backquotes: they become part of the file",
+            Self::OpeningInside => "if it is to open a block, close the other one before it",
+            Self::NamedStart => "write the path of the file in place of `start`",
+        };
+        advice.to_owned()
     }
 }
 

@@ -114,6 +114,9 @@ impl<'t> Walk<'t> {
             Role::End | Role::Delete if marker.length == PLAIN && own.length == PLAIN && !line.glued => {
                 self.foreign_end(&open, line);
             }
+            Role::Open(_) if same => {
+                self.warnings.push(WarningCode::OpeningInside, line.span, Some(open.opening.span.clone()));
+            }
             Role::End | Role::Bare => open.note_near_end(&line),
             Role::Open(_) | Role::Delete => {}
         }

@@ -329,6 +329,14 @@ fn all_errors_are_told_in_order_of_position() {
 }
 
 #[test]
+fn an_opening_of_the_same_length_in_a_longer_fence_is_a_warning() {
+    insta::assert_snapshot!(check("^^^^a\nx\n^^^^b\ny\n^^^^end\n"), @r#"
+    write "a" "x\n^^^^b\ny\n" at 0..24
+    warning opening-inside line 3: `^^^^b` is content of the block around it (see line 1); if it is to open a block, close the other one before it
+    "#);
+}
+
+#[test]
 fn content_in_a_markdown_fence_is_a_warning() {
     insta::assert_snapshot!(check("^^^a.rs\n```rust\nfn a() {}\n```\n^^^end\n"), @r#"
     write "a.rs" "```rust\nfn a() {}\n```\n" at 0..37
@@ -409,4 +417,72 @@ fn codes_are_kebab_case_and_unique() {
     codes.sort_unstable();
     codes.dedup();
     assert_eq!(codes.len(), count);
+}
+
+/// Each of these would take hours if any part of the text were looked at again for each marker.
+#[test]
+fn hostile_shapes_are_read_in_one_pass() {
+    const SIZE: usize = 1_000_000;
+    let fill = |piece: &str| piece.repeat(SIZE / piece.len());
+    let growing: String = (4..1000).map(|length| "^".repeat(length) + "a\n").collect();
+    let shapes = [
+        fill("^^^\n"),
+        fill("^^^a\n"),
+        fill("^^^^a\n^^^end\n"),
+        fill("x^^^ "),
+        fill("x^^^end "),
+        fill("x^^^end   ") + &" ".repeat(SIZE),
+        fill("&&& "),
+        fill(" ") + "&&&start",
+        fill(" \n") + "^^^a\n^^^end",
+        "^^^a\n^^^delete\n".to_owned() + &fill(" ") + "x\n" + &fill("^^^end\n"),
+        "^^^a\n".to_owned() + &fill(" \n") + &fill("^^^\n") + &fill("^^^delete\n"),
+        "^^^a\n".to_owned() + &fill("%%%end\n"),
+        fill("^^^a\n^^^end\n"),
+        fill("$$$start\n$$$end\n") + "^^^a\n^^^end\n",
+        fill("^"),
+        fill("&"),
+        fill("^^^\u{3000}"),
+        growing,
+    ];
+    for shape in shapes {
+        let told = parse(&shape).map_or_else(|errors| errors.for_model().len(), |reply| reply.blocks().len());
+        assert!(told < 20_000);
+    }
+}
+
+#[test]
+fn a_fence_is_as_long_as_its_content_needs() {
+    let length = |content| parser::fence::length_for(parser::fence::Kind::File, content);
+    assert_eq!(length("x ^^^end\n^^^\n^^^^^^\n^^^^end\n"), 3);
+    assert_eq!(length("^^^end\n"), 4);
+    assert_eq!(length("&&&start\n"), 4);
+    assert_eq!(length("^^^a\n^^^^^end\n  ^^^^ delete\n^^^^a\n"), 6);
+    assert_eq!(length("^^^a\n^^^^END\n"), 5);
+    assert_eq!(length("^^^a\n&&&&end\n"), 4);
+}
+
+#[test]
+fn what_would_not_be_read_back_is_not_printed() {
+    use parser::fence::{Draft, Kind, NameFault, Unprintable, print};
+    let write = |path, content| print([Draft::Write { path, content }]);
+    assert_eq!(write("a", "x"), Err(Unprintable::NoFinalNewline));
+    for (name, fault) in [
+        ("", NameFault::Empty),
+        (" ", NameFault::Empty),
+        (" a", NameFault::Reserved),
+        ("^a", NameFault::Reserved),
+        ("end", NameFault::Reserved),
+        ("DELETE x", NameFault::Reserved),
+        ("a\nb", NameFault::Control),
+        ("`a`", NameFault::Quoted),
+    ] {
+        assert_eq!(write(name, ""), Err(Unprintable::Name(fault)), "{name:?}");
+    }
+    assert_eq!(print([Draft::Thought(Kind::File, "")]), Err(Unprintable::FileAsThought));
+    insta::assert_snapshot!(write("a b", "^^^end\n").unwrap(), @"
+    ^^^^a b
+    ^^^end
+    ^^^^end
+    ");
 }

@@ -223,6 +223,10 @@ fn a_bad_string_is_an_error() {
     bad-string 1:14 "\n"
       line 1: `\n` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
     "#);
+    insta::assert_snapshot!(check("{\"summary\":\"\u{1f}\"}"), @r#"
+    bad-string 1:13 "\u{1f}"
+      line 1: `\u{1f}` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+    "#);
     insta::assert_snapshot!(check("{\"summary\":\"\\x\"}"), @r#"
     bad-string 1:13 "\\x"
       line 1: `\x` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs

@@ -25,6 +25,13 @@ const NETWORK: [&str; 16] = [
     "without --offline",
 ];
 
+/// The same, but also said where the walls have no part in it.
+const REFUSED: [&str; 4] =
+    ["Connection refused", "connection refused", "ECONNREFUSED", "socket: Operation not permitted"];
+
+const NO_NETWORK: &str =
+    "the sandbox has no network: allow it with `--network` or `[sandbox] network = true`";
+
 /// What the system says when something may not be written.
 const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "os error 30"];
 /// What Landlock makes of the same, and also of what may not be read.
@@ -39,12 +46,10 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
         return None;
     }
     let text = output.text();
-    for line in text.lines() {
-        if let Some(sentence) = of_line(line, confinement) {
-            return Some(sentence);
-        }
-    }
-    None
+    let perhaps = || !confinement.walls.network && REFUSED.iter().any(|phrase| text.contains(phrase));
+    text.lines()
+        .find_map(|line| of_line(line, confinement))
+        .or_else(|| perhaps().then(|| NO_NETWORK.to_owned()))
 }
 
 fn of_line(line: &str, confinement: &Confinement) -> Option<String> {
@@ -161,6 +166,7 @@ mod tests {
             (Rung::Landlock, "mkdir: cannot create directory './target': Permission denied"),
             (Rung::Landlock, "cat: ./agent-config/gemini-key.txt: Permission denied"),
             (Rung::Landlock, "cat: /var/log: Permission denied"),
+            (Rung::Bwrap, "connect ECONNREFUSED 127.0.0.1:5432"),
             (Rung::Bwrap, "src/main.rs: Permission denied"),
             (Rung::Bwrap, "error[E0425]: cannot find value `x` in this scope"),
             (Rung::Off, "curl: (6) Could not resolve host: crates.io"),
@@ -187,6 +193,8 @@ mod tests {
           the sandbox hides /work tree/agent-config/gemini-key.txt from every build (`--sandbox off` shows it)
         cat: /var/log: Permission denied
           the sandbox hides /var/log: show it with `[sandbox] readable = ["/var/log"]`
+        connect ECONNREFUSED 127.0.0.1:5432
+          the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
         src/main.rs: Permission denied
           nothing
         error[E0425]: cannot find value `x` in this scope

@@ -21,7 +21,8 @@ pub struct Output {
     pub apart: Option<Apart>,
     /// From the start of the command until nothing of it was left.
     pub elapsed: Duration,
-    /// How many processes were still there when the command had ended, and were killed.
+    /// How many processes were still there when the command had ended, and were killed; behind walls
+    /// with helpers of their own (bubblewrap) those count too.
     pub survivors_killed: usize,
     /// How many could not be killed: those of another user.
     pub survivors_left: usize,

@@ -180,3 +180,14 @@ fn a_panic_of_the_listener_leaves_nothing_running() {
     assert!(panics.is_err());
     assert_eq!(support::processes_with(&token), Vec::<String>::new());
 }
+
+#[test]
+fn a_session_with_a_person_has_our_streams_and_hands_its_code_through() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["sh", "-c", "exit 3"]);
+    command.streams = Streams::Inherited;
+    for rung in support::rungs() {
+        let output = scratch.run(rung, &command);
+        assert_eq!((output.ended, output.total_bytes), (Ended::Exited(3), 0), "{rung}");
+    }
+}

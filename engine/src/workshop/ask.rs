@@ -132,7 +132,7 @@ fn cause<F: Facts>(error: &CallError, record: &Record<'_, F>) -> Cause {
 }
 
 /// An error and everything below it in one line.
-fn with_sources(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut below = error.source();
     while let Some(source) = below {

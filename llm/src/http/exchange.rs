@@ -145,6 +145,9 @@ impl<'a> Exchange<'a> {
     ) -> Result<Option<Piece>, CallError> {
         let began = Stopwatch::start();
         loop {
+            if watch.cancelled() {
+                return Err(CallError::Cancelled);
+            }
             let glance = patience.map_or(GLANCE, |p| p.min(GLANCE));
             match self.pieces.recv_timeout(glance.min(self.left()?)) {
                 Ok(piece) => {
@@ -152,7 +155,6 @@ impl<'a> Exchange<'a> {
                     return Ok(Some(piece));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.cut()),
-                Err(RecvTimeoutError::Timeout) if watch.cancelled() => return Err(CallError::Cancelled),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if patience.is_some_and(|p| began.elapsed() >= p) {
@@ -167,7 +169,8 @@ impl<'a> Exchange<'a> {
         if call.is_zero() {
             return Err(CallError::Timeout { after: self.limits.call });
         }
-        if self.head.status == 0 {
+        if self.received == 0 {
+            // A model that thinks is silent for minutes, some services with their head already sent.
             return Ok(call);
         }
         let idle = self.limits.idle.saturating_sub(self.last.elapsed());

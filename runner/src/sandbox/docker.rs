@@ -3,6 +3,7 @@
 //! The image is empty and made here, so that no registry is needed; what is to be seen is mounted.
 
 use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -55,10 +56,11 @@ pub(super) fn prepare(
     docker.args(["run", "--rm", "--name", &container.name, "--read-only", "--cap-drop", "ALL"]);
     docker.args(["--security-opt", "no-new-privileges", "--network"]);
     docker.arg(if walls.network { "host" } else { "none" }).arg("--user").arg(user());
-    if group == Group::Ours {
-        docker.args(["--interactive", "--tty"]);
-    } else if command.input.is_some() {
+    if group == Group::Ours || command.input.is_some() {
         docker.arg("--interactive");
+    }
+    if group == Group::Ours && std::io::stdin().is_terminal() {
+        docker.arg("--tty");
     }
     for mount in mounts::plan(walls) {
         docker.args(mount_arguments(&mount));

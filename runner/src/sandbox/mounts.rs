@@ -201,15 +201,12 @@ pub(super) fn masked(walls: &Walls) -> Vec<PathBuf> {
     masked
 }
 
+/// Spelled as the tree is, whatever links lead there: another spelling would protect nothing.
 fn held(walls: &Walls, paths: &[PathBuf]) -> Vec<PathBuf> {
     let tree = walls.tree.canonicalize().unwrap_or_else(|_| walls.tree.clone());
-    let target = |path: &PathBuf| {
-        let is_link = fs::symlink_metadata(path).ok()?.is_symlink();
-        if !is_link {
-            return Some(path.clone());
-        }
-        let target = path.canonicalize().ok()?;
-        Some(walls.tree.join(target.strip_prefix(&tree).ok()?))
+    let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {
+        Ok(below) => Some(walls.tree.join(below)),
+        Err(_) => (!fs::symlink_metadata(path).ok()?.is_symlink()).then(|| path.clone()),
     };
     paths.iter().filter_map(target).filter(|path| !is_device(path)).collect()
 }

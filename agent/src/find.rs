@@ -1,0 +1,164 @@
+//! Which program a CLI is, and what of the machine it needs to see.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The CLIs that can be driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Claude Code, `claude`.
+    Claude,
+    /// Gemini CLI, `gemini`.
+    Gemini,
+    /// Codex, `codex`.
+    Codex,
+}
+
+impl Kind {
+    /// The program's name on PATH.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Gemini => "gemini",
+            Self::Codex => "codex",
+        }
+    }
+
+    /// The product's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Gemini => "Gemini CLI",
+            Self::Codex => "Codex",
+        }
+    }
+
+    /// The variable that it takes its key from.
+    pub fn key_variable(self) -> &'static str {
+        match self {
+            Self::Claude => "ANTHROPIC_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
+            Self::Codex => "CODEX_API_KEY",
+        }
+    }
+
+    /// How to get it.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Claude => "install it with: npm install -g @anthropic-ai/claude-code",
+            Self::Gemini => "install it with: npm install -g @google/gemini-cli",
+            Self::Codex => "install it with: npm install -g @openai/codex",
+        }
+    }
+}
+
+/// A CLI that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Which one.
+    pub kind: Kind,
+    /// The program itself, all links resolved.
+    pub program: PathBuf,
+    /// What has to be visible for it to run: the package that holds it, or its folder.
+    pub installation: PathBuf,
+    /// As its package says; `None` for a program without one.
+    pub version: Option<String>,
+}
+
+/// It is not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} (`{}`) is not on PATH", kind.name(), kind.program())]
+pub struct NotInstalled {
+    /// Which one.
+    pub kind: Kind,
+}
+
+/// Looks for the CLI in the folders of `path`, the value of `PATH`. Nothing is started.
+pub fn find(kind: Kind, path: Option<&OsStr>) -> Result<Installed, NotInstalled> {
+    let folders = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
+    folders
+        .into_iter()
+        .filter(|folder| folder.is_absolute())
+        .find_map(|folder| Installed::at(kind, &folder.join(kind.program())))
+        .ok_or(NotInstalled { kind })
+}
+
+impl Installed {
+    /// The program at `path`, if there is one that can be started.
+    pub fn at(kind: Kind, path: &Path) -> Option<Self> {
+        let program = path.canonicalize().ok()?;
+        let data = fs::metadata(&program).ok()?;
+        if !data.is_file() || data.permissions().mode() & 0o111 == 0 {
+            return None;
+        }
+        let package = program.ancestors().skip(1).find(|folder| is_package(folder));
+        let installation = package.or(program.parent())?.to_owned();
+        let version = package.and_then(version_of);
+        Some(Self { kind, program, installation, version })
+    }
+}
+
+/// A folder that was unpacked by npm: it has a manifest and lies below `node_modules`.
+fn is_package(folder: &Path) -> bool {
+    folder.join("package.json").is_file()
+        && folder.ancestors().skip(1).take(2).any(|above| above.ends_with("node_modules"))
+}
+
+fn version_of(package: &Path) -> Option<String> {
+    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(package.join("package.json")).ok()?).ok()?;
+    Some(manifest.get("version")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn program(path: &Path, mode: u32) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::File::create(path).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn the_package_that_holds_the_program_is_its_installation() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let package = root.join("lib/node_modules/@google/gemini-cli");
+        program(&package.join("bundle/gemini.js"), 0o755);
+        #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
+        fs::write(package.join("package.json"), r#"{"version":"0.61.0"}"#).unwrap();
+        fs::create_dir(root.join("bin")).unwrap();
+        symlink(package.join("bundle/gemini.js"), root.join("bin/gemini")).unwrap();
+        let found = find(Kind::Gemini, Some(root.join("bin").as_os_str())).unwrap();
+        assert_eq!(found.installation, package);
+        assert_eq!(found.version.as_deref(), Some("0.61.0"));
+    }
+
+    #[test]
+    fn a_single_program_shows_its_folder_and_never_the_one_above() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        program(&root.join("share/claude/2.1.0"), 0o755);
+        fs::create_dir(root.join("bin")).unwrap();
+        symlink(root.join("share/claude/2.1.0"), root.join("bin/claude")).unwrap();
+        let found = find(Kind::Claude, Some(root.join("bin").as_os_str())).unwrap();
+        assert_eq!((found.installation, found.version), (root.join("share/claude"), None));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_started_and_a_relative_folder_are_passed_over() {
+        let root = tempfile::tempdir().unwrap();
+        program(&root.path().join("one/codex"), 0o644);
+        program(&root.path().join("two/codex"), 0o755);
+        let path = std::env::join_paths([Path::new("bin"), &root.path().join("one")]).unwrap();
+        assert_eq!(find(Kind::Codex, Some(&path)), Err(NotInstalled { kind: Kind::Codex }));
+        let path = std::env::join_paths([root.path().join("one"), root.path().join("two")]).unwrap();
+        assert!(find(Kind::Codex, Some(&path)).is_ok());
+    }
+}

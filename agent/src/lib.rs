@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+
+mod claude;
+mod codex;
+mod event;
+mod find;
+mod gemini;
+mod home;
+mod judge;
+mod lines;
+mod outcome;
+mod run;
+mod spawn;
+mod start;
+mod told;
+
+pub use event::Event;
+pub use find::{Installed, Kind, NotInstalled, find};
+pub use outcome::{Denial, End, ModelUsage, Outcome};
+pub use run::{AgentError, interactive, run};
+pub use spawn::{Home, Key, Permissions, Session, Spawn};

@@ -1,0 +1,212 @@
+//! How an agent's turn ended.
+
+use serde::{Deserialize, Serialize};
+
+/// The end of one turn and what it cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// The answer: what the model said last. Also there, as far as it got, when the end is bad.
+    pub text: String,
+    /// Tokens of this turn by model; empty when the CLI did not say.
+    pub usage: Vec<ModelUsage>,
+    /// What the CLI itself reckons that this turn cost, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// The session's name, for the next turn.
+    pub session: Option<String>,
+    /// Tools that the model was not allowed to use.
+    pub denials: Vec<Denial>,
+    /// From start to end.
+    pub elapsed_ms: u64,
+    /// The last of what it wrote to standard error, the key struck out.
+    pub stderr: String,
+}
+
+/// How a turn ended, the worst that is known of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum End {
+    /// There is an answer and nothing speaks against it.
+    Ok,
+    /// The model's service answered with an error, retries included.
+    ApiError {
+        /// The HTTP status.
+        status: Option<u16>,
+        /// What it said.
+        message: String,
+    },
+    /// A quota is used up: trying again before it is renewed is of no use.
+    Quota {
+        /// What the service said.
+        message: String,
+        /// When it is renewed, in seconds since 1970 (UTC).
+        resets_unix: Option<u64>,
+    },
+    /// No key, a wrong key, or not logged in.
+    Auth {
+        /// What the CLI said.
+        message: String,
+    },
+    /// The answer was cut off at the token limit.
+    MaxTokens,
+    /// The model, or a filter before it, would not answer.
+    Refused {
+        /// What the CLI said.
+        message: String,
+    },
+    /// The CLI's own limit on turns or money.
+    TurnLimit {
+        /// What the CLI said.
+        message: String,
+    },
+    /// Tools were denied: the work cannot be whole.
+    PermissionDenied,
+    /// The session to go on with is not there.
+    LostSession,
+    /// It exited without a final event or without an answer.
+    NoResult,
+    /// It failed in a way of its own.
+    Crashed {
+        /// The exit code, if it had one.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+        /// What it said last.
+        message: String,
+    },
+    /// It ran past its time limit, or was silent for too long, and was killed.
+    TimedOut {
+        /// Whether it was silence.
+        idle: bool,
+    },
+    /// It wrote more than any agent should and was killed.
+    TooMuchOutput,
+    /// The caller stopped it.
+    Interrupted,
+    /// The program went away, or cannot be started.
+    NotInstalled,
+}
+
+impl End {
+    /// Stable, kebab-case.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::ApiError { .. } => "api-error",
+            Self::Quota { .. } => "quota",
+            Self::Auth { .. } => "auth",
+            Self::MaxTokens => "max-tokens",
+            Self::Refused { .. } => "refused",
+            Self::TurnLimit { .. } => "turn-limit",
+            Self::PermissionDenied => "permission-denied",
+            Self::LostSession => "lost-session",
+            Self::NoResult => "no-result",
+            Self::Crashed { .. } => "crashed",
+            Self::TimedOut { .. } => "timed-out",
+            Self::TooMuchOutput => "too-much-output",
+            Self::Interrupted => "interrupted",
+            Self::NotInstalled => "not-installed",
+        }
+    }
+
+    /// What the CLI or its service said about it, where it said something.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Self::ApiError { message, .. }
+            | Self::Quota { message, .. }
+            | Self::Auth { message }
+            | Self::Refused { message }
+            | Self::TurnLimit { message }
+            | Self::Crashed { message, .. } => Some(message).filter(|text| !text.is_empty()).map(String::as_str),
+            Self::Ok
+            | Self::MaxTokens
+            | Self::PermissionDenied
+            | Self::LostSession
+            | Self::NoResult
+            | Self::TimedOut { .. }
+            | Self::TooMuchOutput
+            | Self::Interrupted
+            | Self::NotInstalled => None,
+        }
+    }
+
+    /// Whether the same turn may well succeed when it is tried again at once.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::ApiError { status, .. } => {
+                !matches!(status, Some(400 | 402 | 404 | 405 | 413 | 422))
+            }
+            Self::MaxTokens | Self::NoResult | Self::Crashed { .. } | Self::TimedOut { .. } => true,
+            Self::Ok
+            | Self::Quota { .. }
+            | Self::Auth { .. }
+            | Self::Refused { .. }
+            | Self::TurnLimit { .. }
+            | Self::PermissionDenied
+            | Self::LostSession
+            | Self::TooMuchOutput
+            | Self::Interrupted
+            | Self::NotInstalled => false,
+        }
+    }
+}
+
+/// Reads on from "the agent …".
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = match self {
+            Self::Ok => "answered",
+            Self::ApiError { status: Some(status), .. } => {
+                write!(f, "had an error {status} of its service")?;
+                ""
+            }
+            Self::ApiError { status: None, .. } => "had an error of its service",
+            Self::Quota { .. } => "has used up its quota",
+            Self::Auth { .. } => "could not log in to its service",
+            Self::MaxTokens => "was cut off at its token limit",
+            Self::Refused { .. } => "refused to answer",
+            Self::TurnLimit { .. } => "used up its own limit of turns",
+            Self::PermissionDenied => "was denied tools that it needed",
+            Self::LostSession => "does not know the session any more",
+            Self::NoResult => "ended without a result",
+            Self::Crashed { .. } => "crashed",
+            Self::TimedOut { idle: false } => "ran out of time",
+            Self::TimedOut { idle: true } => "was silent for too long",
+            Self::TooMuchOutput => "wrote too much output",
+            Self::Interrupted => "was interrupted",
+            Self::NotInstalled => "could not be started",
+        };
+        f.write_str(what)?;
+        self.message().map_or(Ok(()), |message| write!(f, ": {message}"))
+    }
+}
+
+/// Tokens of one model in one turn. `None` is "not said", which is not zero.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// The model's name.
+    pub model: String,
+    /// Everything that went in, cached tokens included.
+    pub input_tokens: Option<u64>,
+    /// The part of the input that came out of a cache.
+    pub cache_read_tokens: Option<u64>,
+    /// The part of the input that was put into a cache.
+    pub cache_write_tokens: Option<u64>,
+    /// Everything that came out, reasoning included.
+    pub output_tokens: Option<u64>,
+    /// The part of the output that was reasoning.
+    pub reasoning_tokens: Option<u64>,
+    /// What the CLI reckons that it cost, in US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// A tool that the model was not allowed to use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// The tool.
+    pub tool: String,
+    /// What for, in one short line.
+    pub argument: Option<String>,
+}

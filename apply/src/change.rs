@@ -1,0 +1,86 @@
+//! One file and what it is to become.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use guard::{Before, Folder};
+use rustix::fs::{Gid, Mode, Uid};
+use sha2::{Digest, Sha256};
+
+use crate::files::create;
+use crate::journal::hex;
+use crate::place::Place;
+use crate::report::{Action, Changed};
+
+/// What is to become of one file.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    pub(crate) place: Place,
+    pub(crate) before: Option<Before>,
+    /// `None`: no file.
+    pub(crate) content: Option<Cow<'a, [u8]>>,
+    /// Permission bits and owner, where they are not the old file's.
+    pub(crate) attributes: Option<(u32, (u32, u32))>,
+}
+
+impl Change<'_> {
+    /// What it will be reported as.
+    pub(crate) fn report(&self) -> Changed {
+        let before_sha256 = self.before.as_ref().map(|before| hex(before.sha256));
+        let after_sha256 = self.content.as_ref().map(|content| hex(Sha256::digest(content).into()));
+        let before_mode = self.before.as_ref().map(|before| before.mode & 0o7777);
+        let wanted_mode = self.attributes.map(|(mode, _)| mode).or(before_mode).map(|mode| mode & 0o777);
+        let action = match &self.content {
+            _ if before_sha256 == after_sha256
+                && (self.attributes.is_none() || before_mode == wanted_mode) =>
+            {
+                Action::None
+            }
+            Some(_) => Action::Write,
+            None => Action::Delete,
+        };
+        Changed {
+            path: self.place.path.clone(),
+            action,
+            created: action == Action::Write && before_sha256.is_none(),
+            before_mode,
+            after_mode: if action == Action::None {
+                before_mode
+            } else {
+                wanted_mode.filter(|_| self.content.is_some())
+            },
+            before_sha256,
+            after_sha256,
+        }
+    }
+
+    /// Permission bits and owner of the new file; `None` leaves both to the umask and this process.
+    fn wanted(&self) -> Option<(u32, (u32, u32))> {
+        let kept = self.before.as_ref().map(|before| (before.mode, before.owner));
+        self.attributes.or(kept).map(|(mode, owner)| (mode & 0o777, owner))
+    }
+}
+
+/// What was written beside the tree.
+pub(crate) struct Staged {
+    pub(crate) id: (u64, u64),
+    pub(crate) mode: u32,
+    pub(crate) owner_kept: bool,
+}
+
+/// Creates it with 0666 less the umask, or with the mode and owner of the file that it replaces.
+pub(crate) fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io::Result<Staged> {
+    let mut file = create(txn, name, 0o666)?;
+    file.write_all(change.content.as_deref().unwrap_or_default())?;
+    let mut owner_kept = true;
+    if let Some((mode, (uid, gid))) = change.wanted() {
+        let stat = rustix::fs::fstat(&file)?;
+        if (stat.st_uid, stat.st_gid) != (uid, gid) {
+            owner_kept =
+                rustix::fs::fchown(&file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).is_ok();
+        }
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    }
+    let stat = rustix::fs::fstat(&file)?;
+    Ok(Staged { id: (stat.st_dev, stat.st_ino), mode: stat.st_mode & 0o7777, owner_kept })
+}

@@ -1,0 +1,62 @@
+//! The single steps on single files, each by descriptor and name.
+
+use std::fs::File;
+use std::io;
+
+use guard::{Before, Folder};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::io::Errno;
+
+/// Makes a new file; one that is there already is an error.
+pub(crate) fn create(folder: &Folder, name: &str, mode: u32) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode))?))
+}
+
+/// A hard link, or a copy where there can be none: no support, too many, or a file of somebody else's.
+pub(crate) fn keep_old(folder: &Folder, name: &str, txn: &Folder, kept: &str) -> io::Result<(u64, u64)> {
+    match rustix::fs::linkat(folder, name, txn, kept, AtFlags::empty()) {
+        Ok(()) => {}
+        Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {
+            copy(folder, name, txn, kept)?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let stat = txn.stat(kept)?.ok_or(Errno::NOENT)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// Copies content, mode and, where permitted, owner, through to the disk.
+pub(crate) fn copy(from: &Folder, name: &str, to: &Folder, copy: &str) -> io::Result<()> {
+    let mut source = from.open_file(name)?;
+    let mut target = create(to, copy, 0o600)?;
+    io::copy(&mut source, &mut target)?;
+    let stat = rustix::fs::fstat(&source)?;
+    let _ = rustix::fs::fchown(&target, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
+    rustix::fs::fchmod(&target, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+    target.sync_all()
+}
+
+/// Moves a staged file to where nothing may stand. Both ways fail with `EEXIST` if something does.
+pub(crate) fn create_from(txn: &Folder, staged: &str, folder: &Folder, name: &str) -> io::Result<()> {
+    match rustix::fs::renameat_with(txn, staged, folder, name, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            // The second name goes with the rest of the transaction's folder.
+            Ok(rustix::fs::linkat(txn, staged, folder, name, AtFlags::empty())?)
+        }
+        moved => Ok(moved?),
+    }
+}
+
+/// Looks at inode, size, time and content again, as late as possible. Fails with `ESTALE`.
+pub(crate) fn check_unchanged(folder: &Folder, name: &str, before: &Before) -> io::Result<()> {
+    let now = Before::of(&mut folder.open_file(name)?)?;
+    // The second name in the transaction folder counts as a link.
+    let unchanged = (now.id, now.len, now.mtime, now.mode, now.sha256)
+        == (before.id, before.len, before.mtime, before.mode, before.sha256);
+    if unchanged { Ok(()) } else { Err(Errno::STALE.into()) }
+}
+
+pub(crate) fn sync(folder: &Folder) -> io::Result<()> {
+    Ok(rustix::fs::fsync(folder)?)
+}

@@ -1,0 +1,217 @@
+//! The vocabulary of work orders (S2): what their loop asks for, and what comes of it.
+
+mod command;
+mod shop;
+
+use std::sync::Arc;
+
+use apply::Changed;
+use logging::{Durability, Stored};
+use runner::Ended;
+use serde::{Deserialize, Serialize};
+
+use crate::record::Facts;
+use crate::{Answer, CallFact, Outcome, Problem, Text};
+
+pub use command::{CommandSettings, KEPT_CHARS, KEPT_LINES, last_part};
+pub use shop::{Baseline, OrderShop};
+
+/// One thing to be done. Attempts are counted from 1; names of files are relative to the run folder.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OrderStep {
+    /// Say what time it is. Ends in [`OrderFact::Stamped`].
+    Stamp,
+    /// Look whether files are there, or are not. Ends in [`OrderFact::Looked`].
+    Look {
+        /// What has to be so.
+        conditions: Vec<Condition>,
+    },
+    /// Send the prompt to the model. Ends in an answer or in none.
+    Ask {
+        /// Which attempt.
+        attempt: u32,
+        /// The whole prompt.
+        prompt: Arc<str>,
+    },
+    /// Read the reply as a proposal, judge every path, write all of it or nothing. Ends in [`OrderFact::Written`] or
+    /// [`OrderFact::Refused`].
+    Write {
+        /// Which attempt.
+        attempt: u32,
+        /// What the model answered.
+        answer: Answer,
+    },
+    /// Run a command at the root. Ends in [`OrderFact::Ran`].
+    Run {
+        /// `LOG_stdout.txt` and `LOG_stderr.txt` take what it prints.
+        log: String,
+        /// Program and arguments; never a shell line.
+        argv: Vec<String>,
+    },
+    /// Put the tree back as it was before the first attempt. Ends in [`OrderFact::RolledBack`].
+    RollBack,
+    /// Keep an artifact. Ends in [`OrderFact::Kept`].
+    Keep {
+        /// Its file.
+        file: String,
+        /// Its content.
+        text: Arc<str>,
+    },
+    /// Hash the tree. Ends in [`OrderFact::Measured`].
+    Measure,
+}
+
+/// Something that has to be so before or after the change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    /// A regular file is there.
+    FileExists(String),
+    /// Nothing is there.
+    FileAbsent(String),
+}
+
+/// Why a reply was not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// It is no proposal.
+    Unusable,
+    /// It names a file that it may not write.
+    OutOfScope,
+    /// It was made for another content of a file.
+    Stale,
+    /// The system did not let it be written; nothing of it is on disk.
+    NotWritten,
+}
+
+/// The end of what one stream of a command brought.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tail {
+    /// The file with all of it.
+    pub file: String,
+    /// Its last part, see [`last_part`].
+    pub text: String,
+}
+
+/// One thing that happened. The journal holds them in order; a loop fed with them again comes to the same decisions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum OrderFact {
+    /// What time it was, UTC, RFC 3339.
+    Stamped {
+        /// Then.
+        at: String,
+    },
+    /// Conditions were looked at.
+    Looked {
+        /// Those that are not so.
+        failed: Vec<Condition>,
+    },
+    /// The proposal is on disk, all of it.
+    Written {
+        /// Which attempt.
+        attempt: u32,
+        /// The files that it names, normalized.
+        touched: Vec<String>,
+        /// What became of them.
+        changes: Vec<Changed>,
+        /// What a person should look at; nothing of it stopped the change.
+        warnings: Vec<Problem>,
+        /// Whether `scripts/verify.sh` is a file now.
+        verify_script: bool,
+    },
+    /// Nothing of the reply is on disk.
+    Refused {
+        /// Which attempt.
+        attempt: u32,
+        /// In one word.
+        why: Why,
+        /// The files that it names, as far as they could be read.
+        touched: Vec<String>,
+        /// Everything that is wrong with it.
+        problems: Vec<Problem>,
+    },
+    /// A command ran, or could not be started.
+    Ran {
+        /// The beginning of the names of its files.
+        log: String,
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// How it ended.
+        ended: Ended,
+        /// Its standard output.
+        stdout: Tail,
+        /// Its standard error.
+        stderr: Tail,
+        /// How long it took.
+        elapsed_ms: u64,
+    },
+    /// The tree is as it was before the first attempt.
+    RolledBack,
+    /// An artifact is in the run folder.
+    Kept {
+        /// Its file.
+        #[serde(flatten)]
+        stored: Stored,
+    },
+    /// The tree's hash.
+    Measured {
+        /// SHA-256 in hex.
+        tree_sha256: String,
+    },
+    /// The run was stopped or killed and goes on; the tree was put back first.
+    Resumed,
+    /// The run is over.
+    Ended {
+        /// How.
+        #[serde(flatten)]
+        outcome: Outcome,
+    },
+    /// Something about a model call.
+    #[serde(untagged)]
+    Call(CallFact),
+}
+
+impl From<CallFact> for OrderFact {
+    fn from(fact: CallFact) -> Self {
+        Self::Call(fact)
+    }
+}
+
+impl Facts for OrderFact {
+    fn ended(outcome: Outcome) -> Self {
+        Self::Ended { outcome }
+    }
+
+    fn texts_mut(&mut self) -> Vec<&mut Text> {
+        match self {
+            Self::Call(fact) => fact.texts_mut(),
+            Self::Stamped { .. }
+            | Self::Looked { .. }
+            | Self::Written { .. }
+            | Self::Refused { .. }
+            | Self::Ran { .. }
+            | Self::RolledBack
+            | Self::Kept { .. }
+            | Self::Measured { .. }
+            | Self::Resumed
+            | Self::Ended { .. } => Vec::new(),
+        }
+    }
+
+    fn durability(&self) -> Durability {
+        match self {
+            Self::Call(fact) => fact.durability(),
+            Self::Written { .. } | Self::RolledBack => Durability::Synced,
+            Self::Stamped { .. }
+            | Self::Looked { .. }
+            | Self::Refused { .. }
+            | Self::Ran { .. }
+            | Self::Kept { .. }
+            | Self::Measured { .. }
+            | Self::Resumed
+            | Self::Ended { .. } => Durability::Written,
+        }
+    }
+}

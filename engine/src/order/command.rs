@@ -1,0 +1,149 @@
+//! Running a command of a work order: each stream in a file of its own, the end of it in the fact.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use logging::RedactWriter;
+use runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams};
+
+use crate::order::{OrderFact, Tail};
+use crate::workshop::Fault;
+use crate::workshop::ask::millis;
+use crate::{Event, Record};
+
+/// So many of a stream's last lines stand in the record (S2 §6.4).
+pub const KEPT_LINES: usize = 200;
+/// And so many characters at most.
+pub const KEPT_CHARS: usize = 8000;
+
+/// How commands are run.
+#[derive(Debug, Clone)]
+pub struct CommandSettings {
+    /// Everything that they find in their environment.
+    pub env: Env,
+    /// Each may take so long.
+    pub timeout: Duration,
+    /// Each may print so much.
+    pub limits: Limits,
+    /// What they can see and touch.
+    pub confinement: Confinement,
+}
+
+/// The last 200 lines of a text, or its last 8,000 characters where those are fewer.
+pub fn last_part(text: &str) -> &str {
+    let by_chars = text.char_indices().rev().nth(KEPT_CHARS - 1).map_or(0, |(at, _)| at);
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let by_lines = body.rmatch_indices('\n').nth(KEPT_LINES - 1).map_or(0, |(at, _)| at + 1);
+    text.get(by_chars.max(by_lines)..).unwrap_or_default()
+}
+
+/// Runs `argv` and says how it ended; that it could not be started is one way to end.
+pub(super) fn run(
+    settings: &CommandSettings,
+    root: &std::path::Path,
+    cancel: &Cancel,
+    (log, argv): (&str, &[String]),
+    record: &mut Record<'_, OrderFact>,
+) -> Result<OrderFact, Fault> {
+    let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
+    let [out_file, err_file] = &files;
+    let mut sinks = Sinks {
+        out: record.folder().writer(out_file)?,
+        err: record.folder().writer(err_file)?,
+        failed: None,
+    };
+    let nowhere = || "/dev/null".into();
+    let command = Command {
+        deadline: Some(settings.timeout),
+        limits: settings.limits,
+        // What is printed passes the redactor on its way to the files, so the runner itself writes none.
+        streams: Streams::Apart { out: nowhere(), err: nowhere() },
+        ..Command::new(argv.iter().map(OsString::from), root, settings.env.clone(), "/dev/null")
+    };
+    let output = runner::run(&command, &settings.confinement, cancel, &mut |stream, bytes| {
+        sinks.take(stream, bytes);
+        let shown = record.folder().redactor().redact_bytes(bytes).into_owned();
+        record.tell(&Event::BuildPrints { bytes: &shown });
+    })
+    .map_err(Fault::Run)?;
+    if output.ended == Ended::Interrupted {
+        return Err(Fault::Interrupted);
+    }
+    let note = note(&output, settings, argv);
+    sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
+    let apart = output.apart.unwrap_or_default();
+    let tail = |file: &str, text: String| {
+        let text = record.folder().redactor().redact(&text).into_owned();
+        Tail { file: file.to_owned(), text: last_part(&text).to_owned() }
+    };
+    let err_text = apart.err.text() + note.as_deref().unwrap_or_default();
+    Ok(OrderFact::Ran {
+        log: log.to_owned(),
+        argv: argv.to_vec(),
+        ended: output.ended,
+        stdout: tail(out_file, apart.out.text()),
+        stderr: tail(err_file, err_text),
+        elapsed_ms: millis(output.elapsed),
+    })
+}
+
+/// A last line for the standard error: why there is no exit code, or what the walls have to do with it.
+fn note(output: &Output, settings: &CommandSettings, argv: &[String]) -> Option<String> {
+    let program = argv.first().map(String::as_str).unwrap_or_default();
+    let why = match output.ended {
+        Ended::Exited(_) => runner::explain(output, &settings.confinement)?,
+        Ended::TimedOut => format!("stopped after {} s, the limit for one command", settings.timeout.as_secs()),
+        Ended::TooMuchOutput => {
+            format!("stopped: it printed more than {} MiB", settings.limits.output_bytes >> 20)
+        }
+        ended => format!("{program} {ended}"),
+    };
+    Some(format!("\n[code-commit] {why}\n"))
+}
+
+/// The two files of a command.
+struct Sinks {
+    out: RedactWriter<File>,
+    err: RedactWriter<File>,
+    failed: Option<io::Error>,
+}
+
+impl Sinks {
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        let sink = match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        };
+        if let Err(error) = sink.write_all(bytes) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn close(mut self, note: Option<&str>) -> io::Result<()> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if let Some(note) = note {
+            self.err.write_all(note.as_bytes())?;
+        }
+        self.out.finish()?;
+        self.err.finish().map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_200_lines_or_8000_characters_are_kept() {
+        assert_eq!(last_part("one\ntwo\n"), "one\ntwo\n");
+        let lines: String = (1..=500).map(|n| format!("{n}\n")).collect();
+        assert!(last_part(&lines).starts_with("301\n") && last_part(&lines).ends_with("\n500\n"));
+        let wide = "ä".repeat(9000);
+        assert_eq!(last_part(&wide).chars().count(), KEPT_CHARS);
+        assert_eq!(last_part(""), "");
+    }
+}

@@ -1,0 +1,176 @@
+//! The real hands of a work order.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use llm::Model;
+use logging::{Durability, Stamp};
+use repo::{EmptyFolder, Git, Head};
+use runner::Cancel;
+
+use crate::order::command::{self, CommandSettings};
+use crate::order::{Condition, OrderFact, OrderStep};
+use crate::workshop::ask::{Asker, Files, Question};
+use crate::workshop::{Fault, UNDO, store, undo_folders, untidy};
+use crate::{Answer, Asking, Hands, Record, Rules, Taken};
+
+/// The script that verifies a project, where there is one (S2 §6.5).
+const VERIFY_SCRIPT: &str = "scripts/verify.sh";
+
+/// What the tree is put back to.
+#[derive(Debug, Clone)]
+pub struct Baseline {
+    /// The git program for the tree.
+    pub git: Git,
+    /// The commit that was checked out; the tree was clean.
+    pub commit: String,
+    /// Where `HEAD` pointed.
+    pub head: Head,
+    /// Folders that git does not know of.
+    pub empty_folders: Vec<EmptyFolder>,
+}
+
+/// Everything that a work order needs to be carried out. The loop decides when.
+pub struct OrderShop<'m> {
+    /// Where proposals go and by which rules.
+    pub rules: Rules,
+    /// Who is asked.
+    pub model: &'m dyn Model,
+    /// Settings of the calls.
+    pub asking: Asking,
+    /// What an answer must look like, for services that can be held to it.
+    pub schema: serde_json::Value,
+    /// How commands are run.
+    pub commands: CommandSettings,
+    /// What the tree is put back to.
+    pub baseline: Baseline,
+    /// Raised by Ctrl-C.
+    pub cancel: Cancel,
+}
+
+impl Hands<OrderStep, OrderFact> for OrderShop<'_> {
+    type Fault = Fault;
+
+    fn perform(
+        &mut self,
+        step: &OrderStep,
+        record: &mut Record<'_, OrderFact>,
+    ) -> Result<OrderFact, Fault> {
+        if self.cancel.is_set() {
+            return Err(Fault::Interrupted);
+        }
+        match step {
+            OrderStep::Stamp => Ok(OrderFact::Stamped { at: Stamp::now().rfc3339() }),
+            OrderStep::Look { conditions } => self.look(conditions),
+            OrderStep::Ask { attempt, prompt } => self.ask(*attempt, prompt, record),
+            OrderStep::Write { attempt, answer } => self.write(*attempt, answer, record),
+            OrderStep::Run { log, argv } => {
+                make_parent(record, log)?;
+                let settings = &self.commands;
+                command::run(settings, &self.rules.root, &self.cancel, (log, argv), record)
+            }
+            OrderStep::RollBack => {
+                self.roll_back(record.folder().path())?;
+                Ok(OrderFact::RolledBack)
+            }
+            OrderStep::Keep { file, text } => {
+                make_parent(record, file)?;
+                let stored = record.folder().store(file, text, Durability::Written)?;
+                Ok(OrderFact::Kept { stored })
+            }
+            OrderStep::Measure => {
+                let hashed = repo::stable_hash(&self.rules.root).map_err(unreadable)?;
+                Ok(OrderFact::Measured { tree_sha256: hashed })
+            }
+        }
+    }
+}
+
+impl OrderShop<'_> {
+    fn look(&self, conditions: &[Condition]) -> Result<OrderFact, Fault> {
+        let mut failed = Vec::new();
+        for condition in conditions {
+            let (Condition::FileExists(path) | Condition::FileAbsent(path)) = condition;
+            let found = stat(&self.rules.root.join(path))?;
+            let holds = match condition {
+                Condition::FileExists(_) => found.is_some_and(|found| found.is_file()),
+                Condition::FileAbsent(_) => found.is_none(),
+            };
+            if !holds {
+                failed.push(condition.clone());
+            }
+        }
+        Ok(OrderFact::Looked { failed })
+    }
+
+    fn ask(
+        &self,
+        attempt: u32,
+        prompt: &str,
+        record: &mut Record<'_, OrderFact>,
+    ) -> Result<OrderFact, Fault> {
+        let file = |name: &str| format!("attempt_{attempt}/{name}");
+        let files =
+            Files { prompt: file("prompt.txt"), raw: file("response.json"), reply: file("response.txt") };
+        make_parent(record, &files.prompt)?;
+        let question = Question { round: attempt, prompt, schema: Some(&self.schema), files: &files };
+        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel };
+        asker.ask(&question, record).map(OrderFact::Call)
+    }
+
+    fn write(
+        &self,
+        attempt: u32,
+        answer: &Answer,
+        record: &Record<'_, OrderFact>,
+    ) -> Result<OrderFact, Fault> {
+        let undo = record.folder().path().join(UNDO).join(attempt.to_string());
+        match self.rules.take_in_proposal(answer, &undo)? {
+            Taken::Written { touched, applied, mut warnings } => {
+                warnings.extend(applied.warnings.iter().map(untidy));
+                let script = stat(&self.rules.root.join(VERIFY_SCRIPT))?;
+                let verify_script = script.is_some_and(|found| found.is_file());
+                Ok(OrderFact::Written { attempt, touched, changes: applied.changes, warnings, verify_script })
+            }
+            Taken::Refused { why, touched, problems } => {
+                Ok(OrderFact::Refused { attempt, why, touched, problems })
+            }
+        }
+    }
+
+    /// Puts the tree back as it was before the run whose folder is given: first the files that the run wrote, ignored ones too,
+    /// then what git knows, then the folders that git does not know of.
+    pub fn roll_back(&self, folder: &Path) -> Result<(), Fault> {
+        let Rules { root, lock, .. } = &self.rules;
+        apply::undo(lock, root, &undo_folders(folder), apply::Force::Yes).map_err(Fault::Restore)?;
+        let Baseline { git, commit, head, empty_folders } = &self.baseline;
+        git.roll_back(head, commit).map_err(Fault::RollBack)?;
+        repo::restore_empty_folders(root, empty_folders).map_err(unreadable)?;
+        let undo = folder.join(UNDO);
+        match fs::remove_dir_all(&undo) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Fault::Look { path: undo, source: error })
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// What stands at a path; a link is not followed.
+fn stat(path: &Path) -> Result<Option<fs::Metadata>, Fault> {
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(source) => Err(Fault::Look { path: path.to_owned(), source }),
+    }
+}
+
+fn make_parent(record: &Record<'_, OrderFact>, file: &str) -> Result<(), Fault> {
+    let parent: PathBuf = record.folder().path().join(file).parent().map(Path::to_owned).unwrap_or_default();
+    fs::create_dir_all(&parent).map_err(|source| record.folder().error("create", file, source).into())
+}
+
+fn unreadable(error: repo::TreeError) -> Fault {
+    Fault::Look { path: error.path, source: error.source }
+}
