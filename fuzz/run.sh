@@ -4,7 +4,7 @@
 #   ./run.sh parser-fences 60
 #
 # Needs a C++ compiler. What it learns stays in corpus/TARGET; an input that fails goes to artifacts/, from where it
-# belongs into a test. SEEDS names more folders of inputs to begin with.
+# belongs into a test. The inputs to begin with lie in CRATE/seeds/WHAT, for a target named CRATE-WHAT.
 set -eu
 cd "$(dirname "$0")"
 target=${1:?usage: run.sh TARGET [SECONDS]}
@@ -20,7 +20,7 @@ export RUSTFLAGS="-Cpasses=sancov-module \
     --cfg fuzzing"
 cargo build --release --target "$host" --bin "$target"
 
-mkdir -p "corpus/$target" artifacts
-# shellcheck disable=SC2086 # SEEDS is a list.
-exec "${CARGO_TARGET_DIR:-target}/$host/release/$target" "corpus/$target" ${SEEDS:-} \
+seeds="${target%%-*}/seeds/${target#*-}"
+mkdir -p "corpus/$target" artifacts "$seeds"
+exec "${CARGO_TARGET_DIR:-target}/$host/release/$target" "corpus/$target" "$seeds" \
     -max_total_time="$seconds" -artifact_prefix="artifacts/$target-" -print_final_stats=1

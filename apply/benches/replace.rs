@@ -27,14 +27,16 @@ fn main() {
     let root = scratch.path().join("root");
     fs::create_dir(&root).unwrap();
     let names: Vec<String> = (0..FILES).map(|number| format!("{number:04}.rs")).collect();
-    names.iter().for_each(|name| fs::write(root.join(name), vec![0; BYTES]).unwrap());
+    for name in &names {
+        fs::write(root.join(name), vec![0; BYTES]).unwrap();
+    }
     let (mut fsyncs, mut syncfs, mut judged, mut applied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let content = vec![u8::try_from(3 * round + 1).unwrap(); BYTES];
         fsyncs.push(timed(|| staged_and_renamed(&root, &names, &content, fsync_by_threads)));
         let content = vec![u8::try_from(3 * round + 2).unwrap(); BYTES];
         syncfs.push(timed(|| {
-            staged_and_renamed(&root, &names, &content, |files| rustix::fs::syncfs(&files[0]).unwrap())
+            staged_and_renamed(&root, &names, &content, |files| rustix::fs::syncfs(&files[0]).unwrap());
         }));
         let content = vec![u8::try_from(3 * round + 3).unwrap(); BYTES];
         let (mut paths, lock) = (Vec::new(), Lock::acquire(&scratch.path().join("state"), "bench").unwrap());
@@ -76,7 +78,9 @@ fn staged_and_renamed(root: &Path, names: &[String], content: &[u8], sync: impl 
         })
         .collect();
     sync(&files);
-    names.iter().for_each(|name| fs::rename(root.join(format!("{name}.tmp")), root.join(name)).unwrap());
+    for name in names {
+        fs::rename(root.join(format!("{name}.tmp")), root.join(name)).unwrap();
+    }
     File::open(root).unwrap().sync_all().unwrap();
 }
 
@@ -103,6 +107,8 @@ fn judge(root: &Path, names: &[String]) -> Vec<Admitted> {
 
 fn transaction(lock: &Lock, root: &Path, paths: Vec<Admitted>, content: &[u8], undo: &Path) {
     let mut set = ChangeSet::new();
-    paths.into_iter().for_each(|path| set.write(path, content));
+    for path in paths {
+        set.write(path, content);
+    }
     assert_eq!(apply::apply(lock, root, set, undo).unwrap().warnings, []);
 }

@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 /// The right to change the tree, held until it is dropped or the process ends, however it ends.
 #[derive(Debug)]
 pub struct Lock {
-    // Held for its lock.
-    _file: File,
+    file: File,
     pub(crate) state: Folder,
     pub(crate) path: PathBuf,
 }
@@ -70,7 +69,14 @@ impl Lock {
             Err(TryLockError::Error(source)) => return Err(failed(&path, source)),
         }
         sign(&mut file, what).map_err(|source| failed(&path, source))?;
-        Ok(Lock { _file: file, state, path: state_dir.to_owned() })
+        Ok(Lock { file, state, path: state_dir.to_owned() })
+    }
+}
+
+impl Drop for Lock {
+    /// Closing the file is not enough while another thread starts a process: until its `exec` that holds a copy.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }
 

@@ -5,7 +5,6 @@
 //! tree lies on `/dev/shm` where there is one, so that the campaign waits for no disk.
 #![expect(clippy::disallowed_methods, reason = "a tree is made, the size of the campaign is a variable")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
-#![expect(clippy::print_stderr, reason = "a campaign reports its numbers")]
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -89,6 +89,10 @@ impl Summary {
             Outcome::AttemptsUsedUp { rounds: took } => {
                 output.paint(BAD, &format!("Failed: the build does not pass after {}.", rounds(*took)))
             }
+            Outcome::Stuck { rounds: took, times } => output.paint(
+                BAD,
+                &format!("Failed after {}: the same failure came {times} times in a row.", rounds(*took)),
+            ),
             Outcome::ModelUnavailable { round, cause } => {
                 let text = format!("Failed in round {round}: {}", printable(&cause.message));
                 let remedy = cause.remedy.as_deref().map(|r| format!("\nhelp: {}", printable(r)));

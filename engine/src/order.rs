@@ -160,6 +160,11 @@ pub enum OrderFact {
         /// SHA-256 in hex.
         tree_sha256: String,
     },
+    /// A step could not be done at all, for a reason that lies neither with the model nor with the project.
+    Broke {
+        /// The error and its causes.
+        message: String,
+    },
     /// The run was stopped or killed and goes on; the tree was put back first.
     Resumed,
     /// The run is over.
@@ -195,6 +200,7 @@ impl Facts for OrderFact {
             | Self::RolledBack
             | Self::Kept { .. }
             | Self::Measured { .. }
+            | Self::Broke { .. }
             | Self::Resumed
             | Self::Ended { .. } => Vec::new(),
         }
@@ -210,6 +216,7 @@ impl Facts for OrderFact {
             | Self::Ran { .. }
             | Self::Kept { .. }
             | Self::Measured { .. }
+            | Self::Broke { .. }
             | Self::Resumed
             | Self::Ended { .. } => Durability::Written,
         }

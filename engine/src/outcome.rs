@@ -16,6 +16,13 @@ pub enum Outcome {
         /// The rounds it took.
         rounds: u32,
     },
+    /// The same failure came so often that going on was pointless.
+    Stuck {
+        /// The rounds it took.
+        rounds: u32,
+        /// How often the last failure came in a row.
+        times: u32,
+    },
     /// The model could not be reached, would not answer, or may not be asked again.
     ModelUnavailable {
         /// Which round it happened in.

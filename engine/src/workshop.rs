@@ -2,11 +2,13 @@
 
 pub(crate) mod ask;
 mod build;
+mod seal;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use llm::Model;
-use logging::{Durability, FolderError};
+use logging::{Durability, FolderError, Layout};
 use runner::Cancel;
 
 use crate::intake::Intake;
@@ -79,6 +81,10 @@ pub struct Workshop<'m> {
     pub asking: Asking,
     /// What decides whether the work is done.
     pub build: BuildCommand,
+    /// What the files of a round are called.
+    pub layout: Layout,
+    /// Where the model's words for the person are kept besides the terminal (S0 §Implementation Details).
+    pub said_log: Option<PathBuf>,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -104,16 +110,28 @@ impl Workshop<'_> {
         let undo = record.folder().path().join(UNDO).join(round.to_string());
         match self.rules.take_in(answer, &undo)? {
             Intake::Applied { applied, warnings, said, no_change } => {
-                say(record, round, &said);
+                self.say(record, round, &said)?;
                 let warnings = warnings.into_iter().chain(applied.warnings.iter().map(untidy)).collect();
                 Ok(Fact::Applied { round, changes: applied.changes, warnings, no_change })
             }
             Intake::Rejected { problems, report, said } => {
-                say(record, round, &said);
-                let report = store(record, &format!("{round}-build.txt"), &report, Durability::Written)?;
+                self.say(record, round, &said)?;
+                let report = store(record, &self.layout.build(round), &report, Durability::Written)?;
                 Ok(Fact::Rejected { round, problems, report })
             }
         }
+    }
+
+    /// Shows the model's words at once, and appends them to what is kept of earlier ones.
+    fn say(&self, record: &mut Record<'_>, round: u32, said: &[String]) -> Result<(), Fault> {
+        for text in said {
+            record.tell(&Event::Said { round, text });
+            if let Some(path) = &self.said_log {
+                let text = record.folder().redactor().redact(text);
+                append(path, &text).map_err(|source| Fault::Look { path: path.clone(), source })?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes back every round's changes, the newest first.
@@ -138,10 +156,11 @@ pub fn undo_folders(folder: &Path) -> Vec<PathBuf> {
     rounds.into_iter().map(|(_, path)| path).collect()
 }
 
-fn say(record: &mut Record<'_>, round: u32, said: &[String]) {
-    for text in said {
-        record.tell(&Event::Said { round, text });
-    }
+/// Appends a text and, where it does not end its last line, that end.
+fn append(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    if text.ends_with('\n') { Ok(()) } else { file.write_all(b"\n") }
 }
 
 pub(crate) fn untidy(warning: &apply::Warning) -> Problem {

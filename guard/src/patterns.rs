@@ -1,7 +1,7 @@
 //! Lists of gitignore patterns, and what they say of a path.
 
 use gix::bstr::{BStr, ByteSlice};
-use gix::glob::pattern::Case;
+use gix::glob::pattern::{self, Case};
 use gix::glob::wildmatch::Mode;
 
 /// Whether a pattern that ends in a slash may match.
@@ -32,13 +32,15 @@ impl Patterns {
         let basename = path.rfind('/').map(|slash| slash + 1);
         let path = BStr::new(path);
         let is_dir = Some(kind == Kind::Folder);
-        self.0
-            .iter()
-            .rev()
-            .find(|p| {
-                p.matches_repo_relative_path(path, basename, is_dir, case, Mode::NO_MATCH_SLASH_LITERAL)
-            })
-            .map(|pattern| !pattern.is_negative())
+        let mode = Mode::NO_MATCH_SLASH_LITERAL;
+        let matches = |p: &&gix::glob::Pattern| match after_literal(p, path, case) {
+            Some((pattern, path)) if kind == Kind::Folder || !p.mode.contains(pattern::Mode::MUST_BE_DIR) => {
+                gix::glob::wildmatch(pattern, path, mode | folding(case))
+            }
+            Some(_) => false,
+            None => p.matches_repo_relative_path(path, basename, is_dir, case, mode),
+        };
+        self.0.iter().rev().find(matches).map(|pattern| !pattern.is_negative())
     }
 
     /// Whether the path, or a folder on its way, matches: what lies below a matched folder cannot be taken back.
@@ -48,7 +50,56 @@ impl Patterns {
     }
 }
 
+/// What is left of a pattern such as `f**/x` and of the path once the literal start is taken off both.
+///
+/// Git compares the literal start first and then matches the rest alone, where `**` stands at the beginning and so
+/// reaches over slashes; gix takes the pattern whole, where it does not.
+fn after_literal<'a>(p: &'a gix::glob::Pattern, path: &'a BStr, case: Case) -> Option<(&'a BStr, &'a BStr)> {
+    let is_anchored = !p.mode.contains(pattern::Mode::NO_SUB_DIR) || p.mode.contains(pattern::Mode::ABSOLUTE);
+    let start = p.first_wildcard_pos.filter(|start| *start > 0 && is_anchored)?;
+    let (literal, rest) = p.text.split_at_checked(start)?;
+    if !rest.starts_with(b"**") || literal.ends_with(b"/") {
+        return None;
+    }
+    let (begin, path) = path.split_at_checked(start)?;
+    let is_same = match case {
+        Case::Sensitive => begin == literal,
+        Case::Fold => begin.eq_ignore_ascii_case(literal),
+    };
+    is_same.then(|| (BStr::new(rest), BStr::new(path)))
+}
+
+fn folding(case: Case) -> Mode {
+    match case {
+        Case::Sensitive => Mode::empty(),
+        Case::Fold => Mode::IGNORE_CASE,
+    }
+}
+
 /// The folders on the way to `path`, the outermost first: `a/b/c` gives `a`, `a/b`.
 pub(crate) fn folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.as_bytes().find_iter("/").filter_map(|slash| path.get(..slash)).collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Patterns};
+    use gix::glob::pattern::Case;
+
+    /// Verdicts that `git check-ignore --no-index` gives too.
+    #[test]
+    fn patterns_on_which_git_and_gix_differ_are_read_as_git_does() {
+        for (pattern, path, case) in [
+            ("f**/x", "foo/b/x", Case::Sensitive),
+            ("F**/x", "foo/b/X", Case::Fold),
+            ("/a/f**/x", "a/fo/b/x", Case::Sensitive),
+            ("/f**", "foo/b/x", Case::Sensitive),
+            ("*.o\r", "a.o", Case::Sensitive),
+        ] {
+            let patterns = Patterns::parse(pattern.as_bytes());
+            assert_eq!(patterns.verdict(path, Kind::File, case), Some(true), "{pattern} {path}");
+        }
+        assert_eq!(Patterns::parse(b"f**/x").verdict("goo/b/x", Kind::File, Case::Sensitive), None);
+        assert_eq!(Patterns::parse(b"f**/x/").verdict("foo/b/x", Kind::File, Case::Sensitive), None);
+    }
 }

@@ -136,9 +136,13 @@ impl RunFolder {
 
     /// A redacting writer that makes or replaces `file`, for output that is stored while it happens.
     pub fn writer(&self, file: &str) -> Result<crate::RedactWriter<File>, FolderError> {
+        Ok(self.redactor.writer(self.create_file(file)?))
+    }
+
+    /// Makes or replaces `file`. What is written to it must have passed the redactor.
+    pub fn create_file(&self, file: &str) -> Result<File, FolderError> {
         let path = self.path.join(file);
-        let made = File::create(&path).map_err(|source| io_error("create", &path, source))?;
-        Ok(self.redactor.writer(made))
+        File::create(&path).map_err(|source| io_error("create", &path, source))
     }
 
     /// The text of `file`, whatever it is now.

@@ -2,10 +2,12 @@
 
 mod folder;
 mod journal;
+mod layout;
 mod redact;
 mod stamp;
 
 pub use folder::{Durability, FolderError, RunFolder, Stored};
+pub use layout::Layout;
 pub use journal::{Entry, Journal, JournalError};
 pub use redact::{RedactWriter, Redactor};
 pub use stamp::Stamp;

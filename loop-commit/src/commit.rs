@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use engine::{Advice, Answer, Cause, Fact, Finish, Loop, Next, Outcome, Step};
 use prompt::commit::{Task, initial, repair};
 
 use crate::changed::ChangedFiles;
-use crate::excerpt::middle_left_out;
+use crate::rounds::{Conversation, Limits, Rounds};
+
+/// Model calls of one run: one attempt and three repairs (S1).
+pub const COMMIT_ROUNDS: u32 = 4;
 
 /// What a run is about; the same over all of its rounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,133 +21,41 @@ pub struct Inputs {
     pub protected: Vec<String>,
 }
 
-/// How far a run may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Model calls at most: one attempt and the repairs.
-    pub rounds: u32,
-    /// A build output of more bytes is shortened in the middle before it is sent.
-    pub build_output_bytes: usize,
-    /// What becomes of the changes when the run fails.
-    pub on_failure: OnFailure,
-}
-
-/// The tree that a failed run leaves.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnFailure {
-    /// The changes stay on disk, for the supervisor's `git diff` (S1).
-    #[default]
-    Keep,
-    /// Every file is put back as it was before the run.
-    Restore,
-}
-
-impl Default for Limits {
-    /// One attempt, three repairs (S1), and 1 MiB of build output.
-    fn default() -> Self {
-        Self { rounds: 4, build_output_bytes: 1024 * 1024, on_failure: OnFailure::Keep }
-    }
-}
-
 /// S1 as a value.
-#[derive(Debug)]
-pub struct CommitLoop {
-    inputs: Inputs,
-    limits: Limits,
-    round: u32,
-    changed: ChangedFiles,
-    state: State,
-}
+pub type CommitLoop = Rounds<Repairs>;
 
+/// Every prompt holds the query, the codebase as it was, and the newest replacement of each file.
 #[derive(Debug)]
-enum State {
-    Asking { prompt: Arc<str> },
-    Judging(Answer),
-    Building,
-    Restoring(Outcome),
-    Over(Outcome),
+pub struct Repairs {
+    inputs: Inputs,
+    changed: ChangedFiles,
 }
 
 impl CommitLoop {
-    /// A run that is about to begin.
+    /// A run of S1.
     #[must_use]
-    pub fn new(inputs: Inputs, limits: Limits) -> Self {
-        let prompt = initial(&task(&inputs)).text.into();
-        Self { inputs, limits, round: 1, changed: ChangedFiles::default(), state: State::Asking { prompt } }
-    }
-
-    /// After a build that failed, or a reply that could not be used: the next repair, or the end.
-    fn repair(&mut self, output: &str) {
-        if self.round >= self.limits.rounds {
-            self.fail(Outcome::AttemptsUsedUp { rounds: self.round });
-            return;
-        }
-        self.round += 1;
-        let output = middle_left_out(output, self.limits.build_output_bytes);
-        let prompt = repair(&task(&self.inputs), &output, &self.changed.replacements()).into();
-        self.state = State::Asking { prompt };
-    }
-
-    fn fail(&mut self, outcome: Outcome) {
-        self.state = match self.limits.on_failure {
-            OnFailure::Restore if !self.changed.is_empty() => State::Restoring(outcome),
-            OnFailure::Restore | OnFailure::Keep => State::Over(outcome),
-        };
+    pub fn commit(inputs: Inputs, limits: Limits) -> Self {
+        Self::new(Repairs { inputs, changed: ChangedFiles::default() }, limits)
     }
 }
 
-fn task(inputs: &Inputs) -> Task<'_> {
-    Task { query: &inputs.query, codebase: &inputs.codebase, protected: &inputs.protected }
-}
-
-/// An answer that only a person can do something about: a filter, a refusal.
-fn unavailable(round: u32, finish: &Finish) -> Outcome {
-    let cause = Cause { code: finish.code().to_owned(), message: finish.explain(), remedy: None };
-    Outcome::ModelUnavailable { round, cause }
-}
-
-impl Loop for CommitLoop {
-    type Step = Step;
-    type Fact = Fact;
-
-    fn next(&self) -> Next {
-        let round = self.round;
-        match &self.state {
-            State::Asking { prompt } => Next::Do(Step::Ask { round, prompt: Arc::clone(prompt) }),
-            State::Judging(answer) => Next::Do(Step::Apply { round, answer: answer.clone() }),
-            State::Building => Next::Do(Step::Build { round }),
-            State::Restoring(_) => Next::Do(Step::Restore),
-            State::Over(outcome) => Next::Stop(outcome.clone()),
-        }
-    }
-
-    fn learn(&mut self, fact: &Fact) {
-        match (fact, &self.state) {
-            (Fact::Answered { reply, finish, held_key, .. }, State::Asking { .. }) => match finish.advice() {
-                Advice::TellPerson => self.fail(unavailable(self.round, finish)),
-                Advice::Use | Advice::TellModel | Advice::Retry => {
-                    let answer = Answer { reply: reply.share(), finish: finish.clone(), held_key: *held_key };
-                    self.state = State::Judging(answer);
-                }
-            },
-            (Fact::Unanswered { cause, .. }, State::Asking { .. }) => {
-                self.fail(Outcome::ModelUnavailable { round: self.round, cause: cause.clone() });
-            }
-            (Fact::Applied { .. }, State::Judging(answer)) => {
-                self.changed.learn(&answer.reply);
-                self.state = State::Building;
-            }
-            (Fact::Rejected { report, .. }, State::Judging(_)) => self.repair(report.as_str()),
-            (Fact::Built { ended, .. }, State::Building) if ended.exit_code() == Some(0) => {
-                self.state = State::Over(Outcome::Done { rounds: self.round });
-            }
-            (Fact::Built { output, .. }, State::Building) => self.repair(output.as_str()),
-            (Fact::Restored { .. }, State::Restoring(outcome)) => self.state = State::Over(outcome.clone()),
-            // A fact that this state does not wait for.
-            _ => {}
-        }
+impl Repairs {
+    fn task(&self) -> Task<'_> {
+        let Inputs { query, codebase, protected } = &self.inputs;
+        Task { query, codebase, protected }
     }
 }
 
-#[cfg(test)]
-mod tests;
+impl Conversation for Repairs {
+    fn first(&self) -> Arc<str> {
+        initial(&self.task()).text.into()
+    }
+
+    fn applied(&mut self, reply: &Arc<str>) {
+        self.changed.learn(reply);
+    }
+
+    fn next(&mut self, _reply: &Arc<str>, output: &str) -> Arc<str> {
+        repair(&self.task(), output, &self.changed.replacements()).into()
+    }
+}

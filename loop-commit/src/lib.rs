@@ -3,5 +3,10 @@
 mod changed;
 mod commit;
 mod excerpt;
+mod implement;
+mod rounds;
+mod stuck;
 
-pub use commit::{CommitLoop, Inputs, Limits, OnFailure};
+pub use commit::{COMMIT_ROUNDS, CommitLoop, Inputs, Repairs};
+pub use implement::{Brief, IMPLEMENT_ROUNDS, ImplementLoop, Transcript};
+pub use rounds::{Conversation, Limits, OnFailure, Rounds};

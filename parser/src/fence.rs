@@ -109,7 +109,7 @@ fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
 pub fn length_for(kind: Kind, content: &str) -> usize {
     let mut plain = true;
     let mut taken = Vec::new();
-    for line in MarkerLines::within(content) {
+    for line in MarkerLines::new(content).filter(|line| !line.glued) {
         plain &= line.marker.length != PLAIN || line.marker.role == Role::Bare;
         let closes = match line.marker.role {
             Role::End | Role::Delete => true,

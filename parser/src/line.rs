@@ -106,12 +106,12 @@ pub(crate) struct MarkerLines<'t> {
 
 impl<'t> MarkerLines<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, at: 0 }
+        Self::starting(text, 0)
     }
 
-    /// The lines that are markers, without the glued ones.
-    pub(crate) fn within(text: &'t str) -> impl Iterator<Item = MarkerLine<'t>> {
-        Self::new(text).filter(|line| !line.glued)
+    /// From the line that begins at `at`.
+    pub(crate) fn starting(text: &'t str, at: usize) -> Self {
+        Self { text, at }
     }
 }
 

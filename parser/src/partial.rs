@@ -32,9 +32,9 @@ impl Openers {
         let last_newline = memrchr(b'\n', unseen).map(|newline| self.seen + newline + 1);
         self.seen = self.seen.max(text.len());
         let Some(end) = last_newline else { return Vec::new() };
-        let lines = text.get(self.read..end).unwrap_or_default();
+        let lines = MarkerLines::starting(text.get(..end).unwrap_or_default(), self.read);
         self.read = end;
-        MarkerLines::within(lines).filter_map(|line| self.step(&line)).collect()
+        lines.filter(|line| !line.glued).filter_map(|line| self.step(&line)).collect()
     }
 
     /// The rules of a block's begin and end, as `parse` has them, errors left aside.

@@ -422,7 +422,7 @@ fn codes_are_kebab_case_and_unique() {
 /// Each of these would take hours if any part of the text were looked at again for each marker.
 #[test]
 fn hostile_shapes_are_read_in_one_pass() {
-    const SIZE: usize = 1_000_000;
+    const SIZE: usize = 400_000;
     let fill = |piece: &str| piece.repeat(SIZE / piece.len());
     let growing: String = (4..1000).map(|length| "^".repeat(length) + "a\n").collect();
     let shapes = [
@@ -485,4 +485,15 @@ fn what_would_not_be_read_back_is_not_printed() {
     ^^^end
     ^^^^end
     ");
+}
+
+#[test]
+fn a_growing_text_is_read_by_the_same_rules() {
+    let mut openers = parser::partial::Openers::default();
+    let text = "^^^a\n\u{feff}^^^no\n^^^end\n\u{feff}^^^no\n&&&start\n&&&end\n^^^^b\n^^^no\n^^^^end\n^^^`no`\n^^^c\n^^^d\n^^^no";
+    let ends = text.char_indices().map(|(end, _)| end).chain([text.len()]);
+    let seen: Vec<&str> =
+        ends.filter_map(|end| text.get(..end)).flat_map(|head| openers.read(head)).collect();
+    assert_eq!(seen, ["a", "b", "c", "d"]);
+    assert!(openers.read(text).is_empty());
 }

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 pub mod commit;
+pub mod implement;
+pub mod order;
 pub mod rollup;
 
 /// A part of a prompt with a blank line behind it. A part that does not end its last line has it ended, so that what follows

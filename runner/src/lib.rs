@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+// More than 1,500 lines: the ladder of sandboxes is half of them, and no rung means anything without
+// the process handling that all share.
+
 mod cancel;
 mod capture;
 mod command;

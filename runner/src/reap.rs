@@ -94,7 +94,7 @@ impl Mark {
 
     /// Kills the command and all of its processes. Only before it is waited for.
     pub(crate) fn end(&self, group: Group) -> Swept {
-        let seen = self.alive().into_iter().map(|process| process.pid).collect();
+        let seen = alive(self.find()).iter().map(|process| process.pid).collect();
         if let (Group::Own, Some(root)) = (group, self.root.and_then(Pid::from_raw)) {
             // At one stroke, before anybody can fork; fails where nobody is left, which is fine.
             let _ = kill_process_group(root, Signal::KILL);
@@ -110,10 +110,12 @@ impl Mark {
         }
         let end = now() + PATIENCE;
         loop {
-            let (dying, stuck) = kill_all(&self.alive());
+            let found = self.find();
+            let is_over = found.is_empty();
+            let (dying, stuck) = kill_all(&alive(found));
             seen.extend(dying.iter().map(|(pid, _)| *pid));
             let is_late = now() >= end;
-            if dying.is_empty() || is_late {
+            if is_over || is_late || (dying.is_empty() && stuck > 0) {
                 let killed = seen.iter().filter(|pid| Some(**pid) != self.root).count();
                 return Swept { killed, left: stuck + if is_late { dying.len() } else { 0 } };
             }
@@ -121,9 +123,10 @@ impl Mark {
         }
     }
 
-    /// What of ours is alive. Our own dead children are waited for on the way, but for commands:
-    /// their owners do that.
-    fn alive(&self) -> Vec<Process> {
+    /// What there is of ours. Our own dead children are part of it and are waited for on the way: one
+    /// that died just now may have left a child that was not ours when the list was made, so only
+    /// an empty list means that nothing is left. Dead commands are left to their owners.
+    fn find(&self) -> Vec<Process> {
         if has_no_children() {
             return Vec::new();
         }
@@ -131,16 +134,16 @@ impl Mark {
         let roots: Vec<i32> = marks().iter().chain([self]).filter_map(|mark| mark.root).collect();
         let mut found = Vec::new();
         for child in children_of(harness.pid).into_iter().filter_map(Process::read) {
-            let is_root = self.root == Some(child.pid);
-            if !is_root && !self.owns(&child, &harness) {
+            let is_command = roots.contains(&child.pid);
+            if (child.is_dead && is_command) || !(self.root == Some(child.pid) || self.owns(&child, &harness))
+            {
                 continue;
             }
-            if child.is_dead && !roots.contains(&child.pid) {
+            if child.is_dead {
                 reap(child.pid);
             }
             with_descendants(child, &mut found);
         }
-        found.retain(|process| !process.is_dead);
         found
     }
 
@@ -157,6 +160,11 @@ impl Mark {
 fn has_no_children() -> bool {
     let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::All, peek), Err(rustix::io::Errno::CHILD))
+}
+
+fn alive(mut processes: Vec<Process>) -> Vec<Process> {
+    processes.retain(|process| !process.is_dead);
+    processes
 }
 
 fn own_pid() -> i32 {
@@ -203,6 +211,9 @@ fn kill(process: &Process) -> rustix::io::Result<OwnedFd> {
 
 /// Returns when one of them has died, or after 5 ms: others may have come meanwhile.
 fn wait_for_one(dying: &[(i32, OwnedFd)]) {
+    if dying.is_empty() {
+        return;
+    }
     let mut handles: Vec<_> = dying.iter().map(|(_, handle)| PollFd::new(handle, PollFlags::IN)).collect();
     let soon = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
     // An interrupted wait is a short one.

@@ -9,13 +9,19 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
-use runner::{Cancel, Command, Confinement, Ended, Rung, run};
+use runner::{Cancel, Command, Confinement, Ended, Rung, Walls, run};
 use support::{Scratch, rungs, works};
 
-/// Runs `fixtures/evil/probe.c` under one rung; gives its table, with what really happened to the
-/// things outside.
+/// Runs `fixtures/evil/probe.c` under one rung and gives its table; what it says to have been blocked
+/// must not have happened.
 fn table(rung: Rung) -> String {
+    table_with(rung, |_| {})
+}
+
+fn table_with(rung: Rung, open: impl FnOnce(&mut Walls)) -> String {
     let scratch = Scratch::new();
+    let mut walls = scratch.walls();
+    open(&mut walls);
     scratch.compile("probe");
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let unix = scratch.at("outside/socket");
@@ -27,7 +33,8 @@ fn table(rung: Rung) -> String {
     let mut command = scratch.command(&["./src/probe"]);
     command.argv.extend(arguments.map(Into::into));
     command.argv.push(bystander.id().to_string().into());
-    let output = scratch.run(rung, &command);
+    let walls = Confinement { rung, walls };
+    let output = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
     bystander.kill().and_then(|()| bystander.wait()).unwrap();
     assert_eq!(output.ended, Ended::Exited(0), "{}", output.text());
     if rung != Rung::Off {
@@ -155,6 +162,15 @@ fn docker_blocks_what_no_build_needs() {
 }
 
 #[test]
+fn with_the_network_on_loopback_can_be_reached_and_nothing_else_more() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let (off, on) = (table(rung), table_with(rung, |walls| walls.network = true));
+        let more: Vec<_> = on.lines().filter(|line| !off.lines().any(|other| other == *line)).collect();
+        assert_eq!(more, ["connect to loopback                        allowed"], "{rung}");
+    }
+}
+
+#[test]
 fn the_table_of_the_docs_is_what_the_probe_finds() {
     let readme = include_str!("../README.md");
     let columns = [Rung::Off, Rung::Landlock, Rung::Bwrap, Rung::Docker];
@@ -179,10 +195,10 @@ fn cargo_builds_offline_behind_every_wall() {
         )
         .unwrap();
         fs::write(scratch.at("tree/src/main.rs"), "fn main() { println!(\"built\") }\n").unwrap();
-        let build = scratch.run(rung, &scratch.command(&["cargo", "build", "--locked", "--offline"]));
-        assert!(build.success(), "{rung}: {} {}", build.ended, build.text());
-        let built = scratch.run(rung, &scratch.command(&["target/debug/tiny"]));
-        assert_eq!(built.text(), "built\n", "{rung}");
+        let cargo = scratch.run(rung, &scratch.command(&["cargo", "build", "--locked", "--offline"]));
+        assert!(cargo.success(), "{rung}: {} {}", cargo.ended, cargo.text());
+        let program = scratch.run(rung, &scratch.command(&["target/debug/tiny"]));
+        assert_eq!(program.text(), "built\n", "{rung}");
     }
 }
 
@@ -223,16 +239,18 @@ fn the_user_is_told_what_the_wall_forbade_and_how_to_allow_it() {
         sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
     };
     for rung in [Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
-        let hidden = "the sandbox hides SCRATCH/home/.ssh/id: show it with `[sandbox] readable = [\"SCRATCH/home/.ssh/id\"]`";
+        let hidden = "the sandbox hides SCRATCH/home/.ssh/id: \
+            show it with `[sandbox] readable = [\"SCRATCH/home/.ssh/id\"]`";
         assert_eq!(told(rung, &format!("cat {}", scratch.at("home/.ssh/id").display())), hidden, "{rung}");
         let held =
             "the sandbox protects SCRATCH/tree/build.sh: no build may change it (`--sandbox off` lets it)";
-        assert_eq!(told(rung, "echo >> build.sh"), kept, "{rung}");
+        assert_eq!(told(rung, "echo >> build.sh"), held, "{rung}");
         let advice = told(rung, &format!("mkdir {}", scratch.at("outside/new").display()));
         assert!(advice.contains("[sandbox] writable"), "{rung}: {advice}");
     }
     if works(Rung::Landlock) {
-        let top = "the sandbox (Landlock) lets a build make nothing new at the top of the tree: make the folder first, or name it in `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
+        let top = "the sandbox (Landlock) lets a build make nothing new at the top of the tree: \
+            make the folder first, or name it in `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
         assert_eq!(told(Rung::Landlock, "mkdir ./dist"), top);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, scratch};
 
 /// What the child does: `apply` or `recover`, and ends itself before the step of this number, if any.
 pub(crate) fn command(scratch: &Path, task: &str, kill_at: Option<usize>) -> Command {
@@ -44,7 +44,7 @@ pub(crate) fn was_killed(status: ExitStatus) -> bool {
 #[test]
 fn child() {
     let Ok(task) = std::env::var("CRASH_CHILD") else {
-        let scratch = tempfile::tempdir().unwrap();
+        let scratch = scratch();
         let scene = Scene::create(scratch.path());
         apply::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo).unwrap();
         assert_eq!(scene.now(), scene.new);

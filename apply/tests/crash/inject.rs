@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::child::{traced, was_killed};
-use crate::scene::{Scene, Tally};
+use crate::scene::{Scene, Tally, scratch};
 
 /// The calls by which a transaction changes anything.
 const CALLS: [&str; 11] = [
@@ -26,7 +26,7 @@ fn killed_at_any_system_call_the_tree_is_old_or_new_after_recovery() {
     let mut tally = Tally::default();
     for call in CALLS {
         for when in occurrences(call, depth) {
-            let scratch = tempfile::tempdir().unwrap();
+            let scratch = scratch();
             let scene = Scene::create(scratch.path());
             let inject = format!("inject={call}:signal=KILL:when={when}");
             let log = scratch.path().join("strace");
@@ -50,7 +50,7 @@ fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
     for call in CALLS {
         for error in ["ENOSPC", "EIO", "EPERM"] {
             for when in occurrences(call, depth) {
-                let scratch = tempfile::tempdir().unwrap();
+                let scratch = scratch();
                 let scene = Scene::create(scratch.path());
                 let inject = format!("inject={call}:error={error}:when={when}");
                 let log = scratch.path().join("strace");

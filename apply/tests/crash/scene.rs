@@ -8,6 +8,13 @@ use std::path::{Path, PathBuf};
 use apply::{ChangeSet, Lock};
 use guard::{Configuration, Guard, Op, Policy, Request, Verdict};
 
+/// A scratch folder; in memory where that can be had, since SIGKILL takes nothing from a disk that it would leave
+/// there.
+pub(crate) fn scratch() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+}
+
 /// Path to mode and content; a folder has no content.
 pub(crate) type Tree = BTreeMap<String, (u32, Option<Vec<u8>>)>;
 
@@ -161,11 +168,11 @@ impl Tally {
             fs::read_dir(&scene.state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["lock"], "{what}");
         drop(lock);
-        self.undo_and_check(scene, what, now == scene.new);
+        Self::undo_and_check(scene, what, now == scene.new);
     }
 
     /// Whatever was applied can be undone.
-    fn undo_and_check(&mut self, scene: &Scene, what: &str, was_applied: bool) {
+    fn undo_and_check(scene: &Scene, what: &str, was_applied: bool) {
         if was_applied {
             let folders = std::slice::from_ref(&scene.undo);
             apply::undo(&scene.lock(), &scene.root, folders, apply::Force::No).unwrap();

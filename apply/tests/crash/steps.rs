@@ -1,13 +1,13 @@
 //! SIGKILL before every step of the transaction, and again before every step of the recovery from each of those.
 
 use crate::child::{command, was_killed};
-use crate::scene::{Scene, Tally};
+use crate::scene::{Scene, Tally, scratch};
 
 #[test]
 fn killed_before_any_step_the_tree_is_old_or_new_after_recovery() {
     let mut tally = Tally::default();
     for step in 0.. {
-        let scratch = tempfile::tempdir().unwrap();
+        let scratch = scratch();
         let scene = Scene::create(scratch.path());
         let status = command(scratch.path(), "apply", Some(step)).status().unwrap();
         if !was_killed(status) {
@@ -28,7 +28,7 @@ fn killed_again_inside_the_recovery_the_tree_is_old_or_new_after_the_next() {
     let last = kills_in_apply();
     for first in 0..last {
         for second in 0.. {
-            let scratch = tempfile::tempdir().unwrap();
+            let scratch = scratch();
             let scene = Scene::create(scratch.path());
             assert!(was_killed(command(scratch.path(), "apply", Some(first)).status().unwrap()));
             let status = command(scratch.path(), "recover", Some(second)).status().unwrap();
@@ -46,7 +46,7 @@ fn killed_again_inside_the_recovery_the_tree_is_old_or_new_after_the_next() {
 
 /// How many steps a whole transaction has.
 fn kills_in_apply() -> usize {
-    let scratch = tempfile::tempdir().unwrap();
+    let scratch = scratch();
     let scene = Scene::create(scratch.path());
     let mut steps = 0;
     apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, &mut |_| steps += 1).unwrap();

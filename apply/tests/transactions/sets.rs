@@ -206,21 +206,27 @@ fn a_new_file_does_not_replace_one_that_has_appeared() {
 #[test]
 fn a_path_judged_for_something_else_is_refused() {
     let mut tree = Tree::new(&[("a", "a")]);
-    let reason = |error: ApplyError| match error {
-        ApplyError::Misused { reason, .. } => reason,
-        other => panic!("{other:?}"),
+    let reason = |error: ApplyError| {
+        let ApplyError::Misused { reason, .. } = error else { panic!("{error:?}") };
+        reason
     };
     let mut set = ChangeSet::new();
-    tree.admit(&[("a", Op::Delete)]).into_iter().for_each(|path| set.write(path, b"x"));
+    for path in tree.admit(&[("a", Op::Delete)]) {
+        set.write(path, b"x");
+    }
     assert_eq!(reason(tree.apply_set(set).unwrap_err()), "it was judged for the other operation");
     let mut set = ChangeSet::new();
     for _ in 0..2 {
-        tree.admit(&[("a", Op::Write)]).into_iter().for_each(|path| set.write(path, b"x"));
+        for path in tree.admit(&[("a", Op::Write)]) {
+            set.write(path, b"x");
+        }
     }
     assert_eq!(reason(tree.apply_set(set).unwrap_err()), "it is in the set twice");
     let other = tempfile::tempdir().unwrap();
     let mut set = ChangeSet::new();
-    admit(other.path(), &[("a", Op::Write)]).into_iter().for_each(|path| set.write(path, b"x"));
+    for path in admit(other.path(), &[("a", Op::Write)]) {
+        set.write(path, b"x");
+    }
     assert_eq!(reason(tree.apply_set(set).unwrap_err()), "it was judged under another root");
     assert_eq!(tree.read("a"), "a");
 }
@@ -240,13 +246,10 @@ fn the_second_run_is_told_who_holds_the_lock() {
     let scratch = tempfile::tempdir().unwrap();
     let state = scratch.path().join(".code-commit");
     let first = Lock::acquire(&state, "code-commit implement").unwrap();
-    match Lock::acquire(&state, "code-commit").unwrap_err() {
-        LockError::Held { pid, what, since } => {
-            assert_eq!((pid, what.as_str()), (std::process::id(), "code-commit implement"));
-            assert!(since > std::time::SystemTime::UNIX_EPOCH);
-        }
-        other => panic!("{other:?}"),
-    }
+    let error = Lock::acquire(&state, "code-commit").unwrap_err();
+    let LockError::Held { pid, what, since } = error else { panic!("{error:?}") };
+    assert_eq!((pid, what.as_str()), (std::process::id(), "code-commit implement"));
+    assert!(since > std::time::SystemTime::UNIX_EPOCH);
     drop(first);
     Lock::acquire(&state, "code-commit").unwrap();
     assert_eq!(fs::read(state.join(".gitignore")).unwrap(), b"*\n", "git must not see it");

@@ -39,8 +39,8 @@ impl Tree {
 
     /// A set of writes (`Some`) and deletions (`None`).
     pub(crate) fn set(&self, changes: &[(&str, Option<&[u8]>)]) -> ChangeSet<'static> {
-        let op = |content: &Option<&[u8]>| if content.is_some() { Op::Write } else { Op::Delete };
-        let requests: Vec<_> = changes.iter().map(|(path, content)| (*path, op(content))).collect();
+        let op = |content: Option<&[u8]>| if content.is_some() { Op::Write } else { Op::Delete };
+        let requests: Vec<_> = changes.iter().map(|(path, content)| (*path, op(*content))).collect();
         let mut set = ChangeSet::new();
         for (admitted, (_, content)) in self.admit(&requests).into_iter().zip(changes) {
             match content {

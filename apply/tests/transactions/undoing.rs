@@ -31,12 +31,9 @@ fn a_file_changed_since_is_named_and_nothing_is_undone() {
     tree.write("c", "back, but different");
     fs::remove_file(tree.root.join("d")).unwrap();
     let before = tree.files();
-    match apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap_err() {
-        UndoError::ChangedSince { paths } => {
-            assert_eq!(paths, ["a", "c"], "a created file that is gone is as it was")
-        }
-        other => panic!("{other:?}"),
-    }
+    let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap_err();
+    let UndoError::ChangedSince { paths } = error else { panic!("{error:?}") };
+    assert_eq!(paths, ["a", "c"], "a created file that is gone is as it was");
     assert_eq!(tree.files(), before);
 }
 

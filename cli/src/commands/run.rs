@@ -10,7 +10,7 @@ use engine::{
 };
 use guard::{Guard, Policy};
 use llm::Model;
-use logging::{Redactor, RunFolder, Stamp};
+use logging::{Layout, Redactor, RunFolder, Stamp};
 use loop_commit::{CommitLoop, Inputs, Limits, OnFailure};
 use repo::WorkTree;
 use runner::{Cancel, Confinement, Env, Mode, Walls};
@@ -78,7 +78,10 @@ pub fn perform(prepared: Prepared<'_>) -> Result<Finished, Failure> {
             timeout: Some(args.build_timeout.unwrap_or(BUILD_TIMEOUT)),
             limits: runner::Limits { output_bytes: BUILD_OUTPUT, ..runner::Limits::default() },
             confinement,
+            sealed: vec![BUILD.into()],
         },
+        layout: Layout::NumberFirst,
+        said_log: None,
         cancel: prepared.cancel,
     };
     let mut decide = CommitLoop::new(prepared.inputs, limits);
@@ -112,7 +115,7 @@ fn finish(
 fn exit(outcome: &Outcome) -> Exit {
     match outcome {
         Outcome::Done { .. } => Exit::Done,
-        Outcome::AttemptsUsedUp { .. } => Exit::Failed,
+        Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => Exit::Failed,
         Outcome::ModelUnavailable { .. } => Exit::ModelUnavailable,
     }
 }

@@ -11,8 +11,8 @@ use runner::Cancel;
 
 use crate::order::command::{self, CommandSettings};
 use crate::order::{Condition, OrderFact, OrderStep};
-use crate::workshop::ask::{Asker, Files, Question};
-use crate::workshop::{Fault, UNDO, store, undo_folders, untidy};
+use crate::workshop::ask::{Asker, Files, Question, with_sources};
+use crate::workshop::{Fault, UNDO, undo_folders, untidy};
 use crate::{Answer, Asking, Hands, Record, Rules, Taken};
 
 /// The script that verifies a project, where there is one (S2 §6.5).
@@ -60,6 +60,22 @@ impl Hands<OrderStep, OrderFact> for OrderShop<'_> {
         if self.cancel.is_set() {
             return Err(Fault::Interrupted);
         }
+        match self.carry_out(step, record) {
+            // The loop ends the run, so that it leaves the tree as it was and a summary.
+            Err(Fault::Judge(error)) => Ok(broke(&error)),
+            Err(Fault::Run(error)) => Ok(broke(&error)),
+            Err(error @ (Fault::Look { .. } | Fault::Undo(_))) => Ok(broke(&error)),
+            done => done,
+        }
+    }
+}
+
+impl OrderShop<'_> {
+    fn carry_out(
+        &self,
+        step: &OrderStep,
+        record: &mut Record<'_, OrderFact>,
+    ) -> Result<OrderFact, Fault> {
         match step {
             OrderStep::Stamp => Ok(OrderFact::Stamped { at: Stamp::now().rfc3339() }),
             OrderStep::Look { conditions } => self.look(conditions),
@@ -85,9 +101,7 @@ impl Hands<OrderStep, OrderFact> for OrderShop<'_> {
             }
         }
     }
-}
 
-impl OrderShop<'_> {
     fn look(&self, conditions: &[Condition]) -> Result<OrderFact, Fault> {
         let mut failed = Vec::new();
         for condition in conditions {
@@ -143,7 +157,10 @@ impl OrderShop<'_> {
     /// then what git knows, then the folders that git does not know of.
     pub fn roll_back(&self, folder: &Path) -> Result<(), Fault> {
         let Rules { root, lock, .. } = &self.rules;
-        apply::undo(lock, root, &undo_folders(folder), apply::Force::Yes).map_err(Fault::Restore)?;
+        let written = undo_folders(folder);
+        if !written.is_empty() {
+            apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
+        }
         let Baseline { git, commit, head, empty_folders } = &self.baseline;
         git.roll_back(head, commit).map_err(Fault::RollBack)?;
         repo::restore_empty_folders(root, empty_folders).map_err(unreadable)?;
@@ -169,6 +186,10 @@ fn stat(path: &Path) -> Result<Option<fs::Metadata>, Fault> {
 fn make_parent(record: &Record<'_, OrderFact>, file: &str) -> Result<(), Fault> {
     let parent: PathBuf = record.folder().path().join(file).parent().map(Path::to_owned).unwrap_or_default();
     fs::create_dir_all(&parent).map_err(|source| record.folder().error("create", file, source).into())
+}
+
+fn broke(error: &dyn std::error::Error) -> OrderFact {
+    OrderFact::Broke { message: with_sources(error) }
 }
 
 fn unreadable(error: repo::TreeError) -> Fault {

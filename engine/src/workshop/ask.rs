@@ -52,9 +52,9 @@ pub(crate) struct Asker<'a> {
 impl Workshop<'_> {
     pub(super) fn ask(&mut self, round: u32, prompt: &str, record: &mut Record<'_>) -> Result<Fact, Fault> {
         let files = Files {
-            prompt: format!("{round}-query.txt"),
-            raw: format!("{round}-response.json"),
-            reply: format!("{round}-response.txt"),
+            prompt: self.layout.query(round),
+            raw: self.layout.response_json(round),
+            reply: self.layout.response_text(round),
         };
         let question = Question { round, prompt, schema: None, files: &files };
         let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel };

@@ -1,14 +1,18 @@
 //! Running the build: its output on disk while it happens, its exit code at the end of it.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use runner::{Command, Confinement, Ended, Env, Limits};
+use logging::RedactWriter;
+use runner::{Command, Confinement, Ended, Env, Limits, Output};
 
 use crate::workshop::ask::millis;
+use crate::workshop::seal::Seal;
 use crate::workshop::{Fault, Workshop};
-use crate::{Event, Fact, Record, Text};
+use crate::{Event, Fact, Problem, Record, Text};
 
 /// What decides whether the work is done.
 #[derive(Debug, Clone)]
@@ -23,57 +27,90 @@ pub struct BuildCommand {
     pub limits: Limits,
     /// What it can see and touch.
     pub confinement: Confinement,
+    /// What it may not change, relative to the root; put back where it did.
+    pub sealed: Vec<PathBuf>,
 }
 
 impl Workshop<'_> {
     pub(super) fn run_build(&mut self, round: u32, record: &mut Record<'_>) -> Result<Fact, Fault> {
         record.tell(&Event::BuildBegins { round });
-        let file = format!("{round}-build.txt");
-        let mut log = record.folder().writer(&file)?;
-        let mut failed: Option<io::Error> = None;
+        let file = self.layout.build(round);
+        let seal = Seal::take(&self.rules.root, &self.build.sealed);
+        let mut output = self.build_once(&file, "", record)?;
+        let broken = put_back(&seal)?;
+        if !broken.is_empty() {
+            let note = format!("the build changed {}; it was put back and the build run again", broken.join(", "));
+            let path = Some(broken.join(", "));
+            record.tell(&Event::Warning(&Problem { code: "seal".to_owned(), path, line: None, message: note.clone() }));
+            output = self.build_once(&file, &format!("[code-commit] {note}\n"), record)?;
+            put_back(&seal)?;
+        }
+        let (stored, text) = record.folder().adopt(&file)?;
+        let elapsed_ms = millis(output.elapsed);
+        Ok(Fact::Built { round, ended: output.ended, output: Text::new(stored, text.into()), elapsed_ms })
+    }
+
+    fn build_once(&self, file: &str, head: &str, record: &mut Record<'_>) -> Result<Output, Fault> {
+        let folder = record.folder().clone();
+        let failed = |source| folder.error("write", file, source);
+        let mut log = folder.redactor().writer(Tee { file: folder.create_file(file)?, record });
+        log.write_all(head.as_bytes()).map_err(failed)?;
         // The output passes the redactor on its way to the file, so the runner itself writes none.
         let command = Command {
             deadline: self.build.timeout,
             limits: self.build.limits,
             ..Command::new(&self.build.argv, &self.rules.root, self.build.env.clone(), "/dev/null")
         };
+        let mut lost: Option<io::Error> = None;
         let output = runner::run(&command, &self.build.confinement, &self.cancel, &mut |_, bytes| {
             if let Err(error) = log.write_all(bytes) {
-                failed.get_or_insert(error);
+                lost.get_or_insert(error);
             }
-            let shown = record.folder().redactor().redact_bytes(bytes).into_owned();
-            record.tell(&Event::BuildPrints { bytes: &shown });
         })
         .map_err(Fault::Run)?;
         if output.ended == Ended::Interrupted {
             return Err(Fault::Interrupted);
         }
         let advice = runner::explain(&output, &self.build.confinement);
-        let closed = match failed {
-            Some(error) => Err(error),
-            None => close(log, &output, advice.as_deref()),
-        };
-        closed.map_err(|source| record.folder().error("write", &file, source))?;
-        let (stored, text) = record.folder().adopt(&file)?;
-        let elapsed_ms = millis(output.elapsed);
-        Ok(Fact::Built { round, ended: output.ended, output: Text::new(stored, text.into()), elapsed_ms })
+        lost.map_or_else(|| close(log, &output, advice.as_deref()), Err).map_err(failed)?;
+        Ok(output)
+    }
+}
+
+fn put_back(seal: &Seal<'_>) -> Result<Vec<String>, Fault> {
+    seal.restore().map_err(|(path, source)| Fault::Look { path, source })
+}
+
+/// What was redacted goes to the file and to whoever watches.
+struct Tee<'t, 'o> {
+    file: File,
+    record: &'t mut Record<'o>,
+}
+
+impl io::Write for Tee<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_all(bytes)?;
+        if !bytes.is_empty() {
+            self.record.tell(&Event::BuildPrints { bytes });
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
 /// The last lines of `N-build.txt`: what stood in the build's way, if that is known, and how it ended.
-fn close(
-    mut log: logging::RedactWriter<std::fs::File>,
-    output: &runner::Output,
-    advice: Option<&str>,
-) -> io::Result<()> {
+fn close(mut log: RedactWriter<Tee<'_, '_>>, output: &Output, advice: Option<&str>) -> io::Result<()> {
     if output.tail.last().or(output.head.last()).is_some_and(|last| *last != b'\n') {
         log.write_all(b"\n")?;
     }
+    let mut tee = log.finish()?;
     if let Some(advice) = advice {
-        writeln!(log, "[code-commit] {advice}")?;
+        writeln!(tee.file, "[code-commit] {advice}")?;
     }
-    writeln!(log, "{}", ending(output.ended))?;
-    log.finish().map(drop)
+    writeln!(tee.file, "{}", ending(output.ended))
 }
 
 /// How the build ended, as S1 wants it logged: its exit code, or what kept it from having one.

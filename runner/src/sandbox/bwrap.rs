@@ -20,7 +20,7 @@ use crate::{Command, Ended};
 /// Namespaces and rights. `--die-with-parent` follows the thread that starts bubblewrap, which is
 /// the one that then waits for it.
 const ISOLATION: [&str; 10] = [
-    "--unshare-user-try",
+    "--unshare-user",
     "--unshare-pid",
     "--unshare-ipc",
     "--unshare-uts",

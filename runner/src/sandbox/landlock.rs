@@ -55,7 +55,7 @@ pub(super) fn prepare(command: &Command, walls: &Walls) -> Result<Launch, String
     inner.env.set("TMPDIR", folder.join("tmp"));
     inner.env.set("HOME", folder.join("home"));
     let rules = rules(walls, &folder).map_err(|error| error.to_string())?;
-    let sockets = if walls.network { Sockets::Allowed } else { Sockets::Denied };
+    let sockets = if walls.network { Sockets::Internet } else { Sockets::Denied };
     let mut launch = Launch::new(direct(&inner), Aftercare::Landlock(private));
     launch.fence = Some(Fence { rules, filter: seccomp::filter(sockets)? });
     Ok(launch)

@@ -68,12 +68,14 @@ const X32: c_long = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const X32_FORBIDDEN: [c_long; 3] = [521, 539, 540];
 
-/// Whether the filter has to keep sockets away by itself.
+/// Which sockets the filter has to keep away by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sockets {
-    /// A network namespace does that, or the network is on.
+    /// None: namespaces do that.
     Allowed,
-    /// No socket can be made or connected; pairs between relatives still can.
+    /// Those of the machine itself: some daemons behind them (Docker's) give the rights of root.
+    Internet,
+    /// All; pairs between relatives can still be made.
     Denied,
 }
 
@@ -106,6 +108,14 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     if sockets == Sockets::Denied {
         rules.insert(libc::SYS_socket, Vec::new());
         rules.insert(libc::SYS_connect, Vec::new());
+    }
+    if sockets == Sockets::Internet {
+        rules.insert(
+            libc::SYS_socket,
+            vec![equal(0, SeccompCmpOp::Eq, libc::AF_UNIX.cast_unsigned().into())?],
+        );
+    }
+    if sockets != Sockets::Allowed {
         // A pair of datagram sockets could still send to any path.
         let datagram =
             equal(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), libc::SOCK_DGRAM.cast_unsigned().into())?;
@@ -133,8 +143,9 @@ mod tests {
 
     #[test]
     fn the_filter_fits_what_the_kernel_takes_and_denies_more_without_sockets() {
-        let (open, closed) = (filter(Sockets::Allowed).unwrap(), filter(Sockets::Denied).unwrap());
-        assert!(open.len() < closed.len() && closed.len() < 4096, "{} {}", open.len(), closed.len());
+        let [open, inner, closed] =
+            [Sockets::Allowed, Sockets::Internet, Sockets::Denied].map(|sockets| filter(sockets).unwrap());
+        assert!(open.len() < inner.len() && inner.len() < 4096 && open.len() < closed.len());
         assert_eq!(bytes(&open).len(), open.len() * 8);
     }
 }

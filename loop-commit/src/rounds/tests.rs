@@ -3,6 +3,7 @@ use llm::{Filter, Usage};
 use logging::Stored;
 
 use super::*;
+use crate::{CommitLoop, Inputs};
 
 fn text(text: &str) -> Text {
     let stored = Stored { file: "f".to_owned(), bytes: text.len() as u64, sha256: String::new() };
@@ -44,7 +45,7 @@ fn unanswered() -> Fact {
 /// The steps that a run takes, one word each, when these facts happen.
 fn check(limits: Limits, facts: &[Fact]) -> String {
     let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
-    let mut decide = CommitLoop::new(inputs, limits);
+    let mut decide = CommitLoop::commit(inputs, limits);
     let mut steps = vec![word(&decide.next())];
     for fact in facts {
         decide.learn(fact);
@@ -61,6 +62,7 @@ fn word(next: &Next) -> String {
         Next::Do(Step::Restore) => "restore".to_owned(),
         Next::Stop(Outcome::Done { rounds }) => format!("done({rounds})"),
         Next::Stop(Outcome::AttemptsUsedUp { rounds }) => format!("used up({rounds})"),
+        Next::Stop(Outcome::Stuck { rounds, times }) => format!("stuck({rounds}, {times})"),
         Next::Stop(Outcome::ModelUnavailable { round, cause }) => {
             format!("no model({round}, {})", cause.code)
         }
@@ -72,39 +74,39 @@ const A: &str = "^^^a\none\n^^^end\n";
 #[test]
 fn a_build_that_passes_at_once_ends_the_run() {
     let facts = [answered(A, Finish::Complete), applied(), built(0, "")];
-    insta::assert_snapshot!(check(Limits::default(), &facts), @"ask 1 → apply 1 → build 1 → done(1)");
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → done(1)");
 }
 
 #[test]
 fn there_are_three_repairs_and_no_fourth() {
     let round = [answered(A, Finish::Complete), applied(), built(1, "no\n")];
     let facts: Vec<Fact> = round.iter().cycle().take(12).cloned().collect();
-    insta::assert_snapshot!(check(Limits::default(), &facts), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4 → apply 4 → build 4 → used up(4)");
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4 → apply 4 → build 4 → used up(4)");
 }
 
 #[test]
 fn a_reply_that_is_refused_counts_as_a_failed_build() {
     let facts =
         [answered(A, Finish::Complete), rejected("no such thing"), answered(A, Finish::Complete), applied()];
-    insta::assert_snapshot!(check(Limits::default(), &facts), @"ask 1 → apply 1 → ask 2 → apply 2 → build 2");
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → ask 2 → apply 2 → build 2");
 }
 
 #[test]
 fn a_reply_that_was_cut_off_is_judged_and_never_asked_for_in_the_same_words() {
     let facts = [answered(A, Finish::Truncated), rejected("The reply ended early.")];
-    insta::assert_snapshot!(check(Limits::default(), &facts), @"ask 1 → apply 1 → ask 2");
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → ask 2");
 }
 
 #[test]
 fn an_answer_that_a_filter_kept_back_ends_the_run() {
     let blocked = answered("", Finish::Blocked { filter: Filter::Safety });
-    insta::assert_snapshot!(check(Limits::default(), &[blocked]), @"ask 1 → no model(1, blocked)");
-    insta::assert_snapshot!(check(Limits::default(), &[unanswered()]), @"ask 1 → no model(1, connect)");
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &[blocked]), @"ask 1 → no model(1, blocked)");
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &[unanswered()]), @"ask 1 → no model(1, connect)");
 }
 
 #[test]
 fn a_failed_run_puts_the_tree_back_only_where_that_is_asked_for() {
-    let limits = Limits { rounds: 1, on_failure: OnFailure::Restore, ..Limits::default() };
+    let limits = Limits { rounds: 1, on_failure: OnFailure::Restore, ..Limits::of_rounds(4) };
     let restored = Fact::Restored { paths: Vec::new() };
     let facts = [answered(A, Finish::Complete), applied(), built(1, "no\n"), restored];
     insta::assert_snapshot!(check(limits, &facts), @"ask 1 → apply 1 → build 1 → restore → used up(1)");
@@ -114,13 +116,13 @@ fn a_failed_run_puts_the_tree_back_only_where_that_is_asked_for() {
 
 #[test]
 fn facts_of_another_state_change_nothing() {
-    insta::assert_snapshot!(check(Limits::default(), &[applied(), built(0, ""), rejected("x")]), @"ask 1 → ask 1 → ask 1 → ask 1");
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &[applied(), built(0, ""), rejected("x")]), @"ask 1 → ask 1 → ask 1 → ask 1");
 }
 
 #[test]
 fn a_repair_prompt_lists_the_latest_replacement_of_each_file_only() {
     let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
-    let mut decide = CommitLoop::new(inputs, Limits::default());
+    let mut decide = CommitLoop::commit(inputs, Limits::of_rounds(4));
     let first = "^^^a\nold a\n^^^end\n^^^b\nonly b\n^^^end\n^^^c\nc\n^^^end\n";
     let second = "^^^a\nnew a\n^^^end\n^^^c\n^^^delete\n";
     for reply in [first, second] {
@@ -142,10 +144,26 @@ fn a_repair_prompt_lists_the_latest_replacement_of_each_file_only() {
 #[test]
 fn a_reply_that_was_refused_is_not_among_the_replacements() {
     let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
-    let mut decide = CommitLoop::new(inputs, Limits::default());
+    let mut decide = CommitLoop::commit(inputs, Limits::of_rounds(4));
     decide.learn(&answered(A, Finish::Complete));
     decide.learn(&rejected("the refusal"));
     let Next::Do(Step::Ask { prompt, .. }) = decide.next() else { panic!("no repair") };
     assert!(prompt.contains("\nthe refusal\n\nQ\n\nC\n"), "{prompt}");
     assert!(!prompt.contains("--- FILE REPLACEMENT"));
+}
+
+#[test]
+fn the_same_failure_is_told_to_the_model_and_ends_the_run_where_that_is_asked_for() {
+    let round = [answered(A, Finish::Complete), applied(), built(1, "line 7: no\n")];
+    let limits = Limits { same_failures: Some(2), ..Limits::of_rounds(4) };
+    let facts: Vec<Fact> = round.iter().cycle().take(6).cloned().collect();
+    insta::assert_snapshot!(check(limits, &facts), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → stuck(2, 2)");
+
+    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
+    let mut decide = CommitLoop::commit(inputs, Limits::of_rounds(4));
+    for fact in &facts {
+        decide.learn(fact);
+    }
+    let Next::Do(Step::Ask { round: 3, prompt }) = decide.next() else { panic!("not the second repair") };
+    assert!(prompt.contains("line 7: no\n[code-commit] This is the same failure 2 times in a row."), "{prompt}");
 }

@@ -1,0 +1,151 @@
+//! Claude Code's `stream-json` events.
+//!
+//! One `assistant` line a content block, with a usage that is not final: tokens are counted from the final event alone.
+
+use serde_json::Value;
+
+use crate::told::{Last, Told, main_argument, number, one_line, owned, text};
+use crate::{Denial, Event, ModelUsage};
+
+/// The model name of messages that the CLI makes up itself, for errors.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// Takes in one event.
+pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+    match text(event, "/type") {
+        Some("system") => system(told, event, see),
+        Some("assistant") => assistant(told, event, see),
+        Some("user") => blocks(event).for_each(|block| tool_result(block, see)),
+        Some("result") => result(told, event),
+        Some("rate_limit_event") => told.resets_unix = number(event, "/rate_limit_info/resetsAt").or(told.resets_unix),
+        Some(_) => see(Event::Ping),
+        None => {}
+    }
+}
+
+fn system(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+    match text(event, "/subtype") {
+        Some("init") => {
+            let said = |pointer| text(event, pointer).map(str::to_owned);
+            (told.model, told.session) = (said("/model"), said("/session_id"));
+            see(Event::System { model: told.model.clone(), session: told.session.clone() });
+        }
+        Some("api_retry") => {
+            let status = number(event, "/error_status").map(|status| format!("{status} ")).unwrap_or_default();
+            see(Event::Retry {
+                attempt: number(event, "/attempt"),
+                // Jittered, so not always whole.
+                wait_ms: event.get("retry_delay_ms").and_then(Value::as_f64).map(whole),
+                reason: format!("{status}{}", owned(event, "/error")),
+            });
+        }
+        Some(_) | None => see(Event::Ping),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and a part of a millisecond is nothing")]
+fn whole(ms: f64) -> u64 {
+    ms as u64
+}
+
+/// The content blocks of a message.
+fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
+    event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn assistant(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+    let synthetic = text(event, "/message/model") == Some(SYNTHETIC);
+    // A helper that the agent started: its words are not the agent's.
+    let is_inner = text(event, "/parent_tool_use_id").is_some();
+    for block in blocks(event) {
+        match text(block, "/type") {
+            Some("text") if synthetic => see(Event::Note(owned(block, "/text"))),
+            Some("text") if !is_inner => {
+                told.answer.push_str(text(block, "/text").unwrap_or_default());
+                see(Event::Text(owned(block, "/text")));
+            }
+            Some("tool_use") => {
+                if !is_inner {
+                    told.answer.clear();
+                }
+                see(Event::ToolCall {
+                    id: owned(block, "/id"),
+                    name: owned(block, "/name"),
+                    argument: block.get("input").and_then(main_argument),
+                });
+            }
+            Some(_) => see(Event::Ping),
+            None => {}
+        }
+    }
+}
+
+fn tool_result(block: &Value, see: &mut dyn FnMut(Event)) {
+    if text(block, "/type") != Some("tool_result") {
+        return;
+    }
+    let failed = block.get("is_error") == Some(&Value::Bool(true));
+    let said = || text(block, "/content").or_else(|| text(block, "/content/0/text")).map(one_line);
+    see(Event::ToolResult { id: owned(block, "/tool_use_id"), ok: !failed, message: said().filter(|_| failed) });
+}
+
+fn result(told: &mut Told, event: &Value) {
+    let is_error = event.get("is_error") != Some(&Value::Bool(false));
+    let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten();
+    let said: Vec<&str> = text(event, "/result").into_iter().chain(errors.filter_map(Value::as_str)).collect();
+    if !is_error && let Some(answer) = text(event, "/result") {
+        answer.clone_into(&mut told.answer);
+    }
+    told.session = text(event, "/session_id").map(str::to_owned).or_else(|| told.session.take());
+    told.cost_usd = event.get("total_cost_usd").and_then(Value::as_f64);
+    told.usage = usage(told, event);
+    told.denials = denials(event);
+    told.last = Some(Last {
+        is_error,
+        kind: text(event, "/subtype").map(str::to_owned),
+        status: number(event, "/api_error_status").and_then(|status| status.try_into().ok()),
+        stop_reason: text(event, "/stop_reason").map(str::to_owned),
+        message: one_line(&said.join("; ")),
+    });
+}
+
+/// By model; where the CLI does not tell models apart, all of it under the one that was named at the start.
+fn usage(told: &Told, event: &Value) -> Vec<ModelUsage> {
+    if let Some(models) = event.get("modelUsage").and_then(Value::as_object)
+        && !models.is_empty()
+    {
+        let names = ["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens"];
+        let each = models.iter().map(|(model, of)| ModelUsage {
+            cost_usd: of.get("costUSD").and_then(Value::as_f64),
+            ..counted(model, of, names)
+        });
+        return each.collect();
+    }
+    let names = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
+    let model = told.model.as_deref().unwrap_or_default();
+    event.get("usage").map(|usage| vec![counted(model, usage, names)]).unwrap_or_default()
+}
+
+/// The service counts cached input apart from the rest of the input.
+fn counted(model: &str, of: &Value, [fresh, read, write, out]: [&str; 4]) -> ModelUsage {
+    let count = |name: &str| of.get(name).and_then(Value::as_u64);
+    let (read, write) = (count(read), count(write));
+    let input = count(fresh).map(|fresh| fresh + read.unwrap_or(0) + write.unwrap_or(0));
+    ModelUsage {
+        model: model.to_owned(),
+        input_tokens: input,
+        cache_read_tokens: read,
+        cache_write_tokens: write,
+        output_tokens: count(out),
+        ..ModelUsage::default()
+    }
+}
+
+fn denials(event: &Value) -> Vec<Denial> {
+    let list = event.get("permission_denials").and_then(Value::as_array).into_iter().flatten();
+    list.map(|denied| Denial {
+        tool: owned(denied, "/tool_name"),
+        argument: denied.get("tool_input").and_then(main_argument),
+    })
+    .collect()
+}

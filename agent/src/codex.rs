@@ -1,0 +1,86 @@
+//! Codex's `exec --json` events.
+
+use serde_json::Value;
+
+use crate::told::{Last, Told, main_argument, number, one_line, owned, text};
+use crate::{Event, ModelUsage};
+
+/// Takes in one event.
+pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+    match text(event, "/type") {
+        Some("thread.started") => {
+            told.session = text(event, "/thread_id").map(str::to_owned);
+            see(Event::System { model: None, session: told.session.clone() });
+        }
+        Some("item.started") => item_started(told, event, see),
+        Some("item.completed") => item_completed(told, event, see),
+        Some("error") => see(Event::Retry { attempt: None, wait_ms: None, reason: owned(event, "/message") }),
+        Some("turn.completed") => {
+            told.usage = event.get("usage").map(|of| vec![usage(told, of)]).unwrap_or_default();
+            told.last = Some(Last::default());
+        }
+        Some("turn.failed") => {
+            let message = owned(event, "/error/message");
+            told.last = Some(Last { is_error: true, status: status(&message), message, ..Last::default() });
+        }
+        Some(_) => see(Event::Ping),
+        None => {}
+    }
+}
+
+/// Items that are no tools.
+fn is_tool(kind: &str) -> bool {
+    !matches!(kind, "agent_message" | "reasoning" | "error" | "todo_list")
+}
+
+fn item_started(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+    let Some(item) = event.get("item") else { return };
+    let kind = text(item, "/type").unwrap_or_default();
+    if !is_tool(kind) {
+        return see(Event::Ping);
+    }
+    told.answer.clear();
+    see(Event::ToolCall { id: owned(item, "/id"), name: kind.to_owned(), argument: argument(item) });
+}
+
+fn argument(item: &Value) -> Option<String> {
+    let path = text(item, "/changes/0/path").map(one_line);
+    path.or_else(|| main_argument(item))
+}
+
+fn item_completed(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+    let Some(item) = event.get("item") else { return };
+    match text(item, "/type").unwrap_or_default() {
+        "agent_message" => {
+            text(item, "/text").unwrap_or_default().clone_into(&mut told.answer);
+            see(Event::Text(told.answer.clone()));
+        }
+        "error" => see(Event::Note(owned(item, "/message"))),
+        kind if is_tool(kind) => {
+            let code = item.get("exit_code").and_then(Value::as_i64);
+            let ok = text(item, "/status") == Some("completed") && code.unwrap_or(0) == 0;
+            let message = code.map(|code| format!("exit code {code}")).filter(|_| !ok);
+            see(Event::ToolResult { id: owned(item, "/id"), ok, message });
+        }
+        _ => see(Event::Ping),
+    }
+}
+
+/// Over the whole session.
+fn usage(told: &Told, of: &Value) -> ModelUsage {
+    ModelUsage {
+        model: told.model.clone().unwrap_or_default(),
+        input_tokens: number(of, "/input_tokens"),
+        cache_read_tokens: number(of, "/cached_input_tokens"),
+        cache_write_tokens: number(of, "/cache_write_input_tokens"),
+        output_tokens: number(of, "/output_tokens"),
+        reasoning_tokens: number(of, "/reasoning_output_tokens"),
+        cost_usd: None,
+    }
+}
+
+/// `unexpected status 401 Unauthorized: …` is the only place where Codex names it.
+fn status(message: &str) -> Option<u16> {
+    let (_, rest) = message.split_once("unexpected status ")?;
+    rest.split(' ').next()?.parse().ok()
+}

@@ -1,0 +1,74 @@
+//! Gemini CLI's `stream-json` events.
+
+use serde_json::Value;
+
+use crate::told::{Last, Told, main_argument, number, one_line, owned, text};
+use crate::{Event, ModelUsage};
+
+/// Takes in one event.
+pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
+    match text(event, "/type") {
+        Some("init") => {
+            let said = |pointer| text(event, pointer).map(str::to_owned);
+            (told.model, told.session) = (said("/model"), said("/session_id"));
+            see(Event::System { model: told.model.clone(), session: told.session.clone() });
+        }
+        Some("message") if text(event, "/role") == Some("assistant") => {
+            told.answer.push_str(text(event, "/content").unwrap_or_default());
+            see(Event::Text(owned(event, "/content")));
+        }
+        Some("tool_use") => see(Event::ToolCall {
+            id: owned(event, "/tool_id"),
+            name: owned(event, "/tool_name"),
+            argument: event.get("parameters").and_then(main_argument),
+        }),
+        Some("tool_result") => {
+            // The answer is what was said after the last tool.
+            told.answer.clear();
+            see(Event::ToolResult {
+                id: owned(event, "/tool_id"),
+                ok: text(event, "/status") == Some("success"),
+                message: text(event, "/error/message").map(one_line),
+            });
+        }
+        Some("error") => {
+            let message = owned(event, "/message");
+            if text(event, "/severity") == Some("error") {
+                told.errors.push(message.clone());
+            }
+            see(Event::Note(message));
+        }
+        Some("result") => result(told, event),
+        Some(_) => see(Event::Ping),
+        None => {}
+    }
+}
+
+fn result(told: &mut Told, event: &Value) {
+    let models = event.pointer("/stats/models").and_then(Value::as_object).into_iter().flatten();
+    told.usage = models.map(|(model, of)| usage(model, of)).collect();
+    told.last = Some(Last {
+        is_error: text(event, "/status") != Some("success"),
+        kind: text(event, "/error/type").map(str::to_owned),
+        status: None,
+        stop_reason: None,
+        message: owned(event, "/error/message"),
+    });
+}
+
+/// Thoughts are in the total alone.
+fn usage(model: &str, of: &Value) -> ModelUsage {
+    let count = |name: &str| number(of, &format!("/{name}"));
+    let (input, total) = (count("input_tokens"), count("total_tokens"));
+    let shown = count("output_tokens");
+    let output = total.zip(input).map(|(total, input)| total.saturating_sub(input)).or(shown);
+    ModelUsage {
+        model: model.to_owned(),
+        input_tokens: input,
+        cache_read_tokens: count("cached"),
+        cache_write_tokens: None,
+        output_tokens: output,
+        reasoning_tokens: output.zip(shown).map(|(output, shown)| output.saturating_sub(shown)),
+        cost_usd: None,
+    }
+}

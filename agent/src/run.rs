@@ -1,0 +1,260 @@
+//! A turn from start to end.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use runner::{Cancel, Captured, Command, Limits, Output, RunError, Stream, Streams};
+
+use crate::judge::{Facts, judge};
+use crate::lines::Lines;
+use crate::told::Told;
+use crate::{Event, Home, Installed, Kind, ModelUsage, Outcome, Spawn, home, start};
+
+/// How often a running agent is looked at: a stop takes effect within this time.
+const TICK: Duration = Duration::from_millis(50);
+
+/// So much of each end of standard error is kept.
+const STDERR_BYTES: usize = 16 << 10;
+
+/// Why a turn could not be run, or its end not be seen. Nothing of it is left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The folder or the settings of the CLI.
+    #[error("cannot prepare {}", path.display())]
+    Prepare {
+        /// What could not be made.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The raw output could not be written to where the caller wants it.
+    #[error("cannot write the agent's output")]
+    Log(#[source] io::Error),
+    /// The process could not be started or watched.
+    #[error("cannot run the agent")]
+    Run(#[source] RunError),
+}
+
+/// Runs one turn. `log` gets the CLI's standard output as it comes, the key struck out of each line; `on_event` hears of each event at once.
+///
+/// That the agent fails is not an error: see [`Outcome::end`].
+pub fn run(
+    cli: &Installed,
+    spawn: &Spawn<'_>,
+    cancel: &Cancel,
+    log: &mut dyn Write,
+    on_event: &mut dyn FnMut(&Event),
+) -> Result<Outcome, AgentError> {
+    let tmp = prepare(cli.kind, spawn)?;
+    let command = command(cli, spawn, tmp.path())?;
+    let confinement = start::confinement(cli, spawn);
+    let mut hearing = Hearing::new(cli.kind, spawn, log, on_event);
+    let watch = Watch::new(cancel, spawn.idle_timeout).map_err(|source| at(tmp.path(), source))?;
+    let output = watch
+        .over(|stopper| {
+            runner::run(&command, &confinement, stopper, &mut |stream, bytes| {
+                watch.heard();
+                hearing.hear(stream, bytes);
+            })
+        })
+        .map_err(AgentError::Run)?;
+    let told = hearing.finish()?;
+    Ok(outcome(cli.kind, spawn, told, &output, watch.was_idle()))
+}
+
+/// Lets a person talk to the agent: the three streams are the caller's own. Gives the exit code, 128 + N for a signal N.
+pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Result<i32, AgentError> {
+    let tmp = prepare(cli.kind, spawn)?;
+    let argv = start::interactive_argv(cli, spawn);
+    let command = Command {
+        streams: Streams::Inherited,
+        deadline: spawn.timeout,
+        ..Command::new(argv, spawn.cwd, start::env(cli, spawn, Some(tmp.path())), "/dev/null")
+    };
+    let output = runner::run(&command, &start::confinement(cli, spawn), cancel, &mut |_, _| {})
+        .map_err(AgentError::Run)?;
+    Ok(match output.ended {
+        runner::Ended::Exited(code) => code,
+        runner::Ended::Signaled(signal) => 128 + signal,
+        runner::Ended::NotFound => 127,
+        runner::Ended::NotExecutable => 126,
+        runner::Ended::Interrupted => 130,
+        _ => 1,
+    })
+}
+
+fn at(path: &Path, source: io::Error) -> AgentError {
+    AgentError::Prepare { path: path.to_owned(), source }
+}
+
+/// The CLI's home, and a folder for what it needs during this turn only.
+fn prepare(kind: Kind, spawn: &Spawn<'_>) -> Result<tempfile::TempDir, AgentError> {
+    if let Home::Own(folder) = spawn.home {
+        home::prepare(kind, folder, spawn).map_err(|(path, source)| AgentError::Prepare { path, source })?;
+    }
+    tempfile::Builder::new().prefix("code-commit-agent-").tempdir().map_err(|source| at(&std::env::temp_dir(), source))
+}
+
+fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, AgentError> {
+    let prompt = start::prompt(cli.kind, spawn);
+    let argv = start::argv(cli, spawn, &prompt);
+    let input = match start::way(&prompt) {
+        start::Way::Argument => None,
+        start::Way::Input => {
+            let file = tmp.join("prompt");
+            fs::File::create(&file)
+                .and_then(|mut open| open.write_all(prompt.as_bytes()))
+                .map_err(|source| at(&file, source))?;
+            Some(file)
+        }
+    };
+    let null = || PathBuf::from("/dev/null");
+    Ok(Command {
+        deadline: spawn.timeout,
+        input,
+        streams: Streams::Apart { out: null(), err: null() },
+        limits: Limits { head_bytes: STDERR_BYTES, tail_bytes: STDERR_BYTES, ..Limits::default() },
+        ..Command::new(argv, spawn.cwd, start::env(cli, spawn, Some(tmp)), null())
+    })
+}
+
+fn outcome(kind: Kind, spawn: &Spawn<'_>, told: Told, output: &Output, was_idle: bool) -> Outcome {
+    let stderr = output.apart.as_ref().map(|apart| Captured::text(&apart.err)).unwrap_or_default();
+    let stderr = strike_out(spawn, &stderr);
+    let end = judge(&Facts { kind, ended: output.ended, was_idle, told: &told, stderr: &stderr });
+    let usage = match (kind, spawn.used_before) {
+        (Kind::Codex, Some(before)) => told.usage.iter().map(|now| since(now, before)).collect(),
+        (Kind::Claude | Kind::Gemini | Kind::Codex, _) => told.usage,
+    };
+    let elapsed_ms = u64::try_from(output.elapsed.as_millis()).unwrap_or(u64::MAX);
+    let Told { answer: text, cost_usd, session, denials, .. } = told;
+    Outcome { end, text, usage, cost_usd, session, denials, elapsed_ms, stderr }
+}
+
+fn strike_out(spawn: &Spawn<'_>, text: &str) -> String {
+    spawn.key.as_ref().map_or_else(|| text.to_owned(), |key| key.strike_out(text))
+}
+
+/// What was used after `before`.
+fn since(now: &ModelUsage, before: &ModelUsage) -> ModelUsage {
+    let less = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+    ModelUsage {
+        model: now.model.clone(),
+        input_tokens: less(now.input_tokens, before.input_tokens),
+        cache_read_tokens: less(now.cache_read_tokens, before.cache_read_tokens),
+        cache_write_tokens: less(now.cache_write_tokens, before.cache_write_tokens),
+        output_tokens: less(now.output_tokens, before.output_tokens),
+        reasoning_tokens: less(now.reasoning_tokens, before.reasoning_tokens),
+        cost_usd: now.cost_usd,
+    }
+}
+
+/// Takes the output in as it comes.
+struct Hearing<'a, 's> {
+    kind: Kind,
+    spawn: &'a Spawn<'s>,
+    lines: Lines,
+    told: Told,
+    log: &'a mut dyn Write,
+    failed: Option<io::Error>,
+    on_event: &'a mut dyn FnMut(&Event),
+}
+
+impl<'a, 's> Hearing<'a, 's> {
+    fn new(
+        kind: Kind,
+        spawn: &'a Spawn<'s>,
+        log: &'a mut dyn Write,
+        on_event: &'a mut dyn FnMut(&Event),
+    ) -> Self {
+        // Codex does not say which model it uses.
+        let told = Told { model: spawn.model.map(str::to_owned), ..Told::default() };
+        Self { kind, spawn, lines: Lines::default(), told, log, failed: None, on_event }
+    }
+
+    fn hear(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Out {
+            let mut lines = std::mem::take(&mut self.lines);
+            lines.push(bytes, &mut |line| self.line(line));
+            self.lines = lines;
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        let text = strike_out(self.spawn, &String::from_utf8_lossy(line));
+        if let Err(error) = writeln!(self.log, "{text}") {
+            self.failed.get_or_insert(error);
+        }
+        let on_event = &mut *self.on_event;
+        self.told.line(self.kind, text.as_bytes(), &mut |event| on_event(&event));
+    }
+
+    fn finish(mut self) -> Result<Told, AgentError> {
+        std::mem::take(&mut self.lines).finish(&mut |line| self.line(line));
+        match self.failed {
+            Some(error) => Err(AgentError::Log(error)),
+            None => Ok(self.told),
+        }
+    }
+}
+
+/// Stops a turn that is cancelled or silent for too long.
+struct Watch<'c> {
+    cancel: &'c Cancel,
+    stopper: Cancel,
+    idle: Option<Duration>,
+    last: Mutex<Instant>,
+    was_idle: AtomicBool,
+}
+
+impl<'c> Watch<'c> {
+    fn new(cancel: &'c Cancel, idle: Option<Duration>) -> io::Result<Self> {
+        let (stopper, last) = (Cancel::new()?, Mutex::new(now()));
+        Ok(Self { cancel, stopper, idle, last, was_idle: AtomicBool::new(false) })
+    }
+
+    /// Something was heard.
+    fn heard(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = now();
+    }
+
+    fn was_idle(&self) -> bool {
+        self.was_idle.load(Ordering::SeqCst)
+    }
+
+    /// Does `work` while another thread watches. The work itself stays on this thread: a sandbox dies with the thread that started it.
+    fn over<T>(&self, work: impl FnOnce(&Cancel) -> T) -> T {
+        let (over, is_over) = channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || self.look_on(&is_over));
+            let result = work(&self.stopper);
+            drop(over);
+            result
+        })
+    }
+
+    fn look_on(&self, is_over: &Receiver<()>) {
+        while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            let silent = self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            let too_long = self.idle.is_some_and(|limit| silent > limit);
+            if too_long && !self.cancel.is_set() {
+                self.was_idle.store(true, Ordering::SeqCst);
+            }
+            if too_long || self.cancel.is_set() {
+                return self.stopper.set();
+            }
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "silence is measured by the monotonic clock")]
+fn now() -> Instant {
+    Instant::now()
+}

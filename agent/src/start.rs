@@ -1,0 +1,206 @@
+//! The command line and the environment of each CLI.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use runner::{Confinement, Env, Rung};
+
+use crate::{Home, Installed, Kind, Permissions, Session, Spawn, home};
+
+/// A longer prompt does not go on a command line: the kernel's limit for one argument is 128 KiB.
+const LONGEST_ARGUMENT: usize = 96 << 10;
+
+/// How the prompt travels.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As an argument.
+    Argument,
+    /// On standard input.
+    Input,
+}
+
+pub(crate) fn way(prompt: &str) -> Way {
+    if prompt.len() > LONGEST_ARGUMENT || prompt.contains('\0') { Way::Input } else { Way::Argument }
+}
+
+/// The prompt as the CLI gets it: with the system prompt in front of it where there is no other place for it.
+pub(crate) fn prompt(kind: Kind, spawn: &Spawn<'_>) -> String {
+    match (kind, spawn.system_prompt) {
+        (Kind::Gemini | Kind::Codex, Some(system)) => format!("{}\n\n{}", system.trim_end(), spawn.prompt),
+        (Kind::Claude, Some(_)) | (_, None) => spawn.prompt.to_owned(),
+    }
+}
+
+/// The whole command line for a turn without a person.
+pub(crate) fn argv(cli: &Installed, spawn: &Spawn<'_>, prompt: &str) -> Vec<OsString> {
+    let words = match cli.kind {
+        Kind::Claude => claude(spawn, prompt),
+        Kind::Gemini => gemini(spawn, prompt),
+        Kind::Codex => codex(spawn, prompt),
+    };
+    [cli.program.clone().into_os_string()].into_iter().chain(words.into_iter().map(OsString::from)).collect()
+}
+
+/// A command line piece by piece.
+#[derive(Default)]
+struct Words(Vec<String>);
+
+impl Words {
+    fn add(&mut self, words: &[&str]) -> &mut Self {
+        self.0.extend(words.iter().map(|word| (*word).to_owned()));
+        self
+    }
+
+    fn option(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+        if let Some(value) = value {
+            self.add(&[name, value]);
+        }
+        self
+    }
+}
+
+/// Options that take several values would swallow the prompt, so it stands right behind `-p`.
+fn claude(spawn: &Spawn<'_>, prompt: &str) -> Vec<String> {
+    let mut words = Words::default();
+    words.add(&["-p"]);
+    if way(prompt) == Way::Argument {
+        words.add(&[prompt]);
+    }
+    words.add(&["--output-format", "stream-json", "--verbose"]);
+    claude_setup(&mut words, spawn);
+    words.0
+}
+
+fn claude_setup(words: &mut Words, spawn: &Spawn<'_>) {
+    words.option("--model", spawn.model).option("--append-system-prompt", spawn.system_prompt);
+    match &spawn.session {
+        Session::New(id) => words.add(&["--session-id", id]),
+        Session::Resume(id) => words.add(&["--resume", id]),
+        Session::None => words,
+    };
+    if spawn.permissions == Permissions::Skip {
+        words.add(&["--dangerously-skip-permissions"]);
+    }
+}
+
+fn gemini(spawn: &Spawn<'_>, prompt: &str) -> Vec<String> {
+    let mut words = Words::default();
+    gemini_setup(&mut words, spawn);
+    words.add(&["--output-format", "stream-json"]);
+    if way(prompt) == Way::Argument {
+        words.add(&["-p", prompt]);
+    }
+    words.0
+}
+
+fn gemini_setup(words: &mut Words, spawn: &Spawn<'_>) {
+    words.option("-m", spawn.model);
+    if spawn.permissions == Permissions::Skip {
+        words.add(&["-y"]);
+    }
+    match &spawn.session {
+        Session::New(id) => words.add(&["--session-id", id]),
+        Session::Resume(id) => words.add(&["--resume", id]),
+        Session::None => words,
+    };
+}
+
+fn codex(spawn: &Spawn<'_>, prompt: &str) -> Vec<String> {
+    let mut words = Words::default();
+    words.add(&["exec"]);
+    if let Session::Resume(_) = &spawn.session {
+        words.add(&["resume"]);
+    }
+    words.add(&["--json", "--skip-git-repo-check", "-c", "analytics.enabled=false"]);
+    codex_setup(&mut words, spawn);
+    if let Session::Resume(id) = &spawn.session {
+        words.add(&[id]);
+    }
+    // `--`, so that a prompt that begins with a dash is no option.
+    words.add(&["--", if way(prompt) == Way::Argument { prompt } else { "-" }]);
+    words.0
+}
+
+fn codex_setup(words: &mut Words, spawn: &Spawn<'_>) {
+    words.option("-m", spawn.model);
+    if spawn.permissions == Permissions::Skip {
+        words.add(&["--dangerously-bypass-approvals-and-sandbox"]);
+    }
+}
+
+/// The command line for a session with a person.
+pub(crate) fn interactive_argv(cli: &Installed, spawn: &Spawn<'_>) -> Vec<OsString> {
+    let mut words = Words::default();
+    match cli.kind {
+        Kind::Claude => claude_setup(&mut words, spawn),
+        Kind::Gemini => gemini_setup(&mut words, spawn),
+        Kind::Codex => codex_setup(&mut words, spawn),
+    }
+    let prompt = prompt(cli.kind, spawn);
+    match cli.kind {
+        _ if prompt.is_empty() => {}
+        Kind::Claude | Kind::Codex => drop(words.add(&["--", &prompt])),
+        Kind::Gemini => drop(words.add(&["--prompt-interactive", &prompt])),
+    }
+    [cli.program.clone().into_os_string()].into_iter().chain(words.0.into_iter().map(OsString::from)).collect()
+}
+
+/// Everything that the CLI finds in its environment.
+pub(crate) fn env(cli: &Installed, spawn: &Spawn<'_>, tmp: Option<&Path>) -> Env {
+    let mut env = spawn.env.clone();
+    if env.get("TERM").is_none() {
+        env.set("TERM", "xterm-256color");
+    }
+    if let Some(tmp) = tmp {
+        env.set("TMPDIR", tmp);
+    }
+    if let Home::Own(folder) = spawn.home {
+        env.set("HOME", folder);
+        let (name, value) = home::variable(cli.kind, folder);
+        env.set(name, value);
+    }
+    match cli.kind {
+        Kind::Claude => claude_env(&mut env, spawn),
+        Kind::Gemini => {
+            // A second process of its own would outlive a kill of the first.
+            env.set("GEMINI_CLI_NO_RELAUNCH", "true");
+            env.set("GEMINI_CLI_TRUST_WORKSPACE", "true");
+        }
+        Kind::Codex => {}
+    }
+    if let Some(key) = &spawn.key {
+        env.set(key.name(), key.expose());
+    }
+    for (name, value) in &spawn.extra_env {
+        env.set(name, value);
+    }
+    env
+}
+
+fn claude_env(env: &mut Env, spawn: &Spawn<'_>) {
+    env.set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    env.set("DISABLE_AUTOUPDATER", "1");
+    env.set("CLAUDE_CODE_MAX_RETRIES", spawn.retries.to_string());
+    if spawn.permissions == Permissions::Skip && spawn.confinement.rung != Rung::Off {
+        // Root may skip permissions only where something else holds it.
+        env.set("IS_SANDBOX", "1");
+    }
+}
+
+/// The walls with everything in them that the CLI needs of its own.
+pub(crate) fn confinement(cli: &Installed, spawn: &Spawn<'_>) -> Confinement {
+    let mut confinement = spawn.confinement.clone();
+    let walls = &mut confinement.walls;
+    walls.readable.push(cli.installation.clone());
+    match spawn.home {
+        Home::Own(folder) => walls.writable.push(folder.to_owned()),
+        Home::User => {
+            let home = spawn.env.get("HOME").map(PathBuf::from);
+            let names = home::of_user(cli.kind).iter();
+            walls.writable.extend(home.iter().flat_map(|home| names.clone().map(|name| home.join(name))));
+            // A file that is not there must not be made into a folder.
+            walls.writable.retain(|path| path.exists());
+        }
+    }
+    confinement
+}

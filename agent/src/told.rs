@@ -1,0 +1,138 @@
+//! What a CLI has told of itself so far: what its events add up to.
+
+use serde_json::Value;
+
+use crate::{Denial, Event, Kind, ModelUsage, claude, codex, gemini};
+
+/// The sum of a stream of events.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Told {
+    /// The session's name.
+    pub(crate) session: Option<String>,
+    /// The model in use.
+    pub(crate) model: Option<String>,
+    /// What the model said since its last tool, or the CLI's own word for the answer.
+    pub(crate) answer: String,
+    /// Tokens by model.
+    pub(crate) usage: Vec<ModelUsage>,
+    /// The CLI's reckoning.
+    pub(crate) cost_usd: Option<f64>,
+    /// Tools that were denied.
+    pub(crate) denials: Vec<Denial>,
+    /// Errors that did not end the turn by themselves.
+    pub(crate) errors: Vec<String>,
+    /// When the quota is renewed.
+    pub(crate) resets_unix: Option<u64>,
+    /// The final event.
+    pub(crate) last: Option<Last>,
+}
+
+/// The final event.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Last {
+    /// Whether the CLI calls it an error.
+    pub(crate) is_error: bool,
+    /// The CLI's word for the way it ended.
+    pub(crate) kind: Option<String>,
+    /// The HTTP status, where the CLI gives it.
+    pub(crate) status: Option<u16>,
+    /// Why the model stopped.
+    pub(crate) stop_reason: Option<String>,
+    /// What the CLI says about it.
+    pub(crate) message: String,
+}
+
+impl Told {
+    /// Takes one line of the CLI's standard output and hands on what it says.
+    pub(crate) fn line(&mut self, kind: Kind, line: &[u8], see: &mut dyn FnMut(Event)) {
+        let text = String::from_utf8_lossy(line);
+        if text.trim().is_empty() {
+            return;
+        }
+        match serde_json::from_str::<Value>(&text) {
+            Ok(event) if event.is_object() => match kind {
+                Kind::Claude => claude::take(self, &event, see),
+                Kind::Gemini => gemini::take(self, &event, see),
+                Kind::Codex => codex::take(self, &event, see),
+            },
+            Ok(_) | Err(_) => see(Event::Note(text.trim_end().to_owned())),
+        }
+    }
+}
+
+/// The text at a JSON pointer.
+pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer)?.as_str()
+}
+
+/// The same as a `String`, empty where there is none.
+pub(crate) fn owned(value: &Value, pointer: &str) -> String {
+    text(value, pointer).unwrap_or_default().to_owned()
+}
+
+/// The number at a JSON pointer.
+pub(crate) fn number(value: &Value, pointer: &str) -> Option<u64> {
+    value.pointer(pointer)?.as_u64()
+}
+
+/// Arguments that say what a tool call is about, the best first.
+const TELLING: [&str; 13] = [
+    "file_path",
+    "absolute_path",
+    "path",
+    "dir_path",
+    "notebook_path",
+    "command",
+    "cmd",
+    "pattern",
+    "query",
+    "url",
+    "skill",
+    "description",
+    "prompt",
+];
+
+/// So many characters of an argument are shown.
+const SHOWN: usize = 200;
+
+/// The argument of a tool call that says most, in one line.
+pub(crate) fn main_argument(arguments: &Value) -> Option<String> {
+    let named = TELLING.iter().find_map(|name| arguments.get(name)?.as_str());
+    let any = || arguments.as_object()?.values().find_map(Value::as_str);
+    named.or_else(any).map(one_line)
+}
+
+/// The first line, shortened.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut lines = text.trim().lines();
+    let first = lines.next().unwrap_or_default();
+    let shown: String = first.chars().take(SHOWN).collect();
+    let is_whole = shown.len() == first.len() && lines.next().is_none();
+    if is_whole { shown } else { shown + "…" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_argument_that_says_most_is_one_short_line() {
+        let check = |value: Value| main_argument(&value);
+        assert_eq!(check(json!({"content": "x", "file_path": "a.rs"})).as_deref(), Some("a.rs"));
+        assert_eq!(check(json!({"command": "one\ntwo"})).as_deref(), Some("one…"));
+        assert_eq!(check(json!({"odd": 1, "other": "o"})).as_deref(), Some("o"));
+        assert_eq!(check(json!({"query": "é".repeat(300)})).map(|text| text.chars().count()), Some(201));
+        assert_eq!(check(json!(7)), None);
+    }
+
+    #[test]
+    fn what_is_no_event_is_kept_as_a_note() {
+        let mut seen = Vec::new();
+        for line in [&b"warning: old node"[..], b"", b"[1]", b"\xff\xfe"] {
+            Told::default().line(Kind::Gemini, line, &mut |event| seen.push(event));
+        }
+        let note = |text: &str| Event::Note(text.to_owned());
+        assert_eq!(seen, [note("warning: old node"), note("[1]"), note("\u{fffd}\u{fffd}")]);
+    }
+}

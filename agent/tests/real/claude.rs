@@ -1,0 +1,84 @@
+//! Claude Code.
+
+use agent::{End, Event, Kind, Permissions, Session};
+use fixtures::server::Step;
+use serde_json::json;
+
+use crate::support::{KEY, Scene};
+
+const ID: &str = "5f7d1d52-3a64-4f0e-8a57-0a9a0b8a1c2d";
+
+fn scene(steps: impl IntoIterator<Item = Step>) -> Option<Scene> {
+    Scene::new(Kind::Claude, steps)
+}
+
+fn write(scene_path: &std::path::Path) -> Step {
+    Step::call("Write", json!({"file_path": scene_path, "content": "hi\n"}))
+}
+
+/// The path is known only once the folder is: the script is made for it.
+fn writing(answer: &str) -> Option<Scene> {
+    let mut scene = scene([])?;
+    let step = Step { text: Some("Writing.".into()), ..write(&scene.work().join("hi.txt")) };
+    scene.server = fixtures::server::Server::start(fixtures::server::Script::new([step, Step::text(answer)])).unwrap();
+    Some(scene)
+}
+
+#[test]
+fn a_tool_call_writes_a_file_behind_the_wall() {
+    let Some(scene) = writing("Done.").map(Scene::walled) else { return };
+    let turn = scene.turn("write hi.txt", |spawn| {
+        spawn.session = Session::New(ID.into());
+        spawn.system_prompt = Some("YOU ARE THE WRITER");
+    });
+    turn.ended(|end| *end == End::Ok);
+    assert_eq!(std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(), "hi\n");
+    assert_eq!((turn.outcome.text.as_str(), turn.outcome.session.as_deref()), ("Done.", Some(ID)));
+    assert!(turn.events.iter().any(|event| matches!(event, Event::ToolCall { name, .. } if name == "Write")));
+    assert!(turn.events.iter().any(|event| matches!(event, Event::ToolResult { ok: true, .. })));
+    assert!(turn.outcome.usage.iter().any(|usage| usage.output_tokens > Some(0)));
+    let body = String::from_utf8(scene.server.requests().swap_remove(0).body).unwrap();
+    assert!(body.contains("YOU ARE THE WRITER"));
+    assert!(!turn.log.contains(KEY));
+}
+
+#[test]
+fn a_tool_that_was_denied_fails_the_turn() {
+    let Some(scene) = writing("I could not.") else { return };
+    let turn = scene.turn("write hi.txt", |spawn| spawn.permissions = Permissions::Ask);
+    turn.ended(|end| *end == End::PermissionDenied);
+    assert_eq!(turn.outcome.denials.first().map(|denied| denied.tool.as_str()), Some("Write"));
+    assert!(!scene.work().join("hi.txt").exists());
+}
+
+#[test]
+fn a_session_goes_on_where_it_was_and_an_unknown_one_is_lost() {
+    let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::walled) else { return };
+    scene.turn("first words", |spawn| spawn.session = Session::New(ID.into())).ended(|end| *end == End::Ok);
+    scene.turn("second words", |spawn| spawn.session = Session::Resume(ID.into())).ended(|end| *end == End::Ok);
+    let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();
+    assert!(body.contains("first words") && body.contains("second words"));
+    let other = ID.replace('5', "6");
+    scene.turn("go on", |spawn| spawn.session = Session::Resume(other)).ended(|end| *end == End::LostSession);
+}
+
+#[test]
+fn a_long_prompt_goes_by_standard_input() {
+    let Some(scene) = scene([Step::text("Read.")]) else { return };
+    let prompt = format!("{}THE-END", "long words ".repeat(20_000));
+    scene.turn(&prompt, |_| {}).ended(|end| *end == End::Ok);
+    let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();
+    assert!(body.contains("THE-END"));
+}
+
+#[test]
+fn errors_of_the_service_end_as_what_they_are() {
+    let check = |step: Step, wanted: fn(&End) -> bool| {
+        let Some(scene) = scene([step.times(20)]) else { return };
+        scene.turn("hello", |_| {}).ended(wanted);
+    };
+    check(Step::status(401), |end| matches!(end, End::Auth { .. }));
+    check(Step::status(529), |end| matches!(end, End::ApiError { status: Some(529), .. }));
+    check(Step::text("cut o").finish("max_tokens"), |end| *end == End::MaxTokens);
+    check(Step::text("").finish("refusal"), |end| matches!(end, End::Refused { .. }));
+}

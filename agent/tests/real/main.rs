@@ -1,0 +1,9 @@
+//! The real CLIs against a scripted service on loopback.
+//!
+//! `CODE_COMMIT_TEST_GEMINI` and `CODE_COMMIT_TEST_CLAUDE` name the programs; without them the tests say so and pass.
+
+#![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+mod claude;
+mod gemini;
+mod support;

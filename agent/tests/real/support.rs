@@ -1,0 +1,109 @@
+//! One agent, one service, one folder.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agent::{End, Event, Installed, Key, Kind, Outcome, Permissions, Spawn};
+use fixtures::server::{Script, Server, Step};
+use runner::{Cancel, Confinement, Env, Mode, Walls, probe};
+
+pub(crate) const KEY: &str = "fake-key-for-tests-1234";
+
+/// An agent that can be started, or a loud line.
+pub(crate) struct Scene {
+    pub(crate) cli: Installed,
+    pub(crate) server: Server,
+    pub(crate) root: tempfile::TempDir,
+    pub(crate) confinement: Confinement,
+}
+
+/// What came of a turn.
+pub(crate) struct Turn {
+    pub(crate) outcome: Outcome,
+    pub(crate) events: Vec<Event>,
+    pub(crate) log: String,
+}
+
+#[expect(clippy::disallowed_methods, clippy::print_stderr, reason = "the program is named by the environment; a skip is loud")]
+fn installed(kind: Kind) -> Option<Installed> {
+    let name = format!("CODE_COMMIT_TEST_{}", kind.program().to_uppercase());
+    let Some(path) = std::env::var_os(&name) else {
+        eprintln!("SKIPPED: a test of {} because {name} is not set", kind.name());
+        return None;
+    };
+    Some(Installed::at(kind, Path::new(&path)).expect("a program at the path that the variable names"))
+}
+
+impl Scene {
+    pub(crate) fn new(kind: Kind, steps: impl IntoIterator<Item = Step>) -> Option<Self> {
+        let cli = installed(kind)?;
+        let server = Server::start(Script::new(steps)).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        ["work", "home"].map(|name| std::fs::create_dir(root.path().join(name)).unwrap());
+        Some(Self { cli, server, root, confinement: Confinement::off() })
+    }
+
+    /// Behind the strongest wall of this machine.
+    pub(crate) fn walled(mut self) -> Self {
+        let mut walls = Walls::new(self.work(), &env());
+        walls.network = true;
+        self.confinement = probe(Mode::Auto, None).expect("some wall").confine(walls);
+        self
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join("work")
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join("home")
+    }
+
+    pub(crate) fn turn(&self, prompt: &str, bend: impl FnOnce(&mut Spawn<'_>)) -> Turn {
+        self.turn_until(prompt, &Cancel::new().unwrap(), bend)
+    }
+
+    pub(crate) fn turn_until(&self, prompt: &str, cancel: &Cancel, bend: impl FnOnce(&mut Spawn<'_>)) -> Turn {
+        let (work, home) = (self.work(), self.home());
+        let mut spawn = Spawn::new(&work, prompt, &home, &self.confinement);
+        let (service, model) = match self.cli.kind {
+            Kind::Gemini => ("GOOGLE_GEMINI_BASE_URL", "gemini-3.8-flash"),
+            Kind::Claude => ("ANTHROPIC_BASE_URL", "claude-test-1"),
+            Kind::Codex => ("OPENAI_BASE_URL", "gpt-test"),
+        };
+        spawn.model = Some(model);
+        spawn.env = env();
+        spawn.extra_env = vec![(service.into(), self.server.origin().into())];
+        spawn.key = Some(Key::new(self.cli.kind.key_variable(), KEY));
+        spawn.permissions = Permissions::Skip;
+        spawn.timeout = Some(Duration::from_mins(2));
+        spawn.retries = 0;
+        if matches!(self.confinement.rung, runner::Rung::Off) && self.cli.kind == Kind::Claude {
+            // The tests may be run by root.
+            spawn.extra_env.push(("IS_SANDBOX".into(), "1".into()));
+        }
+        bend(&mut spawn);
+        let (mut log, mut events) = (Vec::new(), Vec::new());
+        let outcome = agent::run(&self.cli, &spawn, cancel, &mut log, &mut |event| events.push(event.clone())).unwrap();
+        Turn { outcome, events, log: String::from_utf8(log).unwrap() }
+    }
+}
+
+/// Nothing of the tester's own.
+fn env() -> Env {
+    let mut env = Env::default();
+    env.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    env.set("LANG", "C.UTF-8");
+    env.set("HOME", "/nonexistent");
+    env
+}
+
+impl Turn {
+    /// Fails with everything that is known unless it ended so.
+    #[track_caller]
+    pub(crate) fn ended(&self, as_wanted: impl FnOnce(&End) -> bool) -> &Self {
+        let all = || format!("{:#?}\n{:#?}\n{}", self.outcome, self.events, self.log);
+        assert!(as_wanted(&self.outcome.end), "{}", all());
+        self
+    }
+}

@@ -1,0 +1,111 @@
+//! The first loop: up to eight rounds over a transcript that grows (S0).
+
+use std::sync::Arc;
+
+use parser::fence::Kind;
+use prompt::implement::{Exchange, Task, append, initial};
+
+use crate::rounds::{Conversation, Limits, Rounds};
+
+/// Model calls of one run (S0: "a maximum of 8 times").
+pub const IMPLEMENT_ROUNDS: u32 = 8;
+
+/// What a run is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    /// `gemini-system-prompt.txt`.
+    pub system: Arc<str>,
+    /// `query.txt`.
+    pub query: Arc<str>,
+    /// `codeRollup.txt`.
+    pub codebase: Arc<str>,
+}
+
+/// S0 as a value.
+pub type ImplementLoop = Rounds<Transcript>;
+
+/// Everything that was said so far, in the words of the seed.
+#[derive(Debug)]
+pub struct Transcript {
+    text: String,
+    exchanges: u32,
+}
+
+impl ImplementLoop {
+    /// A run of S0.
+    #[must_use]
+    pub fn implement(brief: &Brief, limits: Limits) -> Self {
+        let Brief { system, query, codebase } = brief;
+        let text = initial(&Task { system, query, codebase });
+        Self::new(Transcript { text, exchanges: 0 }, limits)
+    }
+}
+
+impl Conversation for Transcript {
+    fn first(&self) -> Arc<str> {
+        self.text.as_str().into()
+    }
+
+    fn applied(&mut self, _reply: &Arc<str>) {}
+
+    fn next(&mut self, reply: &Arc<str>, output: &str) -> Arc<str> {
+        self.exchanges += 1;
+        let said = Said::of(reply);
+        let exchange = Exchange { thoughts: &said.thoughts, files: &said.files, build: output };
+        append(&mut self.text, self.exchanges, &exchange);
+        self.text.as_str().into()
+    }
+}
+
+/// What of a reply goes into the transcript; of a bad reply, what could be made out.
+struct Said<'r> {
+    thoughts: Vec<&'r str>,
+    files: Vec<&'r str>,
+}
+
+impl<'r> Said<'r> {
+    fn of(reply: &'r str) -> Self {
+        let blocks = match parser::parse(reply) {
+            Ok(parsed) => parsed.blocks().to_vec(),
+            Err(errors) => errors.salvage().to_vec(),
+        };
+        let of_kind = |kind: Kind| blocks.iter().filter(move |block| block.ask.kind() == kind);
+        Self {
+            thoughts: of_kind(Kind::Debug).filter_map(|block| reply.get(block.content.clone())).collect(),
+            files: of_kind(Kind::File).filter_map(|block| reply.get(block.span.clone())).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second_prompt(reply: &str) -> String {
+        let mut transcript = Transcript { text: "Q\n".to_owned(), exchanges: 0 };
+        transcript.next(&reply.into(), "exit code: 1\n").to_string()
+    }
+
+    #[test]
+    fn thoughts_and_files_stand_in_the_transcript_and_words_for_the_person_do_not() {
+        let reply = "prose\n^^^a\none\n^^^end\n&&&start\nfor you\n&&&end\n%%%start\nI guessed.\n%%%end\n^^^b\n^^^delete\n";
+        insta::assert_snapshot!(second_prompt(reply), @"
+        Q
+        The above query was provided, and you provided the following data in your response
+        I guessed.
+        ^^^a
+        one
+        ^^^end
+        ^^^b
+        ^^^delete
+        When the file repalcements were made, the build provided the following output:
+        exit code: 1
+        ");
+    }
+
+    #[test]
+    fn of_a_bad_reply_what_could_be_made_out_stays() {
+        let prompt = second_prompt("%%%start\nI guessed.\n%%%end\n^^^a\none\n");
+        assert!(prompt.contains("\nI guessed.\n"), "{prompt}");
+    }
+}

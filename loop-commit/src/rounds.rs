@@ -1,0 +1,166 @@
+//! What both commit loops are: ask, judge, build; on a failure ask again, a bounded number of times.
+
+use std::sync::Arc;
+
+use engine::{Advice, Answer, Cause, Fact, Finish, Loop, Next, Outcome, Step};
+
+use crate::excerpt::middle_left_out;
+use crate::stuck::Failure;
+
+/// How far a run may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Model calls at most.
+    pub rounds: u32,
+    /// A build output of more bytes is shortened in the middle before it is sent.
+    pub build_output_bytes: usize,
+    /// What becomes of the changes when the run fails.
+    pub on_failure: OnFailure,
+    /// Give up after so many rounds with the same failure.
+    pub same_failures: Option<u32>,
+}
+
+/// The tree that a failed run leaves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// The changes stay on disk, for the supervisor's `git diff` (S0, S1).
+    #[default]
+    Keep,
+    /// Every file is put back as it was before the run.
+    Restore,
+}
+
+impl Limits {
+    /// So many rounds, 1 MiB of build output, changes kept, no giving up early.
+    #[must_use]
+    pub fn of_rounds(rounds: u32) -> Self {
+        Self { rounds, build_output_bytes: 1024 * 1024, on_failure: OnFailure::Keep, same_failures: None }
+    }
+}
+
+/// What the two loops differ in: what the model is told.
+pub trait Conversation {
+    /// The first prompt.
+    fn first(&self) -> Arc<str>;
+
+    /// Takes in a reply whose changes are on disk.
+    fn applied(&mut self, reply: &Arc<str>);
+
+    /// The prompt after a round that failed: what the model answered, and what the build printed or why the reply was refused.
+    fn next(&mut self, reply: &Arc<str>, output: &str) -> Arc<str>;
+}
+
+/// A commit loop as a value.
+#[derive(Debug)]
+pub struct Rounds<C> {
+    conversation: C,
+    limits: Limits,
+    round: u32,
+    changed: bool,
+    last_failure: Option<Failure>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Asking { prompt: Arc<str> },
+    Judging(Answer),
+    Building { reply: Arc<str> },
+    Restoring(Outcome),
+    Over(Outcome),
+}
+
+impl<C: Conversation> Rounds<C> {
+    /// A run that is about to begin.
+    pub fn new(conversation: C, limits: Limits) -> Self {
+        let prompt = conversation.first();
+        let state = State::Asking { prompt };
+        Self { conversation, limits, round: 1, changed: false, last_failure: None, state }
+    }
+
+    /// After a build that failed, or a reply that could not be used: the next round, or the end.
+    fn failed(&mut self, reply: &Arc<str>, output: &str) {
+        let failure = Failure::after(self.last_failure.take(), output);
+        let times = failure.times();
+        self.last_failure = Some(failure);
+        if self.limits.same_failures.is_some_and(|most| times >= most) {
+            return self.end(Outcome::Stuck { rounds: self.round, times });
+        }
+        if self.round >= self.limits.rounds {
+            return self.end(Outcome::AttemptsUsedUp { rounds: self.round });
+        }
+        self.round += 1;
+        let mut output = middle_left_out(output, self.limits.build_output_bytes).into_owned();
+        if times > 1 {
+            output.push_str(&crate::stuck::notice(times));
+        }
+        self.state = State::Asking { prompt: self.conversation.next(reply, &output) };
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.state = match self.limits.on_failure {
+            OnFailure::Restore if self.changed => State::Restoring(outcome),
+            OnFailure::Restore | OnFailure::Keep => State::Over(outcome),
+        };
+    }
+}
+
+/// An answer that only a person can do something about: a filter, a refusal.
+fn unavailable(round: u32, finish: &Finish) -> Outcome {
+    let cause = Cause { code: finish.code().to_owned(), message: finish.explain(), remedy: None };
+    Outcome::ModelUnavailable { round, cause }
+}
+
+impl<C: Conversation> Loop for Rounds<C> {
+    type Step = Step;
+    type Fact = Fact;
+
+    fn next(&self) -> Next {
+        let round = self.round;
+        match &self.state {
+            State::Asking { prompt } => Next::Do(Step::Ask { round, prompt: Arc::clone(prompt) }),
+            State::Judging(answer) => Next::Do(Step::Apply { round, answer: answer.clone() }),
+            State::Building { .. } => Next::Do(Step::Build { round }),
+            State::Restoring(_) => Next::Do(Step::Restore),
+            State::Over(outcome) => Next::Stop(outcome.clone()),
+        }
+    }
+
+    fn learn(&mut self, fact: &Fact) {
+        match (fact, &self.state) {
+            (Fact::Answered { reply, finish, held_key, .. }, State::Asking { .. }) => match finish.advice() {
+                Advice::TellPerson => self.end(unavailable(self.round, finish)),
+                Advice::Use | Advice::TellModel | Advice::Retry => {
+                    let finish = finish.clone();
+                    self.state = State::Judging(Answer { reply: reply.share(), finish, held_key: *held_key });
+                }
+            },
+            (Fact::Unanswered { cause, .. }, State::Asking { .. }) => {
+                self.end(Outcome::ModelUnavailable { round: self.round, cause: cause.clone() });
+            }
+            (Fact::Applied { .. }, State::Judging(answer)) => {
+                let reply = Arc::clone(&answer.reply);
+                self.conversation.applied(&reply);
+                self.changed = true;
+                self.state = State::Building { reply };
+            }
+            (Fact::Rejected { report, .. }, State::Judging(answer)) => {
+                let reply = Arc::clone(&answer.reply);
+                self.failed(&reply, report.as_str());
+            }
+            (Fact::Built { ended, .. }, State::Building { .. }) if ended.exit_code() == Some(0) => {
+                self.state = State::Over(Outcome::Done { rounds: self.round });
+            }
+            (Fact::Built { output, .. }, State::Building { reply }) => {
+                let reply = Arc::clone(reply);
+                self.failed(&reply, output.as_str());
+            }
+            (Fact::Restored { .. }, State::Restoring(outcome)) => self.state = State::Over(outcome.clone()),
+            // A fact that this state does not wait for.
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Whether a round failed as the one before did.
+
+/// A failure and how often it has come in a row.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    essence: String,
+    times: u32,
+}
+
+impl Failure {
+    /// The failure of this round, counted on where the last one was the same.
+    pub(crate) fn after(last: Option<Self>, output: &str) -> Self {
+        let essence = essence(output);
+        match last {
+            Some(last) if last.essence == essence => Self { essence, times: last.times + 1 },
+            Some(_) | None => Self { essence, times: 1 },
+        }
+    }
+
+    /// Rounds in a row that failed like this, this one included.
+    pub(crate) fn times(&self) -> u32 {
+        self.times
+    }
+}
+
+/// What the model is told when it did not help.
+pub(crate) fn notice(times: u32) -> String {
+    format!("[code-commit] This is the same failure {times} times in a row. What you changed did not reach its cause; look elsewhere.\n")
+}
+
+/// Output without what differs from run to run: numbers (times, addresses, lines, process ids) and the folders of paths.
+fn essence(output: &str) -> String {
+    output.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn word(word: &str) -> String {
+    let hex = word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).strip_prefix("0x");
+    if hex.is_some_and(|digits| digits.chars().all(|c| c.is_ascii_hexdigit())) {
+        return String::new();
+    }
+    let name = word.rsplit('/').next().unwrap_or(word);
+    name.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_addresses_lines_and_folders_do_not_tell_failures_apart() {
+        let one = "error at /tmp/a1/src/lib.rs:10:5, 0x7ffd1234, took 0.12 s, pid 4711";
+        let two = "error at /tmp/b2/src/lib.rs:12:7,  0x7ffdabcd, took 3.4 s, pid 4712";
+        let again = Failure::after(Some(Failure::after(None, one)), two);
+        assert_eq!(again.times(), 2);
+    }
+
+    #[test]
+    fn another_message_begins_to_count_anew() {
+        let other = Failure::after(Some(Failure::after(None, "no type `A`")), "no type `B`");
+        assert_eq!(other.times(), 1);
+    }
+}

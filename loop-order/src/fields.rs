@@ -1,0 +1,143 @@
+//! Reading an object field by field, so that every mistake is named with its field, all of them at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::Value;
+
+/// What is wrong with one field of an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldProblem {
+    /// `allowed_files[2]`, `intent`; empty for the document as a whole.
+    pub field: String,
+    /// What is wrong, as a lower-case fragment.
+    pub message: String,
+}
+
+impl FieldProblem {
+    pub(crate) fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { field: field.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for FieldProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.field.as_str() {
+            "" => f.write_str(&self.message),
+            field => write!(f, "{field}: {}", self.message),
+        }
+    }
+}
+
+/// The fields of an object that have not been read yet, and what was wrong with those that were.
+pub(crate) struct Fields {
+    values: BTreeMap<String, Value>,
+    pub(crate) problems: Vec<FieldProblem>,
+}
+
+impl Fields {
+    pub(crate) fn of(json: &[u8]) -> Result<Self, FieldProblem> {
+        let Unique(values) =
+            serde_json::from_slice(json).map_err(|error| FieldProblem::new("", error.to_string()))?;
+        Ok(Self { values, problems: Vec::new() })
+    }
+
+    /// All fields as they were given.
+    pub(crate) fn values(&self) -> &BTreeMap<String, Value> {
+        &self.values
+    }
+
+    pub(crate) fn text(&mut self, field: &str) -> String {
+        match self.values.remove(field) {
+            Some(Value::String(text)) => text,
+            found => {
+                self.wrong(field, found.is_some(), "a string");
+                String::new()
+            }
+        }
+    }
+
+    /// A string, or none where the field is not there or null.
+    pub(crate) fn optional_text(&mut self, field: &str) -> Option<String> {
+        match self.optional(field)? {
+            Value::String(text) => Some(text),
+            _ => {
+                self.wrong(field, true, "a string or null");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn texts(&mut self, field: &str) -> Vec<String> {
+        let value = self.values.remove(field);
+        self.list(field, value)
+    }
+
+    /// A list of strings; empty where the field is not there or null.
+    pub(crate) fn optional_texts(&mut self, field: &str) -> Vec<String> {
+        let value = self.optional(field);
+        if value.is_some() { self.list(field, value) } else { Vec::new() }
+    }
+
+    /// The value of a field that is there and not null.
+    pub(crate) fn optional(&mut self, field: &str) -> Option<Value> {
+        self.values.remove(field).filter(|value| !value.is_null())
+    }
+
+    /// What is left is not part of the schema.
+    pub(crate) fn finish(mut self) -> Vec<FieldProblem> {
+        let unknown = self.values.keys().map(|field| FieldProblem::new(field, "is not a field of a work order"));
+        self.problems.extend(unknown);
+        self.problems
+    }
+
+    pub(crate) fn wrong(&mut self, field: &str, is_there: bool, wanted: &str) {
+        let message = if is_there { format!("must be {wanted}") } else { "is missing".to_owned() };
+        self.problems.push(FieldProblem::new(field, message));
+    }
+
+    fn list(&mut self, field: &str, value: Option<Value>) -> Vec<String> {
+        let Some(Value::Array(items)) = value else {
+            self.wrong(field, value.is_some(), "a list of strings");
+            return Vec::new();
+        };
+        let mut texts = Vec::with_capacity(items.len());
+        for (at, item) in items.into_iter().enumerate() {
+            match item {
+                Value::String(text) => texts.push(text),
+                _ => self.wrong(&format!("{field}[{at}]"), true, "a string"),
+            }
+        }
+        texts
+    }
+}
+
+/// An object in which no key stands twice.
+struct Unique(BTreeMap<String, Value>);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Unique;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("one JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unique, A::Error> {
+                let mut values = BTreeMap::new();
+                while let Some((key, value)) = map.next_entry::<String, Value>()? {
+                    if values.contains_key(&key) {
+                        return Err(A::Error::custom(format!("the field `{key}` stands twice")));
+                    }
+                    values.insert(key, value);
+                }
+                Ok(Unique(values))
+            }
+        }
+        deserializer.deserialize_map(Keys)
+    }
+}

@@ -1,0 +1,74 @@
+//! Hashes and ids that depend on the inputs alone: no clock, no random number (S2 §5).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// The hash of everything about a run that is not order or tree: `{model}|{temperature}|{max_attempts}|{timeout_seconds}`.
+///
+/// The model counts as it was named. The temperature is written as the shortest decimal number that means it, without an exponent: `0`,
+/// `0.7`, `1`.
+pub fn config_hash(model: &str, temperature: f64, max_attempts: u32, timeout_seconds: u64) -> String {
+    sha256_hex(format!("{model}|{temperature}|{max_attempts}|{timeout_seconds}").as_bytes())
+}
+
+/// The first 12 hex digits of the hash over the three hashes written one after another.
+pub fn run_id(work_order_hash: &str, tree_hash_before: &str, config_hash: &str) -> String {
+    let mut id = sha256_hex(format!("{work_order_hash}{tree_hash_before}{config_hash}").as_bytes());
+    id.truncate(12);
+    id
+}
+
+/// The hash over an order as canonical JSON.
+pub(crate) fn order_hash(fields: &BTreeMap<String, Value>) -> String {
+    let members: Vec<String> = fields.iter().map(|(key, value)| member(key, value)).collect();
+    sha256_hex(format!("{{{}}}", members.join(",")).as_bytes())
+}
+
+/// Keys sorted, no white space, UTF-8.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(canonical).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(members) => {
+            // Whether serde_json sorts them is a feature of its, which any crate of a build can turn off.
+            let sorted: BTreeMap<&String, &Value> = members.iter().collect();
+            let members: Vec<String> = sorted.into_iter().map(|(key, value)| member(key, value)).collect();
+            format!("{{{}}}", members.join(","))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
+
+fn member(key: &str, value: &Value) -> String {
+    format!("{}:{}", Value::from(key), canonical(value))
+}
+
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_json_is_sorted_and_has_no_white_space() {
+        let value: Value = serde_json::from_str(r#"{"b": [1, {"z": null, "a": "ü\n\u0001"}], "a": 0.5}"#).unwrap();
+        assert_eq!(canonical(&value), "{\"a\":0.5,\"b\":[1,{\"a\":\"ü\\n\\u0001\",\"z\":null}]}");
+    }
+
+    /// The expected values are those of Python's `hashlib` over the same strings.
+    #[test]
+    fn ids_are_those_that_the_first_harness_made() {
+        assert_eq!(config_hash("gpt-test", 0.0, 2, 600), sha256_hex(b"gpt-test|0|2|600"));
+        assert_eq!(config_hash("gpt-test", 0.7, 2, 600), sha256_hex(b"gpt-test|0.7|2|600"));
+        assert_eq!(config_hash("m", 1.0, 1, 1), sha256_hex(b"m|1|1|1"));
+        let id = run_id(&"a".repeat(64), &"b".repeat(64), &"c".repeat(64));
+        assert_eq!((id.len(), id.chars().all(|c| c.is_ascii_hexdigit())), (12, true));
+        assert!(sha256_hex(format!("{}{}{}", "a".repeat(64), "b".repeat(64), "c".repeat(64)).as_bytes()).starts_with(&id));
+    }
+}

@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod artifacts;
+mod brief;
+mod context;
+mod decide;
+mod fields;
+mod ids;
+mod order;
+mod words;
+
+pub use artifacts::{
+    AttemptRecord, CmdResult, FailureBrief, FileWrite, RunSummary, Stage, Verdict, WriteProposal, WriteResult,
+    proposal_schema,
+};
+pub use brief::EXCERPT_CHARS;
+pub use context::{CONTEXT_BYTES, shown};
+pub use decide::{Inputs, OrderLoop, SUMMARY};
+pub use fields::FieldProblem;
+pub use ids::{config_hash, run_id};
+pub use order::{MOST_CONTEXT_FILES, WorkOrder};
+pub use words::{SplitError, split};

@@ -1,0 +1,199 @@
+//! A work order: what it says and what it must fulfil (S2 §4.1).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::Condition;
+use serde_json::Value;
+
+use crate::fields::{FieldProblem, Fields};
+use crate::{ids, words};
+
+/// More files than these are no context but a code base (S2 §4.1).
+pub const MOST_CONTEXT_FILES: usize = 10;
+
+/// Fields beyond the seed. An order that leaves them away is the same order as one that gives null.
+const OPTIONAL: [&str; 4] = ["max_cost", "preconditions", "postconditions", "must_fail_before"];
+
+/// An order that fulfils every rule which can be checked without looking at a disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkOrder {
+    /// Its name.
+    pub id: String,
+    /// One line.
+    pub title: String,
+    /// What is wanted.
+    pub intent: String,
+    /// Relative paths, normalized; nothing else is written.
+    pub allowed_files: Vec<String>,
+    /// What must not be done, as words for the model.
+    pub forbidden: Vec<String>,
+    /// What decides, in order; at least one.
+    pub acceptance_commands: Vec<Command>,
+    /// Files whose content is shown to the model; all of them allowed files.
+    pub context_files: Vec<String>,
+    /// Anything else for the model.
+    pub notes: Option<String>,
+    /// What all model calls together may cost in US dollars.
+    pub max_cost: Option<f64>,
+    /// What has to be so before the first attempt.
+    pub preconditions: Vec<Condition>,
+    /// What has to be so after the acceptance commands.
+    pub postconditions: Vec<Condition>,
+    /// Acceptance commands that have to fail before the change.
+    pub must_fail_before: Vec<Command>,
+    /// SHA-256 over the order as canonical JSON.
+    pub hash: String,
+}
+
+/// A command string and what it means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// As the order has it.
+    pub text: String,
+    /// Program and arguments.
+    pub argv: Vec<String>,
+}
+
+impl WorkOrder {
+    /// Reads an order; or everything that is wrong with it.
+    pub fn parse(json: &[u8]) -> Result<Self, Vec<FieldProblem>> {
+        let mut fields = Fields::of(json).map_err(|problem| vec![problem])?;
+        let hash = hash(fields.values());
+        let order = Self {
+            id: fields.text("id"),
+            title: fields.text("title"),
+            intent: fields.text("intent"),
+            allowed_files: paths(&mut fields, "allowed_files"),
+            forbidden: fields.texts("forbidden"),
+            acceptance_commands: commands(&mut fields, "acceptance_commands", true),
+            context_files: paths(&mut fields, "context_files"),
+            notes: fields.optional_text("notes"),
+            max_cost: max_cost(&mut fields),
+            preconditions: conditions(&mut fields, "preconditions"),
+            postconditions: conditions(&mut fields, "postconditions"),
+            must_fail_before: commands(&mut fields, "must_fail_before", false),
+            hash,
+        };
+        order.check_lists(&mut fields.problems);
+        let problems = fields.finish();
+        if problems.is_empty() { Ok(order) } else { Err(problems) }
+    }
+
+    /// The texts of the acceptance commands.
+    pub(crate) fn acceptance_texts(&self) -> Vec<String> {
+        self.acceptance_commands.iter().map(|command| command.text.clone()).collect()
+    }
+
+    fn check_lists(&self, problems: &mut Vec<FieldProblem>) {
+        let mut problem = |field: &str, message: &str| {
+            // A list that could not be read has been complained of.
+            if !problems.iter().any(|known| known.field.starts_with(field)) {
+                problems.push(FieldProblem::new(field, message));
+            }
+        };
+        if self.allowed_files.is_empty() {
+            problem("allowed_files", "is empty, so that nothing could be written");
+        }
+        if self.acceptance_commands.is_empty() {
+            problem("acceptance_commands", "is empty, so that nothing could be accepted");
+        }
+        if self.context_files.len() > MOST_CONTEXT_FILES {
+            let count = self.context_files.len();
+            problem("context_files", &format!("has {count} files, and {MOST_CONTEXT_FILES} are the most"));
+        }
+        let allowed: BTreeSet<&String> = self.allowed_files.iter().collect();
+        for (at, path) in self.context_files.iter().enumerate() {
+            if !allowed.contains(path) {
+                problem(&format!("context_files[{at}]"), "is not among the allowed_files");
+            }
+        }
+        for (at, command) in self.must_fail_before.iter().enumerate() {
+            if !self.acceptance_commands.contains(command) {
+                problem(&format!("must_fail_before[{at}]"), "is not among the acceptance_commands");
+            }
+        }
+    }
+}
+
+/// An absent `notes` is null, as the schema has it; absent fields beyond the seed do not count at all.
+fn hash(fields: &BTreeMap<String, Value>) -> String {
+    let mut counted = fields.clone();
+    counted.retain(|field, value| !(value.is_null() && OPTIONAL.contains(&field.as_str())));
+    counted.entry("notes".to_owned()).or_insert(Value::Null);
+    ids::order_hash(&counted)
+}
+
+fn paths(fields: &mut Fields, field: &str) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for (at, path) in fields.texts(field).into_iter().enumerate() {
+        let normal = normalized(&path);
+        let fault = fault_of_path(&path).or(paths.contains(&normal).then_some("stands in the list twice"));
+        if let Some(message) = fault {
+            fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), message));
+        }
+        paths.push(normal);
+    }
+    paths
+}
+
+fn commands(fields: &mut Fields, field: &str, required: bool) -> Vec<Command> {
+    let texts = if required { fields.texts(field) } else { fields.optional_texts(field) };
+    let mut commands = Vec::new();
+    for (at, text) in texts.into_iter().enumerate() {
+        match words::split(&text) {
+            Ok(argv) => commands.push(Command { text, argv }),
+            Err(error) => {
+                fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), error.to_string()));
+            }
+        }
+    }
+    commands
+}
+
+fn conditions(fields: &mut Fields, field: &str) -> Vec<Condition> {
+    let Some(value) = fields.optional(field) else { return Vec::new() };
+    let wanted = r#"a list of {"file_exists": PATH} and {"file_absent": PATH}"#;
+    let Ok(conditions) = serde_json::from_value::<Vec<Condition>>(value) else {
+        fields.wrong(field, true, wanted);
+        return Vec::new();
+    };
+    for (at, condition) in conditions.iter().enumerate() {
+        let (Condition::FileExists(path) | Condition::FileAbsent(path)) = condition;
+        if let Some(message) = fault_of_path(path) {
+            fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), message));
+        }
+    }
+    conditions
+}
+
+fn max_cost(fields: &mut Fields) -> Option<f64> {
+    let value = fields.optional("max_cost")?;
+    let cost = value.as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0);
+    if cost.is_none() {
+        fields.wrong("max_cost", true, "an amount of US dollars, 0 or more");
+    }
+    cost
+}
+
+/// Without `.` components and doubled slashes, which mean nothing.
+fn normalized(path: &str) -> String {
+    path.split('/').filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/")
+}
+
+fn fault_of_path(path: &str) -> Option<&'static str> {
+    let drive = path.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && path.get(1..2) == Some(":");
+    let faults = [
+        (normalized(path).is_empty(), "names no file"),
+        (path.starts_with('/'), "is an absolute path; give it relative to the repository"),
+        (drive, "has a drive letter; give it relative to the repository"),
+        (path.split('/').any(|part| part == ".."), "has a `..` component"),
+        (path.contains('\\'), "has a backslash; part folders by `/`"),
+        (path.ends_with('/'), "names a folder; name each file"),
+        (path.contains(['*', '?']), "is a pattern; name each file"),
+        (path.chars().any(char::is_control), "has a control character"),
+    ];
+    faults.into_iter().find(|(is_fault, _)| *is_fault).map(|(_, message)| message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! A command string as an argument list, by the rules of a POSIX shell's quoting and without a shell (S2 §6.6).
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Why a string is no plain command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SplitError {
+    /// There is no word in it.
+    Empty,
+    /// A quote that is not closed.
+    OpenQuote(char),
+    /// A backslash with nothing behind it.
+    LoneBackslash,
+    /// Something that only a shell could act on. Quoted it is an argument like any other.
+    Operator(char),
+}
+
+impl std::fmt::Display for SplitError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Empty => f.write_str("is empty"),
+            Self::OpenQuote(quote) => write!(f, "has a {quote} that is not closed"),
+            Self::LoneBackslash => f.write_str("ends with a backslash"),
+            Self::Operator(sign) => write!(
+                f,
+                "has the shell operator `{}`, but no shell runs it: give one command, or quote the sign",
+                sign.escape_debug()
+            ),
+        }
+    }
+}
+
+/// Words are parted by blanks; `'…'` is taken as it is; in `"…"` a backslash escapes `"`, `\`, `$` and a backquote; elsewhere it
+/// escapes anything. Nothing is expanded, and `#` begins no comment.
+pub fn split(command: &str) -> Result<Vec<String>, SplitError> {
+    let mut words = Vec::new();
+    let mut chars = command.trim_matches([' ', '\t', '\r', '\n']).chars().peekable();
+    while chars.peek().is_some() {
+        while chars.next_if(|c| is_blank(*c)).is_some() {}
+        words.push(word(&mut chars)?);
+    }
+    if words.is_empty() { Err(SplitError::Empty) } else { Ok(words) }
+}
+
+/// word = (plain | `\` any | quoted)+
+fn word(chars: &mut Peekable<Chars<'_>>) -> Result<String, SplitError> {
+    let mut word = String::new();
+    while let Some(c) = chars.next_if(|c| !is_blank(*c)) {
+        match c {
+            '\'' => single_quoted(chars, &mut word)?,
+            '"' => double_quoted(chars, &mut word)?,
+            '\\' => word.push(chars.next().ok_or(SplitError::LoneBackslash)?),
+            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '`' | '\n' => return Err(SplitError::Operator(c)),
+            '$' if matches!(chars.peek(), Some('(' | '{')) => return Err(SplitError::Operator(c)),
+            plain => word.push(plain),
+        }
+    }
+    Ok(word)
+}
+
+fn single_quoted(chars: &mut Peekable<Chars<'_>>, word: &mut String) -> Result<(), SplitError> {
+    loop {
+        match chars.next().ok_or(SplitError::OpenQuote('\''))? {
+            '\'' => return Ok(()),
+            c => word.push(c),
+        }
+    }
+}
+
+fn double_quoted(chars: &mut Peekable<Chars<'_>>, word: &mut String) -> Result<(), SplitError> {
+    let open = SplitError::OpenQuote('"');
+    loop {
+        match chars.next().ok_or(open)? {
+            '"' => return Ok(()),
+            '\\' => {
+                let escaped = chars.next().ok_or(open)?;
+                if !matches!(escaped, '"' | '\\' | '$' | '`') {
+                    word.push('\\');
+                }
+                word.push(escaped);
+            }
+            c => word.push(c),
+        }
+    }
+}
+
+/// A line break between two words would end a shell's command: it is an operator, not a blank.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, words: &[&str]) {
+        assert_eq!(split(command).unwrap(), words, "{command}");
+    }
+
+    #[test]
+    fn quoting_is_that_of_a_posix_shell() {
+        check("python -m pytest -q", &["python", "-m", "pytest", "-q"]);
+        check("  a \t b  ", &["a", "b"]);
+        check(r#"sh -c 'a && b | c' x"#, &["sh", "-c", "a && b | c", "x"]);
+        check(r#"a "b \" \\ \$ \x" c\ d"#, &["a", r#"b " \ $ \x"#, "c d"]);
+        check("a '' \"\"", &["a", "", ""]);
+        check("a'b'\"c\"d", &["abcd"]);
+        check("grep -E ^x$ a#b # no", &["grep", "-E", "^x$", "a#b", "#", "no"]);
+        check("echo $HOME *.py ~", &["echo", "$HOME", "*.py", "~"]);
+        check("a \"b\nc\"", &["a", "b\nc"]);
+    }
+
+    #[test]
+    fn what_only_a_shell_could_do_is_refused() {
+        for (command, sign) in [
+            ("a && b", '&'),
+            ("a | b", '|'),
+            ("a; b", ';'),
+            ("a > b", '>'),
+            ("a<b", '<'),
+            ("a $(b)", '$'),
+            ("a ${b}", '$'),
+            ("a `b`", '`'),
+            ("(a)", '('),
+            ("a\nb", '\n'),
+        ] {
+            assert_eq!(split(command), Err(SplitError::Operator(sign)), "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_closed_is_refused() {
+        assert_eq!(split("a 'b"), Err(SplitError::OpenQuote('\'')));
+        assert_eq!(split("a \"b\\\""), Err(SplitError::OpenQuote('"')));
+        assert_eq!(split("a \\"), Err(SplitError::LoneBackslash));
+        assert_eq!(split(" \t"), Err(SplitError::Empty));
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_come_back_from_their_quoted_form(words in prop::collection::vec("[ -~\n]{0,12}", 1..6)) {
+            let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+            prop_assert_eq!(split(&quoted.join(" ")).unwrap(), words);
+        }
+
+        #[test]
+        fn no_text_panics(text in ".*") {
+            let _ = split(&text);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The prompts of `implement` (S0 §Implementation Details): a transcript that only grows, so that each prompt begins with the bytes
+//! of the one before and the service's prompt cache can work.
+//!
+//! Assumption: from its third part on, the seed's template puts the sentence about the build behind the build's output instead of
+//! before it. Every part is written as the second one is: what the model gave, the sentence, what the build printed.
+
+use crate::push_last_part;
+
+const FIRST_ANSWER: &str = "The above query was provided, and you provided the following data in your response\n";
+const NEXT_ANSWER: &str = "You then provided the following data in your subsequent response\n";
+const BUILD: &str = "When the file repalcements were made, the build provided the following output:\n";
+
+/// What all prompts of a run begin with.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// `gemini-system-prompt.txt`.
+    pub system: &'a str,
+    /// `query.txt`.
+    pub query: &'a str,
+    /// `codeRollup.txt`.
+    pub codebase: &'a str,
+}
+
+/// One answer and what came of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Exchange<'a> {
+    /// The texts that the model kept for itself (`%%%`).
+    pub thoughts: &'a [&'a str],
+    /// The files that it suggested, fences included, as it wrote them.
+    pub files: &'a [&'a str],
+    /// What the build printed, or why there was none.
+    pub build: &'a str,
+}
+
+/// `[gemini system prompt] [basic query] [codebase]`
+#[must_use]
+pub fn initial(task: &Task<'_>) -> String {
+    let mut text = String::with_capacity(task.system.len() + task.query.len() + task.codebase.len() + 3);
+    for part in [task.system, task.query, task.codebase] {
+        push_last_part(&mut text, part);
+    }
+    text
+}
+
+/// Appends the exchange number `number`, counted from 1.
+pub fn append(prompt: &mut String, number: u32, exchange: &Exchange<'_>) {
+    prompt.push_str(if number == 1 { FIRST_ANSWER } else { NEXT_ANSWER });
+    for part in exchange.thoughts.iter().chain(exchange.files) {
+        push_last_part(prompt, part);
+    }
+    prompt.push_str(BUILD);
+    push_last_part(prompt, exchange.build);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_transcript_has_the_words_and_the_order_of_the_seed() {
+        let mut prompt = initial(&Task { system: "system", query: "query\n", codebase: "codebase" });
+        let thoughts = ["I guessed.\n"];
+        let files = ["^^^a.rs\nfn a() {}\n^^^end\n"];
+        append(&mut prompt, 1, &Exchange { thoughts: &thoughts, files: &files, build: "no such type\nexit code: 101\n" });
+        append(&mut prompt, 2, &Exchange { thoughts: &[], files: &files, build: "exit code: 1" });
+        insta::assert_snapshot!(prompt, @"
+        system
+        query
+        codebase
+        The above query was provided, and you provided the following data in your response
+        I guessed.
+        ^^^a.rs
+        fn a() {}
+        ^^^end
+        When the file repalcements were made, the build provided the following output:
+        no such type
+        exit code: 101
+        You then provided the following data in your subsequent response
+        ^^^a.rs
+        fn a() {}
+        ^^^end
+        When the file repalcements were made, the build provided the following output:
+        exit code: 1
+        ");
+    }
+
+    #[test]
+    fn a_longer_transcript_begins_with_the_bytes_of_the_shorter_one() {
+        let mut prompt = initial(&Task { system: "s", query: "q", codebase: "c" });
+        for number in 1..8 {
+            let before = prompt.clone();
+            append(&mut prompt, number, &Exchange { thoughts: &["t"], files: &["f"], build: "b" });
+            assert!(prompt.starts_with(&before));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The prompt of the work orders (S2 §6.2).
+
+use std::fmt::Write as _;
+
+use crate::{push_last_part, push_part};
+
+const INSTRUCTIONS: &str = include_str!("../text/order/instructions.md");
+
+/// What stays the same over all attempts.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// The order's title.
+    pub title: &'a str,
+    /// What is wanted.
+    pub intent: &'a str,
+    /// What may be written.
+    pub allowed: &'a [Allowed],
+    /// What must not be done.
+    pub forbidden: &'a [String],
+    /// What decides, in order.
+    pub acceptance_commands: &'a [String],
+    /// Anything else.
+    pub notes: Option<&'a str>,
+    /// The files to know.
+    pub context: &'a [Context],
+}
+
+/// A file that may be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowed {
+    /// Relative to the root.
+    pub path: String,
+    /// SHA-256 of its content in hex; none if it is not there.
+    pub sha256: Option<String>,
+}
+
+/// A file whose content is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// Relative to the root.
+    pub path: String,
+    /// As much of its content as is shown; none if it is not there.
+    pub text: Option<String>,
+    /// How many bytes at its end are not shown.
+    pub left_out_bytes: usize,
+}
+
+/// Which attempt this is, and what became of the last one.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt<'a> {
+    /// From 1.
+    pub number: u32,
+    /// How many there may be.
+    pub of: u32,
+    /// Why the last one failed.
+    pub failure: Option<Failure<'a>>,
+}
+
+/// A failure in brief.
+#[derive(Debug, Clone, Copy)]
+pub struct Failure<'a> {
+    /// Where it failed.
+    pub stage: &'a str,
+    /// The command that failed.
+    pub command: Option<&'a str>,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// What it said.
+    pub excerpt: &'a str,
+    /// What to keep in mind.
+    pub reminder: &'a str,
+}
+
+/// The whole prompt of one attempt. The part that is the same in every attempt stands first.
+#[must_use]
+pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> String {
+    let context: usize = task.context.iter().filter_map(|file| file.text.as_ref()).map(String::len).sum();
+    let mut text = String::with_capacity(8192 + context);
+    push_part(&mut text, INSTRUCTIONS);
+    push_part(&mut text, &format!("WORK ORDER: {}", task.title));
+    text.push_str("Intent:\n");
+    push_part(&mut text, task.intent);
+    text.push_str("Allowed files, each with its SHA-256:\n");
+    for file in task.allowed {
+        let state = file.sha256.as_deref().unwrap_or("does not exist yet");
+        let _ = writeln!(text, "- {}  {state}", file.path);
+    }
+    text.push('\n');
+    push_list(&mut text, "Forbidden:", task.forbidden);
+    push_list(&mut text, "These commands must end with exit code 0, after the project's verification:", task.acceptance_commands);
+    if let Some(notes) = task.notes {
+        text.push_str("Notes:\n");
+        push_part(&mut text, notes);
+    }
+    for file in task.context {
+        push_context(&mut text, file);
+    }
+    push_attempt(&mut text, attempt);
+    text
+}
+
+fn push_list(text: &mut String, heading: &str, items: &[String]) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "{heading}");
+    for item in items {
+        let _ = writeln!(text, "- {item}");
+    }
+    text.push('\n');
+}
+
+fn push_context(text: &mut String, file: &Context) {
+    let Some(content) = &file.text else {
+        let _ = writeln!(text, "--- FILE {} DOES NOT EXIST YET ---\n", file.path);
+        return;
+    };
+    let _ = writeln!(text, "--- FILE {} ---", file.path);
+    push_last_part(text, content);
+    if file.left_out_bytes > 0 {
+        let _ = writeln!(text, "--- {} BYTES MORE OF {} ARE NOT SHOWN ---", file.left_out_bytes, file.path);
+    }
+    let _ = writeln!(text, "--- END OF {} ---\n", file.path);
+}
+
+fn push_attempt(text: &mut String, attempt: &Attempt<'_>) {
+    let _ = writeln!(text, "Attempt {} of {}.", attempt.number, attempt.of);
+    let Some(failure) = &attempt.failure else { return };
+    let _ = writeln!(
+        text,
+        "The attempt before failed; nothing of it is in the files any more.\nStage: {}",
+        failure.stage
+    );
+    if let Some(command) = failure.command {
+        let _ = writeln!(text, "Command: {command}");
+    }
+    if let Some(code) = failure.exit_code {
+        let _ = writeln!(text, "Exit code: {code}");
+    }
+    text.push_str("Error:\n");
+    push_last_part(text, failure.excerpt);
+    let _ = writeln!(text, "Remember: {}", failure.reminder);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(path: &str, text: Option<&str>, left_out_bytes: usize) -> Context {
+        Context { path: path.to_owned(), text: text.map(str::to_owned), left_out_bytes }
+    }
+
+    #[test]
+    fn the_prompt_has_every_part_that_s2_names_in_a_fixed_order() {
+        let allowed = [
+            Allowed { path: "src/a.py".to_owned(), sha256: Some("11".repeat(32)) },
+            Allowed { path: "src/new.py".to_owned(), sha256: None },
+        ];
+        let task = Task {
+            title: "Greet",
+            intent: "Say hello.",
+            allowed: &allowed,
+            forbidden: &["new dependencies".to_owned()],
+            acceptance_commands: &["sh tests/run.sh".to_owned()],
+            notes: Some("Mind the comma."),
+            context: &[context("src/a.py", Some("print()"), 7), context("src/new.py", None, 0)],
+        };
+        let failure = Failure {
+            stage: "acceptance_failed",
+            command: Some("sh tests/run.sh"),
+            exit_code: Some(1),
+            excerpt: "no comma",
+            reminder: "only the allowed files.",
+        };
+        let text = prompt(&task, &Attempt { number: 2, of: 3, failure: Some(failure) });
+        let behind = text.strip_prefix(INSTRUCTIONS).unwrap();
+        insta::assert_snapshot!(behind, @"");
+    }
+
+    #[test]
+    fn what_is_not_given_leaves_no_heading() {
+        let task = Task {
+            title: "T",
+            intent: "I",
+            allowed: &[],
+            forbidden: &[],
+            acceptance_commands: &[],
+            notes: None,
+            context: &[],
+        };
+        let text = prompt(&task, &Attempt { number: 1, of: 1, failure: None });
+        for heading in ["Forbidden", "Notes", "failed", "Error", "Exit code"] {
+            assert!(!text.contains(heading), "{heading}");
+        }
+    }
+
+    #[test]
+    fn the_example_in_the_instructions_is_a_proposal_but_for_its_hash() {
+        let line = INSTRUCTIONS.lines().find(|line| line.starts_with('{')).unwrap();
+        let real = line.replace("64 hex digits", &"0".repeat(64));
+        let proposal = parser::proposal::parse(real.as_bytes(), &Default::default()).unwrap();
+        assert_eq!(proposal.writes.len(), 1);
+    }
+}
