@@ -1,6 +1,7 @@
 //! One file and what it is to become.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, Write};
 
 use guard::{Before, Folder};
@@ -81,6 +82,19 @@ pub(crate) fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io:
         }
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
     }
+    if change.before.is_none() {
+        inherit_group(&file, change.place.nearest())?;
+    }
     let stat = rustix::fs::fstat(&file)?;
     Ok(Staged { id: (stat.st_dev, stat.st_ino), mode: stat.st_mode & 0o7777, owner_kept })
+}
+
+/// A new file in a set-group-ID folder belongs to the folder's group; it is staged elsewhere, so that is done by hand.
+fn inherit_group(file: &File, folder: &Folder) -> io::Result<()> {
+    let folder = rustix::fs::fstat(folder)?;
+    if folder.st_mode & 0o2000 != 0 {
+        // Who may not give it away keeps it: the file is readable all the same.
+        let _ = rustix::fs::fchown(file, None, Some(Gid::from_raw(folder.st_gid)));
+    }
+    Ok(())
 }

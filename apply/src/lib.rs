@@ -14,7 +14,7 @@ mod set;
 mod transaction;
 mod undo;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use guard::Folder;
@@ -40,7 +40,10 @@ pub fn apply(lock: &Lock, root: &Path, set: ChangeSet<'_>, undo: &Path) -> Resul
 /// The same operations with a hook before each step, for tests that end the process there.
 #[doc(hidden)]
 pub mod seam {
-    use super::{Applied, ApplyError, Arc, ChangeSet, Folder, Lock, Path, RecoverError, Recovery, Steps};
+    use super::{
+        Applied, ApplyError, Arc, ChangeSet, Folder, Force, Lock, Path, PathBuf, RecoverError, Recovery,
+        Steps, UndoError, Undone,
+    };
 
     pub fn apply(
         lock: &Lock,
@@ -61,7 +64,17 @@ pub mod seam {
         super::recover::recover_with(lock, root, steps)
     }
 
-    fn absolute(path: &Path) -> Result<std::path::PathBuf, ApplyError> {
+    pub fn undo(
+        lock: &Lock,
+        root: &Path,
+        undo_folders: &[PathBuf],
+        force: Force,
+        steps: Steps<'_>,
+    ) -> Result<Undone, UndoError> {
+        super::undo::undo_with(lock, root, undo_folders, force, steps)
+    }
+
+    fn absolute(path: &Path) -> Result<PathBuf, ApplyError> {
         std::path::absolute(path).map_err(ApplyError::io("find", path))
     }
 }

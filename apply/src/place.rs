@@ -70,6 +70,11 @@ impl Place {
         name_of(&self.path)
     }
 
+    /// The nearest folder that is there.
+    pub(crate) fn nearest(&self) -> &Folder {
+        &self.folder
+    }
+
     /// The folder that the file is in, if it is there.
     pub(crate) fn parent(&self) -> Option<&Arc<Folder>> {
         self.missing.is_empty().then_some(&self.folder)

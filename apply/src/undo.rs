@@ -10,6 +10,7 @@ use guard::{Before, Folder};
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 
+use crate::Steps;
 use crate::change::Change;
 use crate::error::ApplyError;
 use crate::journal::{Journal, MANIFEST, hex, kept};
@@ -78,10 +79,22 @@ pub enum UndoError {
 /// Files that already are as they were are left alone, and so are folders that somebody has put something into.
 /// The list of files changed since is complete. Folders of sets that were never applied are passed over.
 pub fn undo(lock: &Lock, root: &Path, undo_folders: &[PathBuf], force: Force) -> Result<Undone, UndoError> {
+    undo_with(lock, root, undo_folders, force, &mut |_| {})
+}
+
+pub(crate) fn undo_with(
+    lock: &Lock,
+    root: &Path,
+    undo_folders: &[PathBuf],
+    force: Force,
+    steps: Steps<'_>,
+) -> Result<Undone, UndoError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| UndoError::Io { path, source }
     };
+    // The journal must make sense to a process that was started elsewhere.
+    let root = &std::path::absolute(root).map_err(failed(root))?;
     let folder = Arc::new(Folder::open(root).map_err(failed(root))?);
     let history = History::read(undo_folders)?;
     let mut changes = Vec::new();
@@ -97,9 +110,10 @@ pub fn undo(lock: &Lock, root: &Path, undo_folders: &[PathBuf], force: Force) ->
     if force == Force::No && !changed_since.is_empty() {
         return Err(UndoError::ChangedSince { paths: changed_since });
     }
-    let replaced = free_name(undo_folders.last().unwrap_or(&lock.path));
+    let newest = undo_folders.last().unwrap_or(&lock.path);
+    let replaced = free_name(&std::path::absolute(newest).map_err(failed(newest))?);
     let site = Site { lock, root: folder, root_path: root, undo: &replaced };
-    let applied = transaction::run(&site, &changes, history.created_folders, &mut |_| {})?;
+    let applied = transaction::run(&site, &changes, history.created_folders, steps)?;
     Ok(Undone { applied, replaced })
 }
 

@@ -1,10 +1,16 @@
 //! The command line.
 
+mod settings;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use settings::SettingArgs;
 
 /// The model proposes, the harness decides.
 ///
@@ -27,6 +33,16 @@ pub struct Cli {
 /// Everything but the default loop.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// The first loop: up to eight rounds over a growing transcript
+    Implement(RunArgs),
+    /// List the runs of this project, the newest first
+    Runs,
+    /// Show what happened in a run, the newest if none is named
+    Show(RunName),
+    /// Go on with a run that was interrupted; no answer is asked for twice
+    Resume(RunName),
+    /// Go through a finished run again in a scratch copy, without a model, and compare
+    Replay(ReplayArgs),
     /// Put what a new project needs into this folder; nothing is overwritten
     Init,
     /// Write agent-config/codeRollup.txt from the files that git tracks
@@ -71,61 +87,26 @@ pub enum When {
     Never,
 }
 
-/// Flags of every loop that asks a model.
+/// Flags of the default loop.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// The model: gemini/NAME, openai/NAME, scripted/FILE, or a bare name whose provider is plain
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
-    /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
-    #[arg(long, value_name = "URL")]
-    pub base_url: Option<String>,
-    /// The wall around the build
-    #[arg(long, value_name = "MODE", default_value = "auto")]
-    pub sandbox: Sandbox,
-    /// Let the build use the network
-    #[arg(long)]
-    pub network: bool,
-    /// How long one model call may take, retries included [default: 10m]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub timeout: Option<Duration>,
-    /// How long one build may take [default: 10m]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub build_timeout: Option<Duration>,
-    /// Wait for the whole answer instead of streaming it
-    #[arg(long)]
-    pub no_stream: bool,
-    /// Leave it to the model's service unless given
-    #[arg(long, value_name = "NUMBER")]
-    pub temperature: Option<f64>,
+    /// What the configuration could say, too.
+    #[command(flatten)]
+    pub settings: SettingArgs,
     /// Refuse to begin while there are uncommitted changes
     #[arg(long)]
     pub require_clean: bool,
     /// What becomes of the changes when the run fails
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     pub on_failure: OnFailure,
-}
-
-impl RunArgs {
-    /// As if no flag had been given.
-    pub fn plain() -> Self {
-        Self {
-            model: None,
-            base_url: None,
-            sandbox: Sandbox::Auto,
-            network: false,
-            timeout: None,
-            build_timeout: None,
-            no_stream: false,
-            temperature: None,
-            require_clean: false,
-            on_failure: OnFailure::Keep,
-        }
-    }
+    /// Give up after so many rounds in a row with the same failure
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub stop_when_stuck: Option<u32>,
 }
 
 /// The wall around the build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
     /// The strongest that works here; refuse where none does
     Auto,
@@ -137,6 +118,19 @@ pub enum Sandbox {
     Docker,
     /// No wall: the build can do whatever you can
     Off,
+}
+
+impl Sandbox {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Bwrap => "bwrap",
+            Self::Landlock => "landlock",
+            Self::Docker => "docker",
+            Self::Off => "off",
+        }
+    }
 }
 
 /// The tree that a failed run leaves.
@@ -189,6 +183,26 @@ pub struct ApplyArgs {
     pub dry_run: bool,
 }
 
+/// A run.
+#[derive(Debug, Args)]
+pub struct RunName {
+    /// The name of its folder; the newest if not named
+    pub run: Option<String>,
+}
+
+/// Flags of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The run, by the name of its folder; the newest if not named
+    pub run: Option<String>,
+    /// What if the model had answered otherwise in this round?
+    #[arg(long, value_name = "N", requires = "reply")]
+    pub from_round: Option<u32>,
+    /// The other answer; - for standard input
+    #[arg(long, value_name = "FILE", requires = "from_round")]
+    pub reply: Option<PathBuf>,
+}
+
 /// Flags of `undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
@@ -208,7 +222,7 @@ pub struct DemoArgs {
 }
 
 /// `90s`, `10m`, `1h30m`: whole numbers with their units, the larger first.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("`{text}` is no duration; write it like 90s, 10m or 1h30m");
     let mut rest = text;
     let mut seconds: u64 = 0;

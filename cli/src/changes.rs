@@ -7,6 +7,8 @@ use anyhow::Context as _;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
+use crate::output::{BAD, GOOD, Output, STRONG, printable};
+
 /// One file, before the run and after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
@@ -88,4 +90,19 @@ impl FileChange {
 
 fn text(side: Option<&Vec<u8>>) -> Option<&str> {
     side.map_or(Some(""), |bytes| std::str::from_utf8(bytes).ok())
+}
+
+/// A unified diff in git's colours.
+pub fn coloured(diff: &str, output: &Output) -> String {
+    diff.lines()
+        .map(|line| {
+            let text = printable(line);
+            match line.as_bytes().first() {
+                Some(b'+') if !line.starts_with("+++") => output.paint(GOOD, &text) + "\n",
+                Some(b'-') if !line.starts_with("---") => output.paint(BAD, &text) + "\n",
+                Some(b'-' | b'+') => output.paint(STRONG, &text) + "\n",
+                _ => text + "\n",
+            }
+        })
+        .collect()
 }

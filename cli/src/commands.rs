@@ -6,10 +6,14 @@ mod demo;
 mod guard;
 mod init;
 mod parse;
+mod replay;
+mod resume;
 mod rollup;
 mod run;
-mod runs;
+pub mod runs;
+mod show;
 mod undo;
+mod wall;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -19,6 +23,7 @@ use anyhow::Context as _;
 use repo::{OpenError, WorkTree};
 
 use crate::args::{Cli, Command};
+use crate::commands::commit::Which;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -26,7 +31,12 @@ use crate::output::Output;
 /// Runs the command that was given.
 pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     match &cli.command {
-        None => commit::run(&cli.run, environment, output),
+        None => commit::run(Which::Commit, &cli.run, environment, output),
+        Some(Command::Implement(args)) => commit::run(Which::Implement, args, environment, output),
+        Some(Command::Runs) => show::list(output),
+        Some(Command::Show(args)) => show::show(args, output),
+        Some(Command::Replay(args)) => replay::run(args, environment, output),
+        Some(Command::Resume(args)) => resume::run(args, environment, output),
         Some(Command::Init) => init::run(output),
         Some(Command::Rollup(args)) => rollup::run(args, output),
         Some(Command::Parse(args)) => parse::run(args, output),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 /// What the process was started with. Nothing else in the program reads the environment.
 #[derive(Debug, Clone)]
@@ -19,6 +20,11 @@ impl Environment {
     /// The value of a variable that is set, not empty and UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.variables.get(OsStr::new(name))?.to_str().filter(|value| !value.is_empty())
+    }
+
+    /// An absolute path; a relative one counts as not set, as the XDG base directories have it.
+    pub fn folder(&self, name: &str) -> Option<PathBuf> {
+        self.variables.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
     /// Every variable.

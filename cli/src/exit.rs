@@ -13,6 +13,8 @@ pub enum Exit {
     ModelUnavailable = 4,
     /// The tree could not be put back as it was.
     TreeNotRestored = 5,
+    /// The specification needs a person.
+    NeedsPerson = 6,
     /// Our own fault.
     Fault = 70,
     /// Ctrl-C.

@@ -7,6 +7,7 @@
 mod args;
 mod changes;
 mod commands;
+mod config;
 mod environment;
 mod exit;
 mod interrupt;
@@ -14,6 +15,7 @@ mod keys;
 mod models;
 mod ndjson;
 mod output;
+mod plan;
 mod preflight;
 mod summary;
 mod terminal;

@@ -1,48 +1,62 @@
 //! From a model's name to a client that can be asked.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use llm::http::{Agent, BaseUrl, Limits, Network};
-use llm::{Model, ModelId, Provider};
+use llm::{Model, Provider, Recorded, Scripted};
 use llm_gemini::Gemini;
+use llm_openai::OpenAi;
+use repo::WorkTree;
 
+use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::Keys;
 
-/// A client for `model`: where `base_url` says, else where the environment says, else where the service is.
+/// A client for the model that the settings name.
 pub fn open(
-    model: &ModelId,
-    base_url: Option<&str>,
+    settings: &Settings,
     keys: &Keys,
     environment: &Environment,
-    timeout: Option<Duration>,
+    tree: &WorkTree,
 ) -> Result<Box<dyn Model>, Failure> {
+    let model = &settings.model.value;
     let key = keys.of(model.provider).cloned().unwrap_or_default();
-    let agent = || agent(environment, timeout);
+    let agent = || agent(environment, settings.timeout.value);
     match model.provider {
         Provider::Gemini => {
-            let base = base(base_url, environment.text("GOOGLE_GEMINI_BASE_URL"), llm_gemini::BASE_URL)?;
+            let base = base(settings, llm_gemini::BASE_URL)?;
             Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key)))
         }
-        Provider::OpenAi | Provider::Scripted | Provider::Recorded => Err(Failure::refused(
-            anyhow::anyhow!("{model} cannot be asked yet"),
-            "for example --model gemini-3.8-flash",
-        )),
+        Provider::OpenAi => {
+            let base = base(settings, llm_openai::BASE_URL)?;
+            Ok(Box::new(OpenAi::new(agent()?, base, model.clone(), key)))
+        }
+        Provider::Scripted => {
+            let scripted = Scripted::read(Path::new(&model.name))
+                .map_err(|error| Failure::refused(error, "see the replies that scripted/FILE can hold"))?;
+            Ok(Box::new(scripted))
+        }
+        Provider::Recorded => {
+            let run = crate::commands::runs::find(tree, Some(&model.name))?;
+            let replies = crate::commands::runs::replies(&run)?;
+            Ok(Box::new(Recorded::new(model.clone(), replies)))
+        }
     }
 }
 
-fn base(flag: Option<&str>, variable: Option<&str>, default: &str) -> Result<BaseUrl, Failure> {
-    flag.or(variable).unwrap_or(default).parse().map_err(|error| {
+fn base(settings: &Settings, default: &str) -> Result<BaseUrl, Failure> {
+    settings.base_url.value.as_deref().unwrap_or(default).parse().map_err(|error| {
         Failure::refused(anyhow::Error::from(error), "for example --base-url http://127.0.0.1:8080")
     })
 }
 
 /// One agent for the run: its connections and certificates are made once.
-fn agent(environment: &Environment, timeout: Option<Duration>) -> Result<Arc<Agent>, Failure> {
+fn agent(environment: &Environment, timeout: Duration) -> Result<Arc<Agent>, Failure> {
     let network = Network::from_env(|name| environment.text(name))
         .map_err(|error| Failure::refused(error, "see HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE"))?;
-    let limits = Limits { call: timeout.unwrap_or(Limits::default().call), ..Limits::default() };
+    let limits = Limits { call: timeout, ..Limits::default() };
     Ok(Arc::new(Agent::new(network, limits)))
 }

@@ -5,6 +5,11 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use llm::{ModelId, Provider};
+
+use crate::config::values::CommandLine;
+use crate::keys::{self, Keys};
+
 /// Folder of the supervisor's settings, queries and keys.
 pub const AGENT_CONFIG: &str = "agent-config";
 /// Where the supervisor writes what should change.
@@ -61,18 +66,28 @@ pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
     Ok(text)
 }
 
-/// The build script must be a file that can be started.
-pub fn build_script(root: &Path) -> Result<(), Missing> {
-    let Ok(found) = fs::metadata(root.join(BUILD)) else {
-        return Err(Missing::new(
-            format!("there is no {BUILD}"),
-            format!(
-                "write one that exits with 0 if and only if the project is right: code-commit init makes a first {BUILD}"
-            ),
-        ));
+/// The model's service wants a key. Local servers want none; theirs is asked for by the service itself.
+pub fn key(model: &ModelId, keys: &Keys) -> Result<(), Missing> {
+    match model.provider {
+        Provider::Gemini if keys.of(model.provider).is_none() => {
+            Err(Missing::new(format!("there is no key for {model}"), keys::remedy(model.provider)))
+        }
+        Provider::Gemini | Provider::OpenAi | Provider::Scripted | Provider::Recorded => Ok(()),
+    }
+}
+
+/// What decides whether the work is done must be a file that can be started. A program without a slash is looked up when it is run.
+pub fn build_command(root: &Path, command: &CommandLine) -> Result<(), Missing> {
+    let Some(program) = command.argv.first().filter(|program| program.contains('/')) else { return Ok(()) };
+    let name = program.strip_prefix("./").unwrap_or(program);
+    let Ok(found) = fs::metadata(root.join(name)) else {
+        let first = format!("code-commit init makes a first {BUILD}");
+        let remedy = format!("write one that exits with 0 if and only if the project is right: {first}");
+        let remedy = if name == BUILD { remedy } else { "see build.command in code-commit config".to_owned() };
+        return Err(Missing::new(format!("there is no {name}"), remedy));
     };
     if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
-        return Err(Missing::new(format!("{BUILD} cannot be executed"), format!("chmod +x {BUILD}")));
+        return Err(Missing::new(format!("{name} cannot be executed"), format!("chmod +x {name}")));
     }
     Ok(())
 }

@@ -93,7 +93,7 @@ impl Summary {
                 BAD,
                 &format!("Failed after {}: the same failure came {times} times in a row.", rounds(*took)),
             ),
-            Outcome::ModelUnavailable { round, cause } => {
+            Outcome::NeedsPerson { round, cause } | Outcome::ModelUnavailable { round, cause } => {
                 let text = format!("Failed in round {round}: {}", printable(&cause.message));
                 let remedy = cause.remedy.as_deref().map(|r| format!("\nhelp: {}", printable(r)));
                 format!("{}{}", output.paint(BAD, &text), remedy.unwrap_or_default())

@@ -21,7 +21,7 @@ pub fn drive<L, H>(
     record: &mut Record<'_, L::Fact>,
 ) -> Result<Outcome, H::Fault>
 where
-    L: Loop<Fact: Facts>,
+    L: Loop<Fact: Facts> + ?Sized,
     H: Hands<L::Step, L::Fact>,
 {
     loop {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod agents;
 mod call;
 mod drive;
 mod fact;
@@ -8,20 +9,27 @@ mod observe;
 mod order;
 mod outcome;
 mod record;
+mod replay;
 mod step;
 mod text;
 mod workshop;
 
+pub use agents::{
+    AgentFact, AgentFault, AgentShop, AgentStep, AgentWatch, Guarded, Place, Repository, Role, Turned,
+    Watched,
+};
 pub use call::CallFact;
 pub use drive::{Hands, drive};
 pub use fact::{Fact, Problem};
 pub use intake::{Intake, Rules, Taken};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
-    Baseline, CommandSettings, Condition, KEPT_CHARS, KEPT_LINES, OrderFact, OrderShop, OrderStep, Tail, Why, last_part,
+    Baseline, CommandSettings, Condition, KEPT_CHARS, KEPT_LINES, OrderFact, OrderShop, OrderStep, Tail, Why,
+    last_part,
 };
 pub use outcome::{Cause, Outcome};
 pub use record::{Facts, JOURNAL, Record, RecordError, facts_of};
+pub use replay::{Difference, ReplayFault, Replayed};
 pub use step::{Answer, Loop, Next, Step};
 pub use text::Text;
 pub use workshop::{Asking, BuildCommand, Fault, UNDO, Workshop, undo_folders};

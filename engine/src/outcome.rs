@@ -23,6 +23,13 @@ pub enum Outcome {
         /// How often the last failure came in a row.
         times: u32,
     },
+    /// Going on is of no use before a person has decided something.
+    NeedsPerson {
+        /// Which round it happened in.
+        round: u32,
+        /// What has to be decided.
+        cause: Cause,
+    },
     /// The model could not be reached, would not answer, or may not be asked again.
     ModelUnavailable {
         /// Which round it happened in.

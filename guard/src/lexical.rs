@@ -97,7 +97,7 @@ fn check_normalised(name: &str) -> Result<(), Code> {
     if normalised.contains(['/', '\\']) || normalised.chars().all(|c| c == '.') {
         return Err(Code::ConfusableCharacter);
     }
-    check_git_names(&normalised)
+    check_git_names(&fold(name))
 }
 
 /// Windows strips the extension and blanks before it looks for a device, and takes `COM¹` for `COM1`.

@@ -63,7 +63,7 @@ struct Part<'a> {
 /// Reads an answer that came in one piece.
 pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) -> Result<Answer, CallError> {
     let mut text = String::new();
-    merge.take(parse(&body)?, &mut text)?;
+    merge.take(parse(llm::json::text(&body)?)?, &mut text)?;
     let mut answer = merge.answer(text)?;
     if continuation.is_none() {
         answer.reply.raw = Raw::Received(body);
@@ -78,8 +78,8 @@ pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
     value.get("totalTokens").and_then(Value::as_u64).ok_or_else(missing)
 }
 
-fn parse(json: &[u8]) -> Result<Message<'_>, CallError> {
-    serde_json::from_slice(json).map_err(|e| llm::json::unreadable(&e))
+fn parse(json: &str) -> Result<Message<'_>, CallError> {
+    serde_json::from_str(json).map_err(|e| llm::json::unreadable(&e))
 }
 
 /// An answer, put together from one message or many.
@@ -226,7 +226,11 @@ fn replace(old: &mut Value, new: Value) {
 
 impl Stream for Merge {
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), CallError> {
-        self.take(parse(data.as_bytes())?, text)
+        // Not this service's, but some gateways end every stream so. It says nothing here.
+        if data.trim() == "[DONE]" {
+            return Ok(());
+        }
+        self.take(parse(data)?, text)
     }
 
     /// There is no end mark but the finish reason, or the reason for which there is no answer.
@@ -277,3 +281,6 @@ struct MergedPart<'a> {
     thought: bool,
     text: &'a str,
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use code_commit_llm_gemini::Gemini;
 use fixtures::server::{Hang, Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{AttemptStatus, Finish, Model, Reply, Request, Secret, Spend};
+use llm::{Attempt, AttemptStatus, Finish, Model, Reply, Request, Secret, Spend, Waited, Watch};
 use serde_json::{Value, json};
 
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";
@@ -167,19 +167,46 @@ fn each_attempt_is_a_row_of_the_journal() {
     "#);
 }
 
+/// Cancels as soon as the service has the request.
+struct Impatient<'s>(&'s Server, Notes);
+
+impl Watch for Impatient<'_> {
+    fn wait(&mut self, duration: Duration) -> Waited {
+        self.1.wait(duration)
+    }
+
+    fn attempt(&mut self, attempt: &Attempt) {
+        self.1.attempt(attempt);
+    }
+
+    fn cancelled(&self) -> bool {
+        !self.0.requests().is_empty()
+    }
+}
+
 #[test]
 fn a_cancelled_call_ends_at_once_and_its_connection_with_it() {
-    for (hang, cancel_at) in [(Hang::BeforeHead, 0), (Hang::After(30), 1)] {
+    for hang in [Hang::BeforeHead, Hang::After(30)] {
         let server = server([Step::text("never").hang(hang), Step::text("next")]);
         let model = model(&server);
-        let mut notes = Notes { cancel_at: Some(cancel_at), ..Notes::default() };
-        let error = model.call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap_err();
+        let mut watch = Impatient(&server, Notes::default());
+        let error = model.call(&Request { stream: true, ..Request::default() }, &mut watch).unwrap_err();
         assert_eq!(error.code(), "cancelled");
-        assert_eq!(notes.attempts[0].status, AttemptStatus::Cancelled);
-        assert_eq!(notes.attempts[0].spend, Spend::Unknown);
+        assert_eq!(watch.1.attempts[0].status, AttemptStatus::Cancelled);
+        assert_eq!(watch.1.attempts[0].spend, Spend::Unknown);
         let reply = model.call(&Request::default(), &mut Notes::default()).unwrap();
         assert_eq!((reply.text.as_str(), server.connections()), ("next", 2), "the agent works on");
     }
+}
+
+#[test]
+fn a_call_that_is_cancelled_before_it_begins_sends_nothing() {
+    let server = server([Step::text("first")]);
+    let model = model(&server);
+    let mut notes = Notes { cancel_at: Some(0), ..Notes::default() };
+    assert_eq!(model.call(&Request::default(), &mut notes).unwrap_err().code(), "cancelled");
+    assert_eq!(model.call(&Request::default(), &mut Notes::default()).unwrap().text, "first");
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]

@@ -187,6 +187,7 @@ fn every_failure_has_its_outcome() {
         ("529", vec![Step::status(529), ok()]),
         ("503 without a body", vec![Step { status: Some(503), ..Step::body("") }, ok()]),
         ("an error in an array", vec![Step { status: Some(400), ..Step::body(IN_ARRAY) }]),
+        ("307 to another path", vec![Step::status(307).header("location", "/login?k=1")]),
         ("302 elsewhere", vec![Step::status(302).header("location", "http://evil.example/?k=1")]),
         ("200 html", vec![Step { status: Some(200), ..Step::html(200, "Please log in") }]),
         ("200 nothing", vec![Step::body(""), ok()]),
@@ -237,6 +238,7 @@ fn every_failure_has_its_outcome() {
     529                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
     503 without a body                 complete Use "ok" | Error/Nothing Ok/Usage [1035]
     an error in an array               ERROR bad-request | the service rejects the request (HTTP 400): as streams fail | Error/Nothing []
+    307 to another path                ERROR redirected | the service redirects (HTTP 307) to another path | Error/Nothing []
     302 elsewhere                      ERROR redirected | the service redirects (HTTP 302) to http://evil.example | Error/Nothing []
     200 html                           ERROR bad-reply | the answer cannot be read: a page of HTML, "Please log in" | Error/Unknown []
     200 nothing                        complete Use "ok" | Error/Unknown Ok/Usage [1035]
@@ -246,7 +248,7 @@ fn every_failure_has_its_outcome() {
     200 half a surrogate pair          ERROR bad-reply | the answer cannot be read: a part whose text is no text | Error/Unknown []
     200 an error object                complete Use "ok" | Error/Unknown Ok/Usage [1035]
     200 wrong content type             complete Use "ok" | Ok/Usage []
-    200 not UTF-8                      ERROR bad-reply | the answer cannot be read: not the JSON expected, line 1 column 46 | Error/Unknown []
+    200 not UTF-8                      ERROR bad-reply | the answer cannot be read: not UTF-8 from byte 45 on | Error/Unknown []
     200 larger than the limit          ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
     the key echoed                     ERROR bad-request | the service rejects the request (HTTP 400): key …xy is bad [31m | Error/Nothing []
     silence before the answer          ERROR timeout | no whole answer after 1.5 s | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
@@ -261,6 +263,7 @@ const HALF_PAIR: &str =
 #[test]
 fn a_stream_counts_only_with_its_end() {
     let ok = || Step::text("whole and well");
+    let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
     let usage = json!({"promptTokenCount": 10, "toolUsePromptTokenCount": 2});
     let cases = vec![
         ("whole", vec![ok()]),
@@ -303,6 +306,8 @@ fn a_stream_counts_only_with_its_end() {
                 Step { content_type: Some("text/event-stream".into()), ..Step::body(":\n\n:\n\n") }.times(9),
             ],
         ),
+        ("empty events and a done", vec![events(KEPT_OPEN)]),
+        ("done without a finish reason", vec![events("data: [DONE]\n\n"), ok()]),
         ("429, then well", vec![Step::status(429).retry_delay("2s"), ok()]),
         ("slow, but never idle", vec![Step { chunk_bytes: Some(200), chunk_delay_ms: 30, ..ok() }]),
         ("larger than the limit", vec![Step::huge(2)]),
@@ -331,11 +336,16 @@ fn a_stream_counts_only_with_its_end() {
     html instead                       ERROR bad-reply | the answer cannot be read: a page of HTML, "log in" | Error/Unknown []
     an event that is no JSON           ERROR bad-reply | the answer cannot be read: not the JSON expected, line 1 column 1 | Error/Unknown []
     comments only                      ERROR stream-cut | the answer broke off after 6 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    empty events and a done            complete Use "a" | Ok/Unknown []
+    done without a finish reason       complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     429, then well                     complete Use "whole and well" | Error/Nothing Ok/Usage [2070]
     slow, but never idle               complete Use "whole and well" | Ok/Usage []
     larger than the limit              ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
     "#);
 }
+
+const KEPT_OPEN: &str = "data:\n\ndata: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\
+    \"finishReason\":\"STOP\"}]}\n\ndata: [DONE]\n\n";
 
 #[test]
 fn nobody_at_home_is_a_connect_error_after_five_tries() {

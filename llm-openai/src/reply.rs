@@ -59,7 +59,7 @@ struct Part<'a> {
 /// Reads an answer that came in one piece.
 pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, CallError> {
     let mut text = String::new();
-    merge.take(parse(&body)?, &mut text)?;
+    merge.take(parse(llm::json::text(&body)?)?, &mut text)?;
     let mut answer = merge.answer(text)?;
     answer.reply.raw = Raw::Received(body);
     Ok(answer)
@@ -80,8 +80,8 @@ pub(crate) fn find_model(body: &[u8], name: &str) -> Result<(), CallError> {
     })
 }
 
-fn parse(json: &[u8]) -> Result<Message<'_>, CallError> {
-    serde_json::from_slice(json).map_err(|e| llm::json::unreadable(&e))
+fn parse(json: &str) -> Result<Message<'_>, CallError> {
+    serde_json::from_str(json).map_err(|e| llm::json::unreadable(&e))
 }
 
 /// An answer, put together from one message or many.
@@ -208,7 +208,7 @@ impl Stream for Merge {
             self.done = true;
             return Ok(());
         }
-        self.take(parse(data.as_bytes())?, text)
+        self.take(parse(data)?, text)
     }
 
     /// Both marks are wanted: some proxies add [`DONE`] to a stream that they cut.
@@ -250,3 +250,6 @@ struct MergedMessage<'a> {
     refusal: Option<&'a str>,
     content: &'a str,
 }
+
+#[cfg(test)]
+mod tests;

@@ -154,7 +154,8 @@ struct Merging {
 
 impl Merging {
     fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), CallError> {
-        if self.enough {
+        // Some gateways send empty events to keep the connection open.
+        if self.enough || data.trim().is_empty() {
             return Ok(());
         }
         let shown = self.text.len();

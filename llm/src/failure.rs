@@ -46,7 +46,9 @@ impl ErrorBody {
         let status = head.status;
         match status {
             300..=399 => {
-                let location = crate::http::origin_of(head.header("location").unwrap_or("nowhere"));
+                let target = head.header("location").unwrap_or_default();
+                let is_whole = target.contains("://");
+                let location = if is_whole { crate::http::origin_of(target) } else { "another path".into() };
                 CallError::Redirected { status, location }
             }
             401 => CallError::BadKey { message },

@@ -13,6 +13,14 @@ pub fn body(value: &impl Serialize) -> Result<Vec<u8>, CallError> {
     serde_json::to_vec(value).map_err(|e| CallError::Setup { source: e.into() })
 }
 
+/// An answer as text. All of it must be: what is skipped over is logged too.
+pub fn text(body: &[u8]) -> Result<&str, CallError> {
+    std::str::from_utf8(body).map_err(|e| match e.error_len() {
+        None => CallError::StreamCut { received: 0 },
+        Some(_) => CallError::BadReply { detail: format!("not UTF-8 from byte {} on", e.valid_up_to()) },
+    })
+}
+
 /// What it means that an answer is no JSON: it broke off, or it is something else.
 pub fn unreadable(error: &serde_json::Error) -> CallError {
     if error.is_eof() {

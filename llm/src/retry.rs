@@ -45,7 +45,8 @@ impl Retry {
         if hint.is_some_and(|hint| hint > self.longest_hint) {
             return None;
         }
-        let doubled = self.first_wait.saturating_mul(1_u32.checked_shl(failures - 1).unwrap_or(u32::MAX));
+        let doubled =
+            self.first_wait.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
         let wait = doubled.min(self.longest_wait).max(hint.unwrap_or_default());
         let thousandths = u32::try_from(mix(self.seed, failures) % 250).unwrap_or_default();
         Some(wait + wait / 1000 * thousandths)

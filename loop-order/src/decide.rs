@@ -105,6 +105,12 @@ impl OrderLoop {
         }
     }
 
+    /// For whoever commits the changes.
+    pub fn commit_message(&self) -> String {
+        let WorkOrder { id, title, .. } = &self.inputs.order;
+        format!("{title}\n\nWork order: {id}\nRun: {}\n", self.inputs.run_id)
+    }
+
     fn open(&mut self) {
         let conditions = self.inputs.order.preconditions.clone();
         if !conditions.is_empty() {

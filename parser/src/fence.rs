@@ -162,9 +162,15 @@ pub fn check_name(name: &str) -> Result<(), NameFault> {
 
 /// Whether `name` begins with what was probably meant as `end` or `delete`: `END`, `end.`, `delete src/old.rs`.
 fn is_like_a_word(name: &str) -> bool {
-    let first = name.split_whitespace().next().unwrap_or_default();
-    let word = first.trim_matches(|c: char| c.is_ascii_punctuation());
-    [END, DELETE].iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
+    let is_punctuation = |c: char| c.is_ascii_punctuation();
+    let name = name.trim_start_matches(is_punctuation);
+    let ends =
+        |tail: &str| tail.trim_start_matches(is_punctuation).chars().next().is_none_or(char::is_whitespace);
+    let begins_with = |word: &str| {
+        let parts = name.split_at_checked(word.len());
+        parts.is_some_and(|(head, tail)| head.eq_ignore_ascii_case(word) && ends(tail))
+    };
+    begins_with(END) || begins_with(DELETE)
 }
 
 fn is_quoted(name: &str) -> bool {

@@ -4,6 +4,8 @@
 //! Assumption: from its third part on, the seed's template puts the sentence about the build behind the build's output instead of
 //! before it. Every part is written as the second one is: what the model gave, the sentence, what the build printed.
 
+use std::ops::Range;
+
 use crate::push_last_part;
 
 const FIRST_ANSWER: &str = "The above query was provided, and you provided the following data in your response\n";
@@ -40,6 +42,17 @@ pub fn initial(task: &Task<'_>) -> String {
         push_last_part(&mut text, part);
     }
     text
+}
+
+/// Where the three inputs stand in the prompt, in bytes.
+#[must_use]
+pub fn places(task: &Task<'_>) -> [Range<usize>; 3] {
+    let mut text = String::new();
+    [task.system, task.query, task.codebase].map(|part| {
+        let start = text.len();
+        push_last_part(&mut text, part);
+        start..start + part.len()
+    })
 }
 
 /// Appends the exchange number `number`, counted from 1.

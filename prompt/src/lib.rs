@@ -3,6 +3,7 @@
 pub mod commit;
 pub mod implement;
 pub mod order;
+pub mod phase;
 pub mod rollup;
 
 /// A part of a prompt with a blank line behind it. A part that does not end its last line has it ended, so that what follows

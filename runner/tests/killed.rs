@@ -16,7 +16,9 @@ use support::{Scratch, processes_with, works};
 /// `examples/hold.rs`, which cargo builds for the tests.
 fn hold() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    tests.ancestors().nth(2).unwrap().join("examples/hold")
+    let hold = tests.ancestors().nth(2).unwrap().join("examples/hold");
+    assert!(hold.exists(), "`cargo build -p code-commit-runner --examples` makes {}", hold.display());
+    hold
 }
 
 #[test]

@@ -301,6 +301,20 @@ fn a_link_that_a_build_planted_opens_nothing() {
 }
 
 #[test]
+fn no_folder_is_made_through_a_link_that_a_build_planted() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/planted")).unwrap();
+        let mut walls = scratch.walls();
+        walls.writable = vec![scratch.at("tree/planted/new")];
+        let walls = Confinement { rung, walls };
+        let result = run(&scratch.command(&["true"]), &walls, &Cancel::new().unwrap(), &mut |_, _| {});
+        assert!(matches!(result, Err(runner::RunError::Sandbox { .. })), "{rung}: {result:?}");
+        assert!(!scratch.at("outside/new").exists(), "{rung}");
+    }
+}
+
+#[test]
 fn the_home_folder_is_never_a_work_tree_behind_walls() {
     let scratch = Scratch::new();
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {

@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus};
 
 use crate::scene::{Scene, scratch};
 
-/// What the child does: `apply` or `recover`, and ends itself before the step of this number, if any.
+/// What the child does: `apply`, `undo` or `recover`, and ends itself before the step of this number, if any.
 pub(crate) fn command(scratch: &Path, task: &str, kill_at: Option<usize>) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     configure(&mut command, scratch, task, kill_at);
@@ -65,6 +65,12 @@ fn child() {
         "apply" => {
             let undo = &scene.undo;
             apply::seam::apply(&lock, &scene.root, scene.set(), undo, &mut steps)
+                .map(drop)
+                .map_err(|e| format!("{e:?}"))
+        }
+        "undo" => {
+            let folders = std::slice::from_ref(&scene.undo);
+            apply::seam::undo(&lock, &scene.root, folders, apply::Force::No, &mut steps)
                 .map(drop)
                 .map_err(|e| format!("{e:?}"))
         }

@@ -48,11 +48,12 @@ fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
     let mut tally = Tally::default();
     let mut failures = 0;
     for call in CALLS {
-        for error in ["ENOSPC", "EIO", "EPERM"] {
+        // With a `+` every later call fails too, so that the old tree cannot be put back before the next start.
+        for (error, lasting) in [("ENOSPC", ""), ("EIO", ""), ("EPERM", ""), ("EIO", "+")] {
             for when in occurrences(call, depth) {
                 let scratch = scratch();
                 let scene = Scene::create(scratch.path());
-                let inject = format!("inject={call}:error={error}:when={when}");
+                let inject = format!("inject={call}:error={error}:when={when}{lasting}");
                 let log = scratch.path().join("strace");
                 let status = traced(scratch.path(), "apply", &log, &inject).status().unwrap();
                 failures += usize::from(!status.success());

@@ -44,6 +44,37 @@ fn killed_again_inside_the_recovery_the_tree_is_old_or_new_after_the_next() {
     assert!(tally.kills > 100 && tally.old > 0 && tally.new > 0);
 }
 
+#[test]
+fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
+    let (mut undone, mut still_there) = (0, 0);
+    for step in 0.. {
+        let scratch = scratch();
+        let scene = Scene::create(scratch.path());
+        apply::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo).unwrap();
+        let status = command(scratch.path(), "undo", Some(step)).status().unwrap();
+        if !was_killed(status) {
+            assert!(status.success(), "nothing was undone");
+            assert_eq!(scene.now(), scene.old);
+            break;
+        }
+        let lock = scene.lock();
+        apply::recover(&lock, &scene.root).unwrap();
+        if scene.now() == scene.old {
+            undone += 1;
+        } else {
+            assert_eq!(scene.now(), scene.new, "killed before step {step}: neither tree");
+            still_there += 1;
+        }
+        apply::undo(&lock, &scene.root, std::slice::from_ref(&scene.undo), apply::Force::No).unwrap();
+        assert_eq!(scene.now(), scene.old, "killed before step {step}: undone again");
+    }
+    eprintln!(
+        "killed in undo: {} kills, {still_there} not undone, {undone} undone, 0 mixed",
+        undone + still_there
+    );
+    assert!(still_there > 20 && undone > 2);
+}
+
 /// How many steps a whole transaction has.
 fn kills_in_apply() -> usize {
     let scratch = scratch();

@@ -46,6 +46,20 @@ fn a_new_file_gets_what_the_umask_leaves() {
 }
 
 #[test]
+fn a_new_file_in_a_set_group_id_folder_belongs_to_its_group() {
+    let mut tree = Tree::new(&[("shared/a", "a")]);
+    if let Err(error) = std::os::unix::fs::chown(tree.root.join("shared"), None, Some(65534)) {
+        eprintln!("SKIPPED: a folder of another group because chown is not permitted here: {error}");
+        return;
+    }
+    tree.chmod("shared", 0o2775);
+    tree.apply(&[("shared/b", Some(b"b")), ("shared/d/c", Some(b"c"))]).unwrap();
+    for path in ["shared/b", "shared/d", "shared/d/c"] {
+        assert_eq!(fs::metadata(tree.root.join(path)).unwrap().gid(), 65534, "{path}");
+    }
+}
+
+#[test]
 fn the_report_says_what_happened_to_each_file() {
     let mut tree = Tree::new(&[("old", "old"), ("same", "same"), ("gone", "gone")]);
     for path in ["old", "same", "gone"] {

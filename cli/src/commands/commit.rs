@@ -1,86 +1,134 @@
-//! The default loop (S1): `code-commit` without a command.
+//! The two commit loops: `code-commit` (S1) and `code-commit implement` (S0).
+
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use llm::{ModelId, Provider};
+use guard::Policy;
 use logging::Redactor;
-use loop_commit::Inputs;
+use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use repo::WorkTree;
 use runner::Cancel;
 
-use crate::args::RunArgs;
-use crate::commands::run::{Prepared, perform};
+use crate::args::{OnFailure, RunArgs};
+use crate::commands::run::{Prepared, begin};
+use crate::commands::wall::Otherwise;
+use crate::config::{self, Origin, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::{self, Keys};
+use crate::keys::Keys;
 use crate::models;
 use crate::output::{Output, printable};
-use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
+use crate::plan::{Plan, Task};
+use crate::preflight::{self, AGENT_CONFIG, BUILD, CODE_ROLLUP, Missing, QUERY};
 
 /// Of the files that are not committed so many are named.
 const NAMED_FILES: usize = 5;
+/// Asked by the first loop (S0 §Implementation Details).
+const IMPLEMENT_MODEL: &str = "gemini-2.5-pro";
+/// Files that S0 writes into the project: no sign of unfinished work.
+const OWN_FILES: [&str; 2] = ["llm-user-output.txt", "logs/"];
 
-/// Asked when nothing else is said.
-const DEFAULT_MODEL: &str = "gemini-3.8-flash";
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    Commit,
+    Implement,
+}
 
 /// Checks that everything is there, then runs the loop.
-pub fn run(args: &RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(which: Which, args: &RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let keys = Keys::find(environment, tree.root());
     let redactor = Redactor::new(keys.exposed());
     output.strike_out(redactor.clone());
-    let model: ModelId = args.model.as_deref().unwrap_or(DEFAULT_MODEL).parse().map_err(|error| {
-        Failure::refused(anyhow::Error::from(error), "for example --model gemini-3.8-flash")
-    })?;
-    let inputs = preflight(&tree, &model, &keys)?;
+    let mut settings = config::load(tree.root(), environment, args.settings.layer(), output)?;
+    if which == Which::Implement && settings.model.origin == Origin::Default {
+        settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
+    }
+    let task = preflight(which, &tree, &settings, &keys)?;
     clean_enough(&tree, args.require_clean, output)?;
     let lock = super::lock(&tree, output)?;
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
-    let model = models::open(&model, args.base_url.as_deref(), &keys, environment, args.timeout)?;
-    perform(Prepared {
-        tree: &tree,
-        lock,
-        inputs,
-        model: &*model,
-        args,
-        environment,
-        redactor,
-        cancel,
-        output,
-        unconfined_if_need_be: false,
+    let client = models::open(&settings, &keys, environment, &tree)?;
+    let plan = Plan {
+        same_failures: args.stop_when_stuck,
+        restore_on_failure: args.on_failure == OnFailure::Restore,
+        ..plan(settings, &tree, task)?
+    };
+    let without_wall = Otherwise::Refuse;
+    let model = &*client;
+    begin(Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall })
+        .map(|done| done.exit)
+}
+
+/// A run of this task under these settings.
+pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Failure> {
+    let most = match &task {
+        Task::Commit { .. } => COMMIT_ROUNDS,
+        Task::Implement { .. } => IMPLEMENT_ROUNDS,
+    };
+    Ok(Plan {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        rounds: settings.rounds(most),
+        same_failures: None,
+        restore_on_failure: false,
+        sealed: sealed(&settings, tree)?,
+        head: tree.head(),
+        task,
+        settings,
     })
-    .map(|done| done.exit)
+}
+
+/// The build script, and every file that git tracks and the configuration protects.
+fn sealed(settings: &Settings, tree: &WorkTree) -> Result<Vec<PathBuf>, Failure> {
+    let mut sealed = vec![PathBuf::from(BUILD)];
+    if !settings.protect.is_empty() {
+        let only_protect = settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));
+        let tracked = tree.tracked().map_err(|error| Failure::refused(error, "see what git status says"))?;
+        let protected = tracked.into_iter().filter(|file| only_protect.refuses(&file.path).is_some());
+        sealed.extend(protected.map(|file| PathBuf::from(file.path)));
+    }
+    Ok(sealed)
 }
 
 /// Everything that is missing, at once (S1 §The Initial Query, §Safety).
-fn preflight(tree: &WorkTree, model: &ModelId, keys: &Keys) -> Result<Inputs, Failure> {
+fn preflight(which: Which, tree: &WorkTree, settings: &Settings, keys: &Keys) -> Result<Task, Failure> {
     let root = tree.root();
+    let mut missing = Vec::new();
     let ignored = preflight::agent_config_is_ignored(root);
-    let query = preflight::input(root, QUERY, &format!("write into {QUERY} what should change"));
-    let codebase = preflight::input(root, CODE_ROLLUP, "make it with: code-commit rollup");
-    let key = key_is_there(model, keys);
-    let build = preflight::build_script(root);
+    missing.extend(ignored.err().filter(|_| which == Which::Commit));
+    let mut text = |path: &str, remedy: &str| {
+        let path = match which {
+            Which::Commit => path.to_owned(),
+            Which::Implement => beside_or_above(root, path),
+        };
+        preflight::input(root, &path, remedy).map_err(|what| missing.push(what)).ok()
+    };
+    let query = text(QUERY, &format!("write into {QUERY} what should change"));
+    let codebase = text(CODE_ROLLUP, "make it with: code-commit rollup");
+    let system = (which == Which::Implement)
+        .then(|| text(SYSTEM_PROMPT, "write into it how the model has to answer: code-commit init --help"))
+        .flatten();
+    missing.extend(preflight::key(&settings.model.value, keys).err());
+    missing.extend(preflight::build_command(root, &settings.build.value).err());
     match (query, codebase) {
-        (Ok(query), Ok(codebase)) if ignored.is_ok() && key.is_ok() && build.is_ok() => {
-            Ok(Inputs { query: query.into(), codebase: codebase.into(), protected: protected_for_model() })
-        }
-        (query, codebase) => Err(refused(
-            [ignored.err(), query.err(), codebase.err(), key.err(), build.err()]
-                .into_iter()
-                .flatten()
-                .collect(),
-        )),
+        (Some(query), Some(codebase)) if missing.is_empty() => Ok(match system {
+            None => Task::commit(query, codebase, protected_for_model(settings)),
+            Some(system) => Task::implement(system, query, codebase),
+        }),
+        _ => Err(refused(missing)),
     }
 }
 
-fn key_is_there(model: &ModelId, keys: &Keys) -> Result<(), Missing> {
-    match model.provider {
-        // Local servers want none; theirs is asked for by the service itself.
-        Provider::Gemini if keys.of(model.provider).is_none() => {
-            Err(Missing::new(format!("there is no key for {model}"), keys::remedy(model.provider)))
-        }
-        Provider::Gemini | Provider::OpenAi | Provider::Scripted | Provider::Recorded => Ok(()),
-    }
+/// Tells the model of S0 how to answer.
+const SYSTEM_PROMPT: &str = "agent-config/gemini-system-prompt.txt";
+
+/// S0 keeps its inputs at the root; `agent-config/` is looked into first.
+fn beside_or_above(root: &Path, path: &str) -> String {
+    let above = path.strip_prefix(AGENT_CONFIG).map_or(path, |rest| rest.trim_start_matches('/'));
+    let found = if !root.join(path).exists() && root.join(above).exists() { above } else { path };
+    found.to_owned()
 }
 
 fn refused(missing: Vec<Missing>) -> Failure {
@@ -91,7 +139,8 @@ fn refused(missing: Vec<Missing>) -> Failure {
 
 /// Changes that are not committed are named; they refuse the run only where that is asked for.
 fn clean_enough(tree: &WorkTree, required: bool, output: &Output) -> Result<(), Failure> {
-    let dirty = tree.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let mut dirty = tree.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    dirty.retain(|path| !OWN_FILES.iter().any(|own| path == own || (own.ends_with('/') && path.starts_with(own))));
     if dirty.is_empty() {
         return Ok(());
     }
@@ -106,8 +155,8 @@ fn clean_enough(tree: &WorkTree, required: bool, output: &Output) -> Result<(), 
     Ok(())
 }
 
-/// The protected set as the prompt lists it (S1 §Parsing the Response).
-pub fn protected_for_model() -> Vec<String> {
+/// The protected set as the prompt lists it (S1 §Parsing the Response), and what the configuration adds.
+pub fn protected_for_model(settings: &Settings) -> Vec<String> {
     let names = guard::PROTECTED.iter().map(|name| {
         let path = name.pattern.trim_start_matches('/');
         match path.strip_suffix('/') {
@@ -117,5 +166,6 @@ pub fn protected_for_model() -> Vec<String> {
         }
     });
     let general = ["anything in a .git folder", "anything that .gitignore names"].map(str::to_owned);
-    names.chain(general).collect()
+    let configured = settings.protect.iter().flat_map(|list| list.value.iter().cloned());
+    names.chain(general).chain(configured).collect()
 }

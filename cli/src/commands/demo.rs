@@ -4,17 +4,20 @@ use anyhow::Context as _;
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::project::Project;
 use fixtures::server::{Script, Server, Step};
-use llm::{ModelId, Secret};
+use llm::Secret;
 use logging::Redactor;
-use loop_commit::Inputs;
 use runner::Cancel;
 
-use crate::args::{DemoArgs, OnFailure, RunArgs};
-use crate::commands::run::{Prepared, perform};
+use crate::changes;
+use crate::args::{DemoArgs, SettingArgs};
+use crate::commands::run::{Prepared, begin};
+use crate::commands::wall::Otherwise;
+use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
-use crate::output::{BAD, GOOD, Output, STRONG, printable};
+use crate::output::Output;
+use crate::plan::Task;
 use crate::preflight::{CODE_ROLLUP, QUERY};
 
 /// Nobody's: it exists so that the record can be seen to hide it.
@@ -38,47 +41,32 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     ));
 
     let keys = Keys::just(Secret::new(KEY));
-    let model: ModelId = MODEL.parse().map_err(anyhow::Error::from)?;
-    let model = crate::models::open(&model, Some(server.origin()), &keys, environment, None)?;
-    let inputs = Inputs {
-        query: project.read(QUERY).context("cannot read the demo's query")?.into(),
-        codebase: String::from_utf8_lossy(&rollup.text).into(),
-        protected: super::commit::protected_for_model(),
+    // Nobody's configuration counts here: the demo is the same on every machine.
+    let flags = SettingArgs {
+        model: Some(MODEL.parse().map_err(anyhow::Error::msg)?),
+        base_url: Some(server.origin().parse().map_err(anyhow::Error::msg)?),
+        sandbox: Some(args.sandbox),
+        ..SettingArgs::default()
     };
+    let settings = Settings::of_flags(flags.layer());
+    let client = crate::models::open(&settings, &keys, environment, &tree)?;
+    let task = Task::commit(
+        project.read(QUERY).context("cannot read the demo's query")?,
+        String::from_utf8_lossy(&rollup.text).into_owned(),
+        super::commit::protected_for_model(&settings),
+    );
+    let plan = super::commit::plan(settings, &tree, task)?;
     let lock = super::lock(&tree, output)?;
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
-    let finished = perform(Prepared {
-        tree: &tree,
-        lock,
-        inputs,
-        model: &*model,
-        args: &RunArgs { sandbox: args.sandbox, on_failure: OnFailure::Keep, ..RunArgs::plain() },
-        environment,
-        redactor,
-        cancel,
-        output,
-        unconfined_if_need_be: true,
-    })?;
+    let without_wall = Otherwise::GoWithout;
+    let model = &*client;
+    let finished =
+        begin(Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall })?;
     for change in &finished.changes {
-        output.report(coloured(&change.diff(), output).trim_end());
+        output.report(changes::coloured(&change.diff(), output).trim_end());
     }
     let root = project.keep();
     output.report(&format!("the project is kept in {}; look around, then remove it", root.display()));
     Ok(finished.exit)
-}
-
-/// A unified diff in git's colours.
-fn coloured(diff: &str, output: &Output) -> String {
-    diff.lines()
-        .map(|line| {
-            let text = printable(line);
-            match line.as_bytes().first() {
-                Some(b'+') if !line.starts_with("+++") => output.paint(GOOD, &text) + "\n",
-                Some(b'-') if !line.starts_with("---") => output.paint(BAD, &text) + "\n",
-                Some(b'-' | b'+') => output.paint(STRONG, &text) + "\n",
-                _ => text + "\n",
-            }
-        })
-        .collect()
 }

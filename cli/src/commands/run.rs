@@ -1,48 +1,42 @@
-//! From everything prepared to an exit code: the run folder, the wall, the loop, the summary.
+//! From everything prepared to an exit code: the run folder, the loop, the summary.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
 use apply::{ApplyError, Lock};
 use engine::{
-    Asking, BuildCommand, Fact, Fault, Outcome, Record, Rules, Workshop, drive, facts_of, undo_folders,
+    Asking, BuildCommand, Fact, Fault, Next, Outcome, Record, Rules, Workshop, drive, facts_of, undo_folders,
 };
-use guard::{Guard, Policy};
+use guard::Guard;
 use llm::Model;
-use logging::{Layout, Redactor, RunFolder, Stamp};
-use loop_commit::{CommitLoop, Inputs, Limits, OnFailure};
+use logging::{Redactor, RunFolder, Stamp};
 use repo::WorkTree;
-use runner::{Cancel, Confinement, Env, Mode, Walls};
+use runner::{Cancel, Confinement};
 use serde_json::json;
 
-use crate::args::{self, RunArgs, Sandbox};
 use crate::changes::{self, FileChange};
-use crate::commands::runs::logs;
+use crate::commands::wall::{self, Otherwise};
+use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::preflight::{AGENT_CONFIG, BUILD};
+use crate::plan::{Decide, Plan};
 use crate::summary::Summary;
 use crate::terminal::Terminal;
 
-/// A build that prints more is stopped.
-const BUILD_OUTPUT: u64 = 64 << 20;
-const BUILD_TIMEOUT: Duration = Duration::from_mins(10);
-
-/// A run that can begin.
+/// A run that can begin, or go on.
 pub struct Prepared<'r> {
     pub tree: &'r WorkTree,
     pub lock: Lock,
-    pub inputs: Inputs,
+    pub plan: Plan,
     pub model: &'r dyn Model,
-    pub args: &'r RunArgs,
     pub environment: &'r Environment,
     pub redactor: Redactor,
     pub cancel: Cancel,
     pub output: &'r Output,
-    /// The demo's build is our own: it may run without a wall where none can be had.
-    pub unconfined_if_need_be: bool,
+    pub without_wall: Otherwise,
 }
 
 /// A run that is over.
@@ -51,46 +45,87 @@ pub struct Finished {
     pub changes: Vec<FileChange>,
 }
 
-/// Runs the default loop to its end and says what came of it.
-pub fn perform(prepared: Prepared<'_>) -> Result<Finished, Failure> {
-    let began = now();
-    let Prepared { tree, output, args, model, .. } = prepared;
-    let root = tree.root();
+/// Begins a run and leads it to its end.
+pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
+    let Prepared { plan, tree, .. } = &prepared;
     let confinement = confine(&prepared)?;
-    let guard = Guard::open(root, Policy::commit())
-        .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
-    let folder = RunFolder::create(
-        &logs(root),
-        &format!("{}-commit", Stamp::now().folder_name()),
-        prepared.redactor.clone(),
-    )
-    .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
-    let limits = Limits { on_failure: on_failure(args.on_failure), ..Limits::default() };
-    write_run_json(&folder, &prepared, &confinement)?;
+    let name = plan.task.folder_name(&Stamp::now().folder_name());
+    let folder = RunFolder::create(&plan.task.logs(tree.root()), &name, prepared.redactor.clone())
+        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+    plan.store(&folder)?;
+    let decide = plan.decide();
+    let mut observer = observer(&prepared);
+    let record = Record::begin(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;
+    lead(prepared, confinement, decide, record)
+}
 
+/// Goes on with a run where its journal ends. Answers that are in the journal are not asked for again.
+pub fn resume(prepared: Prepared<'_>, folder: RunFolder) -> Result<Finished, Failure> {
+    let confinement = confine(&prepared)?;
+    let mut decide = prepared.plan.decide();
+    let mut observer = observer(&prepared);
+    let (record, facts) =
+        Record::resume(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;
+    for fact in &facts {
+        decide.learn(fact);
+    }
+    if let (Next::Stop(_), Some(Fact::Ended { .. })) = (decide.next(), facts.last()) {
+        return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
+    }
+    lead(prepared, confinement, decide, record)
+}
+
+fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
+    let Prepared { tree, plan, without_wall, environment, output, .. } = prepared;
+    wall::confine(tree.root(), plan, *without_wall, environment, output)
+}
+
+fn lead(
+    prepared: Prepared<'_>,
+    confinement: Confinement,
+    mut decide: Decide,
+    mut record: Record<'_>,
+) -> Result<Finished, Failure> {
+    let began = now();
+    let Prepared { tree, plan, output, .. } = &prepared;
+    let (root, output, folder) = (tree.root(), *output, record.folder().clone());
+    let guard = Guard::open(root, plan.policy())
+        .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
     let mut workshop = Workshop {
+        build: build_command(plan, prepared.environment, confinement),
+        asking: asking(&plan.settings),
+        layout: plan.task.layout(),
+        said_log: plan.task.said_log(root),
         rules: Rules { root: root.to_owned(), guard, lock: prepared.lock },
-        model,
-        asking: Asking { stream: !args.no_stream, temperature: args.temperature, timeout: args.timeout },
-        build: BuildCommand {
-            argv: vec![OsString::from(format!("./{BUILD}"))],
-            env: build_env(prepared.environment),
-            timeout: Some(args.build_timeout.unwrap_or(BUILD_TIMEOUT)),
-            limits: runner::Limits { output_bytes: BUILD_OUTPUT, ..runner::Limits::default() },
-            confinement,
-            sealed: vec![BUILD.into()],
-        },
-        layout: Layout::NumberFirst,
-        said_log: None,
+        model: prepared.model,
         cancel: prepared.cancel,
     };
-    let mut decide = CommitLoop::new(prepared.inputs, limits);
-    let mut observer = observer(output, model.id().to_string(), limits.rounds);
-    let mut record = Record::begin(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;
-    let outcome = drive(&mut decide, &mut workshop, &mut record).map_err(|error| fault(error, &folder))?;
+    let outcome =
+        drive(&mut *decide, &mut workshop, &mut record).map_err(|error| fault(error, &folder))?;
     drop(record);
-    drop(observer);
     finish(root, &folder, outcome, began.elapsed(), output)
+}
+
+/// How the model is asked.
+pub fn asking(settings: &Settings) -> Asking {
+    Asking {
+        stream: settings.stream.value,
+        temperature: settings.temperature.value,
+        timeout: Some(settings.timeout.value),
+    }
+}
+
+/// The build that the plan asks for.
+pub fn build_command(plan: &Plan, environment: &Environment, confinement: Confinement) -> BuildCommand {
+    let settings = &plan.settings;
+    BuildCommand {
+        argv: settings.build.value.argv.iter().map(OsString::from).collect(),
+        env: wall::build_env(settings, environment),
+        timeout: Some(settings.build_timeout.value),
+        limits: runner::Limits { output_bytes: settings.build_output.value, ..runner::Limits::default() },
+        confinement,
+        sealed: plan.sealed.clone(),
+    }
 }
 
 /// Summary on the terminal and in the folder; the exit code.
@@ -112,103 +147,36 @@ fn finish(
     Ok(Finished { exit: exit(&summary.outcome), changes })
 }
 
-fn exit(outcome: &Outcome) -> Exit {
+/// The exit code of an outcome.
+pub fn exit(outcome: &Outcome) -> Exit {
     match outcome {
         Outcome::Done { .. } => Exit::Done,
         Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => Exit::Failed,
         Outcome::ModelUnavailable { .. } => Exit::ModelUnavailable,
+        Outcome::NeedsPerson { .. } => Exit::NeedsPerson,
     }
 }
 
 /// What stopped the run from the outside.
 fn fault(error: Fault, folder: &RunFolder) -> Failure {
-    let where_ = format!("what happened until then is in {}", folder.path().display());
+    let name = super::runs::name(folder.path());
     if matches!(error, Fault::KeyInPrompt { .. }) {
         return Failure::refused(error, "take the key out of the query and of the code roll-up");
     }
-    let exit = if matches!(error, Fault::Interrupted) {
-        Exit::Interrupted
-    } else if matches!(error, Fault::Restore(_) | Fault::Apply(ApplyError::NotRolledBack { .. })) {
-        Exit::TreeNotRestored
-    } else {
-        Exit::Fault
-    };
-    Failure::new(exit, error).help(where_)
-}
-
-/// What was asked, for whoever opens the folder later.
-fn write_run_json(
-    folder: &RunFolder,
-    prepared: &Prepared<'_>,
-    confinement: &Confinement,
-) -> Result<(), Failure> {
-    let run = json!({
-        "loop": "commit",
-        "version": env!("CARGO_PKG_VERSION"),
-        "model": prepared.model.id().to_string(),
-        "base_url": prepared.args.base_url,
-        "temperature": prepared.args.temperature,
-        "stream": !prepared.args.no_stream,
-        "rounds": Limits::default().rounds,
-        "head": prepared.tree.head(),
-        "sandbox": confinement.rung,
-        "query_sha256": logging::sha256_hex(prepared.inputs.query.as_bytes()),
-        "codebase_sha256": logging::sha256_hex(prepared.inputs.codebase.as_bytes()),
-    });
-    folder.store_json("run.json", &run).map(drop).map_err(|e| anyhow::Error::from(e).into())
-}
-
-fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
-    let Prepared { tree, args, environment, output, .. } = prepared;
-    let mode = match args.sandbox {
-        Sandbox::Auto => Mode::Auto,
-        Sandbox::Bwrap => Mode::Bwrap,
-        Sandbox::Landlock => Mode::Landlock,
-        Sandbox::Docker => Mode::Docker,
-        Sandbox::Off => Mode::Off,
-    };
-    let root = tree.root();
-    let read_only = [".git", BUILD, ".gitignore", ".code-commit", "logs", "code-commit.toml"];
-    let walls = Walls {
-        read_only: read_only.into_iter().map(|name| root.join(name)).filter(|path| path.exists()).collect(),
-        masked: vec![root.join(AGENT_CONFIG)],
-        network: args.network,
-        ..Walls::new(root, &build_env(environment))
-    };
-    let probed = match runner::probe(
-        mode,
-        environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str),
-    ) {
-        Err(reason) if prepared.unconfined_if_need_be => {
-            output.warn(&format!("no wall can be had here, the demo's own build runs without one: {reason}"));
-            return Ok(Confinement::off());
-        }
-        Err(reason) => {
-            return Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights"));
-        }
-        Ok(probed) => probed,
-    };
-    output.note(&format!("sandbox: {}", probed.why));
-    Ok(probed.confine(walls))
-}
-
-/// The build finds what builds need in its environment, and no key.
-fn build_env(environment: &Environment) -> Env {
-    Env::allowed(environment.all().clone(), &[])
-}
-
-fn on_failure(choice: args::OnFailure) -> OnFailure {
-    match choice {
-        args::OnFailure::Keep => OnFailure::Keep,
-        args::OnFailure::Restore => OnFailure::Restore,
+    if matches!(error, Fault::Interrupted) {
+        return Failure::new(Exit::Interrupted, error).help(format!("go on with: code-commit resume {name}"));
     }
+    let lost = matches!(error, Fault::Restore(_) | Fault::Apply(ApplyError::NotRolledBack { .. }));
+    let exit = if lost { Exit::TreeNotRestored } else { Exit::Fault };
+    Failure::new(exit, error).help(format!("what happened until then: code-commit show {name}"))
 }
 
-fn observer(output: &Output, model: String, rounds: u32) -> Box<dyn engine::Observer> {
+fn observer(prepared: &Prepared<'_>) -> Box<dyn engine::Observer> {
+    let output = prepared.output.clone();
     if output.json {
-        return Box::new(crate::ndjson::Ndjson::new(output.clone()));
+        return Box::new(crate::ndjson::Ndjson::new(output));
     }
-    Box::new(Terminal::new(output.clone(), model, rounds))
+    Box::new(Terminal::new(output, prepared.model.id().to_string(), prepared.plan.rounds))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the summary says how long the run took")]

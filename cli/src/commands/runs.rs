@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use engine::Fact;
+use llm::Reply;
+use logging::{Redactor, RunFolder};
 use repo::WorkTree;
 
 use crate::exit::Failure;
@@ -14,6 +17,11 @@ const RUNS: &str = "runs";
 /// Where the runs of the default loop are kept (S1 §Running the Build).
 pub fn logs(root: &Path) -> PathBuf {
     root.join(AGENT_CONFIG).join("logs")
+}
+
+/// Where the runs of the first loop are kept (S0 §Logging).
+pub fn implement_logs(root: &Path) -> PathBuf {
+    root.join("logs")
 }
 
 /// Where `apply` keeps its record: beside the runs where git does not see it, else in the harness's own state.
@@ -29,12 +37,12 @@ pub fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
 /// Every run of this project, the newest first; names begin with their time.
 pub fn all(tree: &WorkTree) -> Result<Vec<PathBuf>, Failure> {
     let state = tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))?;
-    let mut runs: Vec<PathBuf> = [logs(tree.root()), state.join(RUNS)]
+    let mut runs: Vec<PathBuf> = [logs(tree.root()), implement_logs(tree.root()), state.join(RUNS)]
         .into_iter()
         .filter_map(|base| std::fs::read_dir(base).ok())
         .flatten()
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
+        .filter(|path| path.join(engine::JOURNAL).is_file() || path.join(engine::UNDO).is_dir())
         .collect();
     runs.sort_by_key(|path| std::cmp::Reverse(order(&name(path))));
     Ok(runs)
@@ -55,6 +63,21 @@ pub fn find(tree: &WorkTree, named: Option<&str>) -> Result<PathBuf, Failure> {
             if known.is_empty() { String::new() } else { format!("the newest are {}", known.join(", ")) },
         )
     })
+}
+
+/// The answers of a run, in their order, to be given again.
+pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
+    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+    let facts: Vec<Fact> = engine::facts_of(&folder)
+        .map_err(|error| Failure::refused(error, "name a run whose journal is whole"))?;
+    Ok(facts
+        .into_iter()
+        .filter_map(|fact| {
+            let Fact::Answered { reply, finish, usage, served_model, .. } = fact else { return None };
+            let text = reply.as_str().to_owned();
+            Some(Reply { finish, usage, served_model, ..Reply::of_text(text) })
+        })
+        .collect())
 }
 
 /// A run's name: that of its folder.

@@ -3,7 +3,7 @@
 use llm::Price;
 use llm_openai::{MaxTokens, Schema as AnswerSchema, SystemRole};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::values::{
     Address, CommandLine, Count, Dollars, ModelName, Pattern, Place, Size, Temperature, Time, VariableName,
@@ -68,7 +68,7 @@ pub struct Model {
 }
 
 /// `[model.dialect]`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dialect {
     /// What the output limit is called: `max_completion_tokens` or `max_tokens`.
@@ -145,7 +145,7 @@ pub struct Spec {
 }
 
 /// What a checkpoint commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitScope {
     /// Everything that differs, as `git add -A` does.

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use llm::{Budget, ModelId, Money, Price, Prices, Provider};
+use serde::{Deserialize, Serialize};
 
 use super::file::{CommitScope, Dialect, Layer};
 use super::values::{CommandLine, Place};
 use crate::args::Sandbox;
 
 /// Where a setting is from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// Nobody said anything.
     Default,
@@ -20,9 +22,29 @@ pub enum Origin {
     /// `code-commit.toml`.
     Project,
     /// A variable of the environment.
-    Environment(&'static str),
+    Environment(Variable),
     /// The command line.
     Flag,
+}
+
+/// A variable of the environment that sets something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variable {
+    /// As Google's own clients have it.
+    GeminiBaseUrl,
+    /// As OpenAI's own clients have it.
+    OpenAiBaseUrl,
+}
+
+impl Variable {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GeminiBaseUrl => "GOOGLE_GEMINI_BASE_URL",
+            Self::OpenAiBaseUrl => "OPENAI_BASE_URL",
+        }
+    }
 }
 
 impl fmt::Display for Origin {
@@ -31,14 +53,14 @@ impl fmt::Display for Origin {
             Self::Default => "default",
             Self::User => "user file",
             Self::Project => "project file",
-            Self::Environment(name) => name,
+            Self::Environment(variable) => variable.name(),
             Self::Flag => "flag",
         })
     }
 }
 
 /// A value and where it is from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting<T> {
     /// In force.
     pub value: T,
@@ -65,8 +87,8 @@ impl<T> Setting<Option<T>> {
     }
 }
 
-/// Every setting of a run.
-#[derive(Debug, Clone, PartialEq)]
+/// Every setting of a run. The record keeps them, so that a run that goes on later does so under the same ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Who is asked.
     pub model: Setting<ModelId>,
@@ -158,6 +180,13 @@ pub struct Bases<'b> {
 }
 
 impl Settings {
+    /// The defaults and the flags; no file, no environment.
+    pub fn of_flags(flags: Layer) -> Self {
+        let mut settings = Self::default();
+        settings.put(flags, Origin::Flag, Bases { root: Path::new("/"), home: None });
+        settings
+    }
+
     /// Puts a layer over what is there. Single values are replaced, lists add up.
     pub fn put(&mut self, layer: Layer, origin: Origin, bases: Bases<'_>) {
         let Layer { protect, model, limits, build, sandbox, price, order: _, phase: _, spec } = layer;
@@ -211,11 +240,11 @@ impl Settings {
     /// The environment's address for the provider that is asked, if it has one.
     pub fn put_environment(&mut self, find: impl Fn(&str) -> Option<String>) {
         let variable = match self.model.value.provider {
-            Provider::Gemini => "GOOGLE_GEMINI_BASE_URL",
-            Provider::OpenAi => "OPENAI_BASE_URL",
+            Provider::Gemini => Variable::GeminiBaseUrl,
+            Provider::OpenAi => Variable::OpenAiBaseUrl,
             Provider::Scripted | Provider::Recorded => return,
         };
-        self.base_url.take_some(find(variable), Origin::Environment(variable));
+        self.base_url.take_some(find(variable.name()), Origin::Environment(variable));
     }
 
     /// The limits that no call may pass.

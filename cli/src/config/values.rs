@@ -7,7 +7,7 @@ use std::time::Duration;
 use llm::http::BaseUrl;
 use llm::{ModelId, Money};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::args;
 
@@ -56,8 +56,8 @@ pub struct Time(pub Duration);
 pub struct Size(pub u64);
 
 /// A program and its arguments, written as in a shell, but never given to one: quotes group words, and nothing else happens.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct CommandLine {
     /// As it was written.
     pub text: String,
@@ -89,6 +89,12 @@ pub struct VariableName(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Place(pub String);
+
+impl From<CommandLine> for String {
+    fn from(line: CommandLine) -> Self {
+        line.text
+    }
+}
 
 written_as_text!(Time, "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$", "10m");
 written_as_text!(Size, "^[0-9]+(B|KiB|MiB|GiB)$", "64MiB");

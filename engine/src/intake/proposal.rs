@@ -62,7 +62,9 @@ impl Rules {
         match apply::apply(&self.lock, &self.root, set, undo) {
             Ok(applied) => Ok(Taken::Written { touched, applied, warnings }),
             Err(error @ ApplyError::NotRolledBack { .. }) => Err(Fault::Apply(error)),
-            Err(error) => Ok(Taken::Refused { why: Why::NotWritten, touched, problems: vec![not_written(&error)] }),
+            Err(error) => {
+                Ok(Taken::Refused { why: Why::NotWritten, touched, problems: vec![not_written(&error)] })
+            }
         }
     }
 
@@ -136,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_path_is_normalized_and_never_made_harmless() {
-        let cases = [("./a.py", "a.py"), ("a//b", "a/b"), ("a/./b/", "a/b"), ("../a", "../a"), ("/etc", "/etc")];
+        let cases =
+            [("./a.py", "a.py"), ("a//b", "a/b"), ("a/./b/", "a/b"), ("../a", "../a"), ("/etc", "/etc")];
         for (given, normal) in cases {
             assert_eq!(normalized(given), normal);
         }

@@ -94,7 +94,9 @@ fn note(output: &Output, settings: &CommandSettings, argv: &[String]) -> Option<
     let program = argv.first().map(String::as_str).unwrap_or_default();
     let why = match output.ended {
         Ended::Exited(_) => runner::explain(output, &settings.confinement)?,
-        Ended::TimedOut => format!("stopped after {} s, the limit for one command", settings.timeout.as_secs()),
+        Ended::TimedOut => {
+            format!("stopped after {} s, the limit for one command", settings.timeout.as_secs())
+        }
         Ended::TooMuchOutput => {
             format!("stopped: it printed more than {} MiB", settings.limits.output_bytes >> 20)
         }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use apply::Lock;
 use llm::Model;
 use logging::{Durability, Stamp};
 use repo::{EmptyFolder, Git, Head};
@@ -31,6 +32,26 @@ pub struct Baseline {
     pub empty_folders: Vec<EmptyFolder>,
 }
 
+impl Baseline {
+    /// Puts the tree at `root` back as it was before the run whose folder is given: first the files that the run wrote, ignored
+    /// ones too, then what git knows, then the folders that git does not know of.
+    pub fn restore(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
+        let written = undo_folders(run);
+        if !written.is_empty() {
+            apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
+        }
+        self.git.roll_back(&self.head, &self.commit).map_err(Fault::RollBack)?;
+        repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)?;
+        let undo = run.join(UNDO);
+        match fs::remove_dir_all(&undo) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Fault::Look { path: undo, source: error })
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
 /// Everything that a work order needs to be carried out. The loop decides when.
 pub struct OrderShop<'m> {
     /// Where proposals go and by which rules.
@@ -52,15 +73,13 @@ pub struct OrderShop<'m> {
 impl Hands<OrderStep, OrderFact> for OrderShop<'_> {
     type Fault = Fault;
 
-    fn perform(
-        &mut self,
-        step: &OrderStep,
-        record: &mut Record<'_, OrderFact>,
-    ) -> Result<OrderFact, Fault> {
+    fn perform(&mut self, step: &OrderStep, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
         if self.cancel.is_set() {
             return Err(Fault::Interrupted);
         }
         match self.carry_out(step, record) {
+            // A tree that cannot be put back is nothing to go on with.
+            Err(error) if *step == OrderStep::RollBack => Err(error),
             // The loop ends the run, so that it leaves the tree as it was and a summary.
             Err(Fault::Judge(error)) => Ok(broke(&error)),
             Err(Fault::Run(error)) => Ok(broke(&error)),
@@ -71,11 +90,7 @@ impl Hands<OrderStep, OrderFact> for OrderShop<'_> {
 }
 
 impl OrderShop<'_> {
-    fn carry_out(
-        &self,
-        step: &OrderStep,
-        record: &mut Record<'_, OrderFact>,
-    ) -> Result<OrderFact, Fault> {
+    fn carry_out(&self, step: &OrderStep, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
         match step {
             OrderStep::Stamp => Ok(OrderFact::Stamped { at: Stamp::now().rfc3339() }),
             OrderStep::Look { conditions } => self.look(conditions),
@@ -87,7 +102,8 @@ impl OrderShop<'_> {
                 command::run(settings, &self.rules.root, &self.cancel, (log, argv), record)
             }
             OrderStep::RollBack => {
-                self.roll_back(record.folder().path())?;
+                let Rules { root, lock, .. } = &self.rules;
+                self.baseline.restore(lock, root, record.folder().path())?;
                 Ok(OrderFact::RolledBack)
             }
             OrderStep::Keep { file, text } => {
@@ -143,33 +159,13 @@ impl OrderShop<'_> {
         match self.rules.take_in_proposal(answer, &undo)? {
             Taken::Written { touched, applied, mut warnings } => {
                 warnings.extend(applied.warnings.iter().map(untidy));
-                let script = stat(&self.rules.root.join(VERIFY_SCRIPT))?;
-                let verify_script = script.is_some_and(|found| found.is_file());
+                let script = fs::symlink_metadata(self.rules.root.join(VERIFY_SCRIPT));
+                let verify_script = script.is_ok_and(|found| found.is_file());
                 Ok(OrderFact::Written { attempt, touched, changes: applied.changes, warnings, verify_script })
             }
             Taken::Refused { why, touched, problems } => {
                 Ok(OrderFact::Refused { attempt, why, touched, problems })
             }
-        }
-    }
-
-    /// Puts the tree back as it was before the run whose folder is given: first the files that the run wrote, ignored ones too,
-    /// then what git knows, then the folders that git does not know of.
-    pub fn roll_back(&self, folder: &Path) -> Result<(), Fault> {
-        let Rules { root, lock, .. } = &self.rules;
-        let written = undo_folders(folder);
-        if !written.is_empty() {
-            apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
-        }
-        let Baseline { git, commit, head, empty_folders } = &self.baseline;
-        git.roll_back(head, commit).map_err(Fault::RollBack)?;
-        repo::restore_empty_folders(root, empty_folders).map_err(unreadable)?;
-        let undo = folder.join(UNDO);
-        match fs::remove_dir_all(&undo) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Fault::Look { path: undo, source: error })
-            }
-            Ok(()) | Err(_) => Ok(()),
         }
     }
 }
@@ -178,7 +174,9 @@ impl OrderShop<'_> {
 fn stat(path: &Path) -> Result<Option<fs::Metadata>, Fault> {
     match fs::symlink_metadata(path) {
         Ok(found) => Ok(Some(found)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
         Err(source) => Err(Fault::Look { path: path.to_owned(), source }),
     }
 }

@@ -169,7 +169,8 @@ impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
                 reason,
             });
         }
-        let noted = self.record.note(&CallFact::Attempted { round: self.round, attempt: attempt.clone() }.into());
+        let noted =
+            self.record.note(&CallFact::Attempted { round: self.round, attempt: attempt.clone() }.into());
         if let Err(error) = noted {
             self.failed.get_or_insert(error);
         }

@@ -39,9 +39,15 @@ impl Workshop<'_> {
         let mut output = self.build_once(&file, "", record)?;
         let broken = put_back(&seal)?;
         if !broken.is_empty() {
-            let note = format!("the build changed {}; it was put back and the build run again", broken.join(", "));
+            let note =
+                format!("the build changed {}; it was put back and the build run again", broken.join(", "));
             let path = Some(broken.join(", "));
-            record.tell(&Event::Warning(&Problem { code: "seal".to_owned(), path, line: None, message: note.clone() }));
+            record.tell(&Event::Warning(&Problem {
+                code: "seal".to_owned(),
+                path,
+                line: None,
+                message: note.clone(),
+            }));
             output = self.build_once(&file, &format!("[code-commit] {note}\n"), record)?;
             put_back(&seal)?;
         }

@@ -64,8 +64,7 @@ fn put_back(root: &Path, path: &Path, state: Option<&State>) -> io::Result<()> {
             return Err(io::Error::other("its folder leads out of the project now"));
         }
         remove(path)?;
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(state.mode & 0o777).open(path)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(state.mode & 0o777).open(path)?;
         file.write_all(&state.content)?;
         return file.set_permissions(fs::Permissions::from_mode(state.mode));
     }

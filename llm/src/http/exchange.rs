@@ -68,6 +68,9 @@ impl<'a> Exchange<'a> {
         limits: Limits,
         watch: &mut dyn Watch,
     ) -> Result<Self, CallError> {
+        if watch.cancelled() {
+            return Err(CallError::Cancelled);
+        }
         let pieces = start(agent, post)?;
         let started = Stopwatch::start();
         let head = Head::default();

@@ -1,0 +1,125 @@
+//! The flags that are settings: each has its key in the configuration, which it goes before.
+
+use clap::{ArgAction, Args};
+
+use super::Sandbox;
+use crate::config::values::{
+    Address, CommandLine, Count, Dollars, ModelName, Pattern, Place, Size, Temperature, Time, VariableName,
+};
+use crate::config::{Build, Layer, Limits, Model, Walls};
+
+/// Settings of every loop that asks a model. Defaults are in the configuration, not here.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Settings (code-commit config shows what is in force)")]
+pub struct SettingArgs {
+    /// The model: gemini/NAME, openai/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is plain
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<ModelName>,
+    /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<Address>,
+    /// Leave it to the model's service unless given
+    #[arg(long, value_name = "NUMBER")]
+    pub temperature: Option<Temperature>,
+    /// Stream the answer [default]
+    #[arg(long, overrides_with = "no_stream")]
+    pub stream: bool,
+    /// Wait for the whole answer instead of streaming it
+    #[arg(long, overrides_with = "stream")]
+    pub no_stream: bool,
+    /// How long one model call may take, retries included [default: 10m]
+    #[arg(long, value_name = "DURATION")]
+    pub timeout: Option<Time>,
+    /// Send no call that could pass so many US dollars in all
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<Dollars>,
+    /// Send no call that could pass so many tokens in all
+    #[arg(long, value_name = "NUMBER")]
+    pub max_tokens: Option<Count>,
+    /// Make no more model calls than this, retries included
+    #[arg(long, value_name = "NUMBER")]
+    pub max_calls: Option<Count>,
+    /// End the run at the next model call after this time
+    #[arg(long, value_name = "DURATION")]
+    pub max_time: Option<Time>,
+    /// Use fewer rounds than the loop has
+    #[arg(long, value_name = "NUMBER")]
+    pub rounds: Option<Count>,
+    /// What decides whether the work is done [default: ./build.sh]
+    #[arg(long, value_name = "COMMAND")]
+    pub build_command: Option<CommandLine>,
+    /// How long one build may take [default: 10m]
+    #[arg(long, value_name = "DURATION")]
+    pub build_timeout: Option<Time>,
+    /// Stop a build that prints more than this [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub build_output_limit: Option<Size>,
+    /// The wall around the build [default: auto]
+    #[arg(long, value_name = "MODE")]
+    pub sandbox: Option<Sandbox>,
+    /// Let the build use the network
+    #[arg(long, overrides_with = "no_network")]
+    pub network: bool,
+    /// Keep the build off the network [default]
+    #[arg(long, overrides_with = "network")]
+    pub no_network: bool,
+    /// Let the build change this folder outside of the project; may be given again
+    #[arg(long, value_name = "DIR", action = ArgAction::Append)]
+    pub writable: Vec<Place>,
+    /// Let the build see this outside of the project; may be given again
+    #[arg(long, value_name = "PATH", action = ArgAction::Append)]
+    pub readable: Vec<Place>,
+    /// Let this variable of the environment pass into the build; may be given again
+    #[arg(long, value_name = "NAME", action = ArgAction::Append)]
+    pub env: Vec<VariableName>,
+    /// Protect what this gitignore pattern matches; may be given again
+    #[arg(long, value_name = "PATTERN", action = ArgAction::Append)]
+    pub protect: Vec<Pattern>,
+}
+
+impl SettingArgs {
+    /// As the topmost layer of the configuration.
+    pub fn layer(&self) -> Layer {
+        let Self { protect, writable, readable, env, .. } = self.clone();
+        Layer {
+            protect,
+            model: Model {
+                name: self.model.clone(),
+                base_url: self.base_url.clone(),
+                temperature: self.temperature,
+                stream: switch(self.stream, self.no_stream),
+                timeout: self.timeout,
+                ..Model::default()
+            },
+            limits: Limits {
+                max_cost: self.max_cost,
+                max_tokens: self.max_tokens,
+                max_calls: self.max_calls,
+                max_time: self.max_time,
+                rounds: self.rounds,
+            },
+            build: Build {
+                command: self.build_command.clone(),
+                timeout: self.build_timeout,
+                output_limit: self.build_output_limit,
+            },
+            sandbox: Walls {
+                mode: self.sandbox,
+                network: switch(self.network, self.no_network),
+                writable,
+                readable,
+                env,
+            },
+            ..Layer::default()
+        }
+    }
+}
+
+/// A flag and its opposite, of which the later one is left.
+fn switch(on: bool, off: bool) -> Option<bool> {
+    match (on, off) {
+        (true, _) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,120 @@
+//! The flags of `order`: those of S2 §3, and those that every loop takes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use crate::args::{Sandbox, duration};
+
+/// Flags of `order`.
+#[derive(Debug, Args)]
+pub struct OrderArgs {
+    /// What to do with orders.
+    #[command(subcommand)]
+    pub command: OrderCommand,
+}
+
+/// What can be done with orders.
+#[derive(Debug, Subcommand)]
+pub enum OrderCommand {
+    /// Carry orders out: the model proposes whole files, the harness checks, writes, verifies, and on failure puts everything back
+    Run(RunOrderArgs),
+    /// Say whether an order could be carried out here; no model is asked, nothing is written
+    Check(CheckArgs),
+    /// Write a first order to fill in; nothing is overwritten
+    New(NewArgs),
+}
+
+/// Flags of `order run`.
+#[derive(Debug, Args)]
+pub struct RunOrderArgs {
+    /// The orders, one after another; the same as --work-order
+    #[arg(value_name = "FILE", required_unless_present = "work_order")]
+    pub files: Vec<PathBuf>,
+    /// The order
+    #[arg(long, value_name = "FILE")]
+    pub work_order: Option<PathBuf>,
+    /// The repository, clean, by the top of its work tree
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub repo: PathBuf,
+    /// Where the run folders are made; not inside the repository
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// How often the model may try
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub max_attempts: u32,
+    /// The model: openai/NAME, gemini/NAME, scripted/FILE, or a bare name whose provider is plain
+    #[arg(long, value_name = "MODEL", visible_alias = "model")]
+    pub llm_model: String,
+    /// 0 for answers that differ as little as the service can
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, value_parser = temperature)]
+    pub llm_temperature: f64,
+    /// How long each command may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout_seconds: u64,
+    /// How long one model call may take, retries included [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// What all model calls of one order may cost; an order's own max_cost counts where it is less
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub max_cost: Option<f64>,
+    /// The wall around the commands
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    pub sandbox: Sandbox,
+    /// Let the commands use the network
+    #[arg(long)]
+    pub network: bool,
+    /// Of several orders: go on behind one that fails
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Commit what an order that passes has written, so that the next one finds a clean tree
+    #[arg(long)]
+    pub commit: bool,
+}
+
+/// Flags of `order check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The order
+    pub file: PathBuf,
+    /// The repository
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub repo: PathBuf,
+}
+
+/// Flags of `order new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// Where to write it; - for standard output
+    #[arg(default_value = "work_order.json")]
+    pub file: PathBuf,
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    // Adding zero makes a plain zero of a negative one.
+    if (0.0..=2.0).contains(&number) { Ok(number + 0.0) } else { Err("give a number from 0 to 2".to_owned()) }
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    if number.is_finite() && number >= 0.0 { Ok(number) } else { Err("give 0 or more US dollars".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temperature_is_a_number_from_0_to_2_and_zero_has_no_sign() {
+        assert_eq!(temperature("0.7"), Ok(0.7));
+        assert_eq!(temperature("-0").map(|zero| zero.to_string()), Ok("0".to_owned()));
+        for bad in ["-0.1", "2.1", "nan", "inf", "x"] {
+            assert!(temperature(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `code-commit order check`: could this order be carried out here?
+
+use std::path::Path;
+
+use guard::{Guard, Policy};
+use loop_order::{FieldProblem, WorkOrder};
+use serde_json::json;
+
+use crate::commands::order::args::CheckArgs;
+use crate::commands::order::preflight;
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::output::{BAD, GOOD, Output, STRONG, printable};
+
+/// Everything that speaks against it, at once.
+pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let tree = preflight::repository(&args.repo)?;
+    let bytes = super::super::read_input(&args.file)?;
+    let order = WorkOrder::parse(&bytes);
+    let mut problems = Vec::new();
+    match &order {
+        Ok(order) => problems.extend(against(order, tree.root())?),
+        Err(found) => problems.clone_from(found),
+    }
+    let git = preflight::git(&tree, environment);
+    if let Err(unclean) = preflight::clean(&tree, &git) {
+        problems.push(FieldProblem { field: String::new(), message: format!("{:#}", unclean.error) });
+    }
+    report(&args.file, order.as_ref().ok(), &problems, output);
+    Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+fn against(order: &WorkOrder, root: &Path) -> Result<Vec<FieldProblem>, Failure> {
+    let guard = Guard::open(root, Policy::scoped(order.allowed_files.iter().cloned()))
+        .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
+    let mut problems = preflight::unwritable(&guard, order);
+    problems.extend(preflight::files(root, order).err().into_iter().flatten());
+    Ok(problems)
+}
+
+fn report(file: &Path, order: Option<&WorkOrder>, problems: &[FieldProblem], output: &Output) {
+    let list: Vec<_> =
+        problems.iter().map(|p| json!({ "field": p.field, "message": p.message })).collect();
+    output.object(&json!({
+        "ok": problems.is_empty(), "file": file.display().to_string(),
+        "work_order_hash": order.map(|order| &order.hash), "problems": list,
+    }));
+    let shown = printable(&file.display().to_string());
+    if problems.is_empty() {
+        output.report(&format!("{} {shown}", output.paint(GOOD, "ok")));
+        if let Some(order) = order {
+            output.report(&facts(order));
+        }
+        return;
+    }
+    output.report(&format!("{} {shown}", output.paint(BAD, "cannot be carried out:")));
+    for problem in problems {
+        let field = if problem.field.is_empty() { "here" } else { &problem.field };
+        output.report(&format!("  {} {}", output.paint(STRONG, field), printable(&problem.message)));
+    }
+}
+
+fn facts(order: &WorkOrder) -> String {
+    let commands: Vec<String> =
+        order.acceptance_commands.iter().map(|command| format!("\n  runs {}", printable(&command.text))).collect();
+    format!(
+        "  {} files may be written, {} are shown{}\n  hash {}",
+        order.allowed_files.len(),
+        order.context_files.len(),
+        commands.concat(),
+        order.hash
+    )
+}

@@ -1,0 +1,178 @@
+//! What must be so before an order is carried out (S2 §6.1). Nothing is modified while this is found out.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use guard::{Guard, Policy};
+use loop_order::{FieldProblem, WorkOrder};
+use prompt::order::{Allowed, Context};
+use repo::{Git, WorkTree};
+
+use crate::environment::Environment;
+use crate::exit::Failure;
+use crate::output::printable;
+
+/// Of the files that make a tree unclean so many are named.
+const NAMED_FILES: usize = 5;
+
+/// An order and the file it stands in.
+pub struct Read {
+    /// Absolute.
+    pub path: PathBuf,
+    /// What it says.
+    pub order: WorkOrder,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What the allowed files hold now.
+pub struct Files {
+    /// All of them, with their hashes.
+    pub allowed: Vec<Allowed>,
+    /// Those that are shown.
+    pub context: Vec<Context>,
+}
+
+/// Reads an order; every mistake in it is named with its field.
+pub fn read(file: &Path) -> Result<Read, Failure> {
+    let cannot = |error: io::Error| {
+        let error = anyhow::Error::from(error).context(format!("cannot read {}", file.display()));
+        Failure::refused(error, "code-commit order new writes a first order")
+    };
+    let path = fs::canonicalize(file).map_err(cannot)?;
+    let bytes = fs::read(&path).map_err(cannot)?;
+    let order = WorkOrder::parse(&bytes).map_err(|problems| refused(file, &problems))?;
+    Ok(Read { path, order, bytes })
+}
+
+/// All problems of an order in one refusal.
+pub fn refused(file: &Path, problems: &[FieldProblem]) -> Failure {
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let error = anyhow!("{} is no order that can be carried out:\n       {}", file.display(), lines.join("\n       "));
+    Failure::refused(error, "see S2's fields in the template: code-commit order new -")
+}
+
+/// The repository by the top of its work tree: rolling back would touch all of it.
+pub fn repository(folder: &Path) -> Result<WorkTree, Failure> {
+    let tree = super::super::work_tree(folder)?;
+    if tree.root() == tree.top() {
+        return Ok(tree);
+    }
+    let error = anyhow!("{} is not the top of its work tree", tree.root().display());
+    Err(Failure::refused(error, format!("--repo {}", tree.top().display())))
+}
+
+/// The git program for this tree.
+pub fn git(tree: &WorkTree, environment: &Environment) -> Git {
+    Git::new(tree.top(), environment.all().clone())
+}
+
+/// The tree must be clean for us and for the git program, whose clean takes away whatever it does not know.
+pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
+    let mut dirty = tree.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    dirty.extend(git.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?);
+    dirty.sort();
+    dirty.dedup();
+    if dirty.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = dirty.iter().take(NAMED_FILES).map(|path| printable(path)).collect();
+    let more = dirty.len().saturating_sub(NAMED_FILES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let error = anyhow!("the work tree is not clean: {}{more}", named.join(", "));
+    Err(Failure::refused(error, "commit these files, stash them (git stash -u) or remove them"))
+}
+
+/// The out folder, absolute; not made yet. Nothing of it may lie inside of the repository.
+pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
+    let cannot = |error: io::Error| {
+        let error = anyhow::Error::from(error).context(format!("cannot use {}", folder.display()));
+        Failure::refused(error, "name a folder outside of the repository with --out")
+    };
+    let absolute = std::path::absolute(folder).map_err(cannot)?;
+    let mut resolved = PathBuf::new();
+    let mut missing = Vec::new();
+    for known in absolute.ancestors() {
+        match fs::canonicalize(known) {
+            Ok(path) => {
+                resolved = path;
+                break;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => missing.extend(known.file_name()),
+            Err(error) => return Err(cannot(error)),
+        }
+    }
+    resolved.extend(missing.iter().rev());
+    if resolved.starts_with(root) {
+        let error = anyhow!("--out {} lies inside of the repository", folder.display());
+        return Err(Failure::refused(error, "name a folder outside of it"));
+    }
+    Ok(resolved)
+}
+
+/// The guard of an order: its allowed files and nothing else, never git's or the harness's own.
+pub fn guard(root: &Path, read: &Read) -> Result<Guard, Failure> {
+    let guard = Guard::open(root, Policy::scoped(read.order.allowed_files.iter().cloned()))
+        .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
+    let problems = unwritable(&guard, &read.order);
+    if problems.is_empty() { Ok(guard) } else { Err(refused(&read.path, &problems)) }
+}
+
+/// Allowed files that no order may write.
+pub fn unwritable(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
+    let refusal = |(at, path): (usize, &String)| {
+        let refusal = guard.refused_for_good(path)?;
+        Some(FieldProblem { field: format!("allowed_files[{at}]"), message: refusal.to_string() })
+    };
+    order.allowed_files.iter().enumerate().filter_map(refusal).collect()
+}
+
+/// Looks at every allowed file, and reads those that are shown.
+pub fn files(root: &Path, order: &WorkOrder) -> Result<Files, Vec<FieldProblem>> {
+    let mut problems = Vec::new();
+    let mut allowed = Vec::new();
+    for (at, path) in order.allowed_files.iter().enumerate() {
+        match content(root, path) {
+            Ok(bytes) => {
+                let sha256 = bytes.as_deref().map(logging::sha256_hex);
+                allowed.push(Allowed { path: path.clone(), sha256 });
+            }
+            Err(message) => problems.push(FieldProblem { field: format!("allowed_files[{at}]"), message }),
+        }
+    }
+    let mut context = Vec::new();
+    for (at, path) in order.context_files.iter().enumerate() {
+        match content(root, path).and_then(|bytes| bytes.map(text).transpose()) {
+            Ok(text) => context.push((path.clone(), text)),
+            Err(message) => problems.push(FieldProblem { field: format!("context_files[{at}]"), message }),
+        }
+    }
+    if problems.is_empty() { Ok(Files { allowed, context: loop_order::shown(context) }) } else { Err(problems) }
+}
+
+/// The bytes of a regular file; none where nothing is. A link could lead anywhere, so it is not followed, at no level.
+fn content(root: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
+    let mut place = root.to_owned();
+    for part in path.split('/') {
+        place.push(part);
+        match fs::symlink_metadata(&place) {
+            Ok(found) if found.is_symlink() => return Err(format!("`{path}` is a symbolic link or leads through one")),
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound) => return Ok(None),
+            Err(error) => return Err(format!("`{path}` cannot be looked at: {error}")),
+        }
+    }
+    if !place.is_file() {
+        return Err(format!("`{path}` is not a regular file"));
+    }
+    fs::read(&place).map(Some).map_err(|error| format!("`{path}` cannot be read: {error}"))
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        format!("is not UTF-8 (at byte {at})")
+    })
+}

@@ -1,0 +1,165 @@
+//! Run folders of orders: a new one, the one of an unfinished run, and the one that the tree is still in the middle of.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use apply::Lock;
+use engine::{JOURNAL, Loop as _, Observer, OrderFact, Record, facts_of};
+use logging::{Redactor, RunFolder, Stamp};
+use loop_order::OrderLoop;
+use repo::{Git, WorkTree};
+
+use crate::commands::order::perform::not_restored;
+use crate::commands::order::unfinished::Unfinished;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// How a run begins.
+pub enum Start {
+    /// With nothing behind it.
+    New(RunFolder),
+    /// With the facts of a run that was not finished.
+    Resumed(RunFolder),
+}
+
+impl Start {
+    pub fn folder(&self) -> &RunFolder {
+        match self {
+            Self::New(folder) | Self::Resumed(folder) => folder,
+        }
+    }
+
+    /// Opens the record; a loop that goes on has heard everything that is in it.
+    pub fn record<'o>(
+        self,
+        decide: &mut OrderLoop,
+        observer: &'o mut dyn Observer<OrderFact>,
+    ) -> Result<Record<'o, OrderFact>, Failure> {
+        let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
+        match self {
+            Self::New(folder) => Record::begin(folder, observer).map_err(kept),
+            Self::Resumed(folder) => {
+                let (mut record, facts) = Record::resume(folder, observer).map_err(kept)?;
+                facts.iter().for_each(|fact| decide.learn(fact));
+                record.note(&OrderFact::Resumed).map_err(kept)?;
+                decide.learn(&OrderFact::Resumed);
+                Ok(record)
+            }
+        }
+    }
+}
+
+/// The folder of the run: that of an unfinished one as it is, that of a finished one anew.
+pub fn folder(path: &Path, redactor: &Redactor) -> Result<Start, Failure> {
+    let there = RunFolder::open(path.to_owned(), redactor.clone());
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
+            if !is_finished(&there)? {
+                return Ok(Start::Resumed(there));
+            }
+            fs::remove_dir_all(path).with_context(|| format!("cannot replace {}", path.display()))?;
+        }
+        _ => {
+            let error = anyhow!("{} is there and is no run", path.display());
+            return Err(Failure::refused(error, "move it away, or name another folder with --out"));
+        }
+    }
+    let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    RunFolder::create(base, &name.to_string_lossy(), redactor.clone())
+        .map(Start::New)
+        .map_err(|error| Failure::refused(error, "see that the folder can be written"))
+}
+
+fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {
+    let facts: Vec<OrderFact> = facts_of(folder)
+        .with_context(|| format!("cannot go on with {}", folder.path().display()))
+        .map_err(|error| Failure::refused(error, "move that folder away to begin anew"))?;
+    Ok(facts.iter().any(|fact| matches!(fact, OrderFact::Ended { .. })))
+}
+
+/// Deals with what a killed run has left in the tree: everything is put back as it was before that run. What stood there is kept in
+/// its folder. The run, if it can go on.
+pub fn clear_up(
+    state: &Path,
+    tree: &WorkTree,
+    git: &Git,
+    lock: &Lock,
+    output: &Output,
+) -> Result<Option<Unfinished>, Failure> {
+    let Some(run) = Unfinished::read(state)? else { return Ok(None) };
+    let folder = RunFolder::open(run.run.clone(), Redactor::default());
+    let has_journal = run.run.join(JOURNAL).is_file();
+    if has_journal && is_finished(&folder)? {
+        Unfinished::forget(state)?;
+        return Ok(None);
+    }
+    let head = git.commit_of("HEAD").map_err(|error| Failure::refused(error, "see what git status says"))?;
+    if head.as_deref() != Some(run.commit.as_str()) {
+        output.warn(&format!(
+            "the run {} was not finished; since something was committed after it, it is not rolled back",
+            run.run.display()
+        ));
+        Unfinished::forget(state)?;
+        return Ok(None);
+    }
+    if !run.restored {
+        let left = keep_what_is_there(&run, tree, git)?;
+        run.baseline(git.clone())
+            .restore(lock, tree.root(), &run.run)
+            .map_err(|error| not_restored(error, &run.run))?;
+        if let Some(left) = left {
+            output.warn(&format!(
+                "a run was killed here; the tree is as it was before it, and what stood there is in {}",
+                left.display()
+            ));
+        }
+    }
+    Ok(Some(run).filter(|_| has_journal))
+}
+
+/// Copies of every file that rolling back would change or take away; a person may have worked on them since.
+fn keep_what_is_there(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<Option<PathBuf>, Failure> {
+    let dirty = git.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let files: Vec<&String> = dirty
+        .iter()
+        .filter(|path| fs::symlink_metadata(tree.root().join(path)).is_ok_and(|found| found.is_file()))
+        .collect();
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let left = run.run.join(format!("left-{}", Stamp::now().folder_name()));
+    for path in files {
+        let target = left.join(path);
+        let copy = || {
+            fs::create_dir_all(target.parent().unwrap_or(&left))?;
+            fs::copy(tree.root().join(path), &target)
+        };
+        copy().with_context(|| format!("cannot keep a copy of {path}")).map_err(|error| {
+            Failure::new(Exit::TreeNotRestored, error).help("nothing was put back; see that there is room")
+        })?;
+    }
+    Ok(Some(left))
+}
+
+/// Leaves a pointer to the run where `undo` and the like look for runs of this tree.
+pub fn point_at(state: &Path, run: &Path) -> anyhow::Result<()> {
+    let runs = state.join("runs");
+    fs::create_dir_all(&runs).with_context(|| format!("cannot make {}", runs.display()))?;
+    let points_here = |entry: &fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|target| target == run);
+    for entry in fs::read_dir(&runs)?.flatten().filter(points_here) {
+        fs::remove_file(entry.path())?;
+    }
+    let name = format!("{}-order", Stamp::now().folder_name());
+    for number in 1_u32.. {
+        let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+        match symlink(run, runs.join(&name)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.with_context(|| format!("cannot make {name}")),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! `code-commit order new`: a first order to fill in.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+
+use crate::commands::order::args::NewArgs;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Every field of S2 §4.1. Its example is an order that can be checked as it stands.
+pub const TEMPLATE: &str = include_str!("template.json");
+
+/// Writes it, unless something is there.
+pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
+    if args.file == Path::new("-") {
+        Output::raw(TEMPLATE.as_bytes());
+        return Ok(Exit::Done);
+    }
+    let shown = args.file.display().to_string();
+    match OpenOptions::new().write(true).create_new(true).open(&args.file) {
+        Ok(mut file) => {
+            file.write_all(TEMPLATE.as_bytes()).with_context(|| format!("cannot write {shown}"))?;
+        }
+        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(Failure::refused(anyhow!("{shown} is there already"), "name another file"));
+        }
+        Err(error) => {
+            let error = anyhow::Error::from(error).context(format!("cannot write {shown}"));
+            return Err(Failure::refused(error, "see that the folder can be written"));
+        }
+    }
+    output.report(&format!("wrote {shown}; fill it in, then: code-commit order check {shown}"));
+    output.object(&serde_json::json!({ "event": "wrote", "file": shown }));
+    Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_is_a_valid_order() {
+        let order = loop_order::WorkOrder::parse(TEMPLATE.as_bytes()).unwrap();
+        assert_eq!((order.max_cost, order.must_fail_before.len()), (None, 0));
+    }
+}

@@ -1,0 +1,205 @@
+//! `code-commit replay`: a recorded run once more, in a scratch copy of the project, without a model and without a network; and what if the
+//! model had answered otherwise?
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use apply::Lock;
+use engine::{
+    Answer, Fact, Finish, Hands as _, Next, Record, ReplayFault, Replayed, Rules, Silent, Step, Workshop, drive,
+    facts_of, undo_folders,
+};
+use guard::Guard;
+use logging::{Redactor, RunFolder};
+use repo::WorkTree;
+use runner::Cancel;
+use serde_json::json;
+
+use crate::args::ReplayArgs;
+use crate::commands::run::{asking, build_command};
+use crate::commands::runs;
+use crate::commands::wall::{self, Otherwise};
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::keys::Keys;
+use crate::models;
+use crate::output::Output;
+use crate::plan::Plan;
+
+/// Replays a run and says whether it came out the same.
+pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let tree = super::work_tree(&super::here()?)?;
+    let run = runs::find(&tree, args.run.as_deref())?;
+    let folder = RunFolder::open(run.clone(), Redactor::default());
+    let plan = Plan::load(&folder).map_err(|error| Failure::refused(error, "replay a run that asked a model"))?;
+    let facts: Vec<Fact> = facts_of(&folder).map_err(anyhow::Error::from)?;
+    let scratch = tempfile::tempdir().context("cannot make a scratch folder")?;
+    let copy = Copy::make(&tree, &run, scratch.path())?;
+    let rules = copy.rules(&plan)?;
+    match (args.from_round, &args.reply) {
+        (Some(round), Some(reply)) => {
+            let reply = super::read_input(reply)?;
+            let reply = String::from_utf8(reply).map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), ""))?;
+            what_if(&WhatIf { plan, facts, round, reply, copy: &copy, environment, output, tree: &tree }, rules)
+        }
+        _ => same_again(&plan, facts, &copy, rules, output),
+    }
+}
+
+/// The project as it was when the run began: as it is now, with the run's pre-images put back.
+struct Copy {
+    root: PathBuf,
+    state: PathBuf,
+}
+
+impl Copy {
+    fn make(tree: &WorkTree, run: &Path, scratch: &Path) -> Result<Self, Failure> {
+        let (root, state) = (scratch.join("project"), scratch.join("state"));
+        let copied = (|| -> anyhow::Result<()> {
+            fs::create_dir_all(&root)?;
+            fs::create_dir_all(&state)?;
+            repo::init(&root)?;
+            let tracked = tree.tracked()?.into_iter().map(|file| file.path);
+            for path in tracked.chain(tree.dirty()?) {
+                copy_file(&tree.root().join(&path), &root.join(&path))?;
+            }
+            for image in apply::pre_images(&undo_folders(run))? {
+                put(&root.join(&image.path), image.content.as_deref())?;
+            }
+            Ok(())
+        })();
+        copied.context("cannot copy the project into a scratch folder")?;
+        Ok(Self { root, state })
+    }
+
+    fn rules(&self, plan: &Plan) -> Result<Rules, Failure> {
+        let guard = Guard::open(&self.root, plan.policy()).map_err(anyhow::Error::from)?;
+        let lock = Lock::acquire(&self.state, "replay").map_err(anyhow::Error::from)?;
+        Ok(Rules { root: self.root.clone(), guard, lock })
+    }
+
+    fn folder(&self) -> Result<RunFolder, Failure> {
+        let folder = RunFolder::create(&self.state, "run", Redactor::default());
+        Ok(folder.map_err(anyhow::Error::from)?)
+    }
+}
+
+/// Only regular files: a link is nothing that a model may have written.
+fn copy_file(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if fs::symlink_metadata(from).is_ok_and(|found| found.is_file()) {
+        fs::create_dir_all(to.parent().unwrap_or(to))?;
+        fs::copy(from, to)?;
+    }
+    Ok(())
+}
+
+/// Puts a pre-image back; of a file that was there its mode is kept.
+fn put(path: &Path, content: Option<&[u8]>) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    match content {
+        Some(content) => {
+            fs::create_dir_all(path.parent().unwrap_or(path))?;
+            fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?.write_all(content)?;
+        }
+        None if path.exists() => fs::remove_file(path)?,
+        None => {}
+    }
+    Ok(())
+}
+
+fn same_again(plan: &Plan, facts: Vec<Fact>, copy: &Copy, rules: Rules, output: &Output) -> Result<Exit, Failure> {
+    let mut silent = Silent;
+    let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
+    let mut hands = Replayed::new(facts, rules, copy.state.join("undo"));
+    match drive(&mut *plan.decide(), &mut hands, &mut record) {
+        Ok(outcome) => {
+            let changed = apply::pre_images(&undo_folders(&copy.state)).map_err(anyhow::Error::from)?;
+            let mut text = String::new();
+            for image in &changed {
+                let now = fs::read(copy.root.join(&image.path)).ok();
+                let hash = now.map_or_else(|| "nothing".to_owned(), |now| logging::sha256_hex(&now));
+                text.push_str(&format!("{} {hash}\n", image.path));
+            }
+            let hash = logging::sha256_hex(text.as_bytes());
+            output.object(&json!({ "same": true, "outcome": outcome, "changed_files_sha256": hash }));
+            output.report("the same prompts, the same files, the same end");
+            output.report(&format!("changed files: {}, SHA-256 over their paths and hashes {hash}", changed.len()));
+            Ok(Exit::Done)
+        }
+        Err(ReplayFault::Differs(difference)) => {
+            output.object(&json!({
+                "same": false, "round": difference.round, "what": difference.what,
+                "recorded": difference.recorded, "now": difference.now,
+            }));
+            output.report(&format!("{} of round {} differs", difference.what, difference.round));
+            output.report(&format!("recorded: {}\nnow:      {}", difference.recorded, difference.now));
+            Ok(Exit::Failed)
+        }
+        Err(ReplayFault::RecordEnds { round }) => Err(Failure::refused(
+            anyhow!("the record ends in round {round}"),
+            "only a finished run can be replayed; code-commit resume goes on with it",
+        )),
+        Err(other) => Err(anyhow::Error::from(other).into()),
+    }
+}
+
+struct WhatIf<'w> {
+    plan: Plan,
+    facts: Vec<Fact>,
+    round: u32,
+    reply: String,
+    copy: &'w Copy,
+    environment: &'w Environment,
+    output: &'w Output,
+    tree: &'w WorkTree,
+}
+
+/// Replays up to the round, then applies the other reply and really builds.
+fn what_if(ask: &WhatIf<'_>, rules: Rules) -> Result<Exit, Failure> {
+    let WhatIf { plan, round, copy, environment, output, .. } = ask;
+    let mut silent = Silent;
+    let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
+    let mut decide = plan.decide();
+    let mut hands = Replayed::new(ask.facts.clone(), rules, copy.state.join("undo"));
+    loop {
+        match decide.next() {
+            Next::Do(Step::Ask { round: of, .. }) if of == *round => break,
+            Next::Do(step) => {
+                let fact = hands.perform(&step, &mut record).map_err(anyhow::Error::from)?;
+                decide.learn(&fact);
+            }
+            Next::Stop(_) => {
+                return Err(Failure::refused(anyhow!("that run has no round {round}"), "code-commit show lists its rounds"));
+            }
+        }
+    }
+    let keys = Keys::find(environment, ask.tree.root());
+    let client = models::open(&plan.settings, &keys, environment, ask.tree)?;
+    let confinement = wall::confine(&copy.root, plan, Otherwise::Refuse, environment, output)?;
+    let mut workshop = Workshop {
+        rules: hands.rules,
+        model: &*client,
+        asking: asking(&plan.settings),
+        build: build_command(plan, environment, confinement),
+        layout: plan.task.layout(),
+        said_log: None,
+        cancel: Cancel::new().context("cannot watch for Ctrl-C")?,
+    };
+    let answer = Answer { reply: ask.reply.as_str().into(), finish: Finish::Complete, held_key: false };
+    let step = Step::Apply { round: *round, answer };
+    let applied = workshop.perform(&step, &mut record).map_err(anyhow::Error::from)?;
+    super::show::line(&applied, output);
+    if matches!(applied, Fact::Rejected { .. }) {
+        output.report("the reply would be refused");
+        return Ok(Exit::Failed);
+    }
+    let built = workshop.perform(&Step::Build { round: *round }, &mut record).map_err(anyhow::Error::from)?;
+    super::show::line(&built, output);
+    output.object(&json!({ "applied": applied, "built": built }));
+    let passes = matches!(&built, Fact::Built { ended, .. } if ended.exit_code() == Some(0));
+    if let Fact::Built { output: log, .. } = &built {
+        output.report(crate::output::printable(log.as_str()).trim_end());
+    }
+    Ok(if passes { Exit::Done } else { Exit::Failed })
+}

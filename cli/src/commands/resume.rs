@@ -1,0 +1,35 @@
+//! `code-commit resume`: a run that was killed or interrupted goes on where its journal ends.
+
+use anyhow::Context as _;
+use logging::{Redactor, RunFolder};
+use runner::Cancel;
+
+use crate::args::RunName;
+use crate::commands::run::{Prepared, resume};
+use crate::commands::runs;
+use crate::commands::wall::Otherwise;
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::keys::Keys;
+use crate::models;
+use crate::output::Output;
+use crate::plan::Plan;
+
+/// Reads the plan and the facts, then goes on.
+pub fn run(args: &RunName, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let tree = super::work_tree(&super::here()?)?;
+    let keys = Keys::find(environment, tree.root());
+    let redactor = Redactor::new(keys.exposed());
+    output.strike_out(redactor.clone());
+    let lock = super::lock(&tree, output)?;
+    let folder = RunFolder::open(runs::find(&tree, args.run.as_deref())?, redactor.clone());
+    let plan = Plan::load(&folder).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    output.note(&format!("going on with {}", runs::name(folder.path())));
+    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
+    crate::interrupt::watch(&cancel)?;
+    let client = models::open(&plan.settings, &keys, environment, &tree)?;
+    let without_wall = Otherwise::Refuse;
+    let model = &*client;
+    let prepared = Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall };
+    resume(prepared, folder).map(|done| done.exit)
+}

@@ -1,0 +1,126 @@
+//! `code-commit runs` and `code-commit show`: what happened.
+
+use std::path::Path;
+
+use engine::{Fact, undo_folders};
+use logging::{Redactor, RunFolder};
+use serde_json::{Value, json};
+
+use crate::args::RunName;
+use crate::changes;
+use crate::commands::runs;
+use crate::exit::{Exit, Failure};
+use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
+use crate::terminal::phrases;
+
+/// Lists the runs of this project, the newest first.
+pub fn list(output: &Output) -> Result<Exit, Failure> {
+    let tree = super::work_tree(&super::here()?)?;
+    let all = runs::all(&tree)?;
+    for run in &all {
+        let name = runs::name(run);
+        let (ended, rounds) = ending(run);
+        output.object(&json!({ "run": name, "outcome": ended, "rounds": rounds, "folder": run }));
+        let ended = ended.as_deref().unwrap_or("not finished");
+        let style = if ended == "done" { GOOD } else { WARN };
+        output.report(&format!("{name}  {}, rounds {rounds}", output.paint(style, ended)));
+    }
+    if all.is_empty() {
+        output.note("there is no run yet");
+    }
+    Ok(Exit::Done)
+}
+
+/// How a run ended, as far as its journal says, and how many rounds it took.
+fn ending(run: &Path) -> (Option<String>, u32) {
+    let facts: Vec<Fact> = engine::facts_of(&RunFolder::open(run.to_owned(), Redactor::default())).unwrap_or_default();
+    let mut rounds = 0;
+    let mut ended = None;
+    for fact in &facts {
+        if let Fact::Asked { round, .. } = fact {
+            rounds = rounds.max(*round);
+        }
+        if let Fact::Ended { outcome } = fact {
+            ended = serde_json::to_value(outcome).ok().and_then(|value| value.get("outcome")?.as_str().map(str::to_owned));
+        }
+    }
+    if facts.is_empty() && run.join(engine::UNDO).is_dir() {
+        ended = Some("applied".to_owned());
+    }
+    (ended, rounds)
+}
+
+/// Everything about one run: rounds, prompts, replies, refusals, builds, cost, and what it changed.
+pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
+    let tree = super::work_tree(&super::here()?)?;
+    let run = runs::find(&tree, args.run.as_deref())?;
+    let folder = RunFolder::open(run.clone(), Redactor::default());
+    let facts: Vec<Fact> = engine::facts_of(&folder).map_err(|error| {
+        Failure::refused(error, "its files are there all the same: look into the folder")
+    })?;
+    let changes = changes::of_run(tree.root(), &undo_folders(&run))?;
+    if output.json {
+        let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
+        let facts: Vec<Value> = facts.iter().filter_map(|fact| serde_json::to_value(fact).ok()).collect();
+        output.object(&json!({ "run": runs::name(&run), "folder": run, "facts": facts, "files": stats }));
+        return Ok(Exit::Done);
+    }
+    output.report(&output.paint(STRONG, &runs::name(&run)));
+    for fact in &facts {
+        line(fact, output);
+    }
+    output.report(&format!("files: {}", run.display()));
+    for change in &changes {
+        output.report(changes::coloured(&change.diff(), output).trim_end());
+    }
+    Ok(Exit::Done)
+}
+
+/// One line for each fact that a person wants to know.
+pub fn line(fact: &Fact, output: &Output) {
+    let say = |round: &u32, text: &str| {
+        output.report(&format!("{}  {text}", output.paint(DIM, &format!("round {round}"))));
+    };
+    match fact {
+        Fact::Asked { round, prompt } => {
+            say(round, &format!("asked: {}, {}", prompt.stored.file, phrases::bytes(prompt.stored.bytes)));
+        }
+        Fact::Attempted { round, attempt } => {
+            if let Some(message) = &attempt.message {
+                say(round, &output.paint(WARN, &format!("attempt {} failed: {}", attempt.number, printable(message))));
+            }
+        }
+        Fact::Answered { round, reply, served_model, usage, cost_usd, .. } => {
+            let by = served_model.as_deref().unwrap_or("the model");
+            let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
+            let tokens = phrases::tokens(usage);
+            say(round, &format!("{} answered: {}{tokens}, {cost}", printable(by), reply.stored.file));
+        }
+        Fact::Unanswered { round, cause } => say(round, &output.paint(BAD, &format!("no answer: {}", printable(&cause.message)))),
+        Fact::Applied { round, changes, warnings, no_change } => {
+            if let Some(reason) = no_change {
+                say(round, &format!("nothing to change: {}", printable(reason.trim())));
+            }
+            for change in changes {
+                say(round, &phrases::change(change));
+            }
+            for warning in warnings {
+                say(round, &output.paint(WARN, &printable(&warning.message)));
+            }
+        }
+        Fact::Rejected { round, problems, .. } => {
+            for problem in problems {
+                say(round, &output.paint(WARN, &format!("refused: {} [{}]", printable(&problem.message), problem.code)));
+            }
+        }
+        Fact::Built { round, ended, output: log, .. } => {
+            let style = if ended.exit_code() == Some(0) { GOOD } else { BAD };
+            say(round, &output.paint(style, &format!("build: {}, {}", phrases::ended(*ended), log.stored.file)));
+        }
+        Fact::Restored { paths } => output.report(&format!("{} files were put back", paths.len())),
+        Fact::Ended { outcome } => {
+            let value = serde_json::to_value(outcome).unwrap_or_default();
+            output.report(&format!("ended: {}", value.get("outcome").and_then(Value::as_str).unwrap_or("?")));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Reading one configuration file, and saying where in it an error is.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use anyhow::{Context as _, anyhow};
+
+use super::Layer;
+use crate::exit::Failure;
+
+/// Larger than any configuration.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// A configuration file that could be read.
+#[derive(Debug)]
+pub struct File {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Of its bytes.
+    pub sha256: String,
+    /// What it says.
+    pub layer: Layer,
+}
+
+/// The file at `path`, if there is one.
+pub fn read(path: &Path) -> Result<Option<File>, Failure> {
+    let see = |error: io::Error| {
+        let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
+        Failure::refused(error, "see who may read it")
+    };
+    match fs::metadata(path) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(see(error)),
+        Ok(found) if !found.is_file() || found.len() > MOST_BYTES => {
+            return Err(Failure::refused(anyhow!("{} is no configuration file", path.display()), "move it away"));
+        }
+        Ok(_) => {}
+    }
+    let bytes = fs::read(path).map_err(see)?;
+    let sha256 = logging::sha256_hex(&bytes);
+    let text = String::from_utf8(bytes)
+        .with_context(|| format!("{} is not UTF-8", path.display()))
+        .map_err(|error| Failure::refused(error, "save it as UTF-8"))?;
+    let layer = parse(&text).map_err(|error| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = if name == super::PROJECT_FILE { name.into_owned() } else { path.display().to_string() };
+        Failure::refused(anyhow!(render(&text, &name, &error)), "put the line right, or take it out")
+    })?;
+    Ok(Some(File { path: path.to_owned(), sha256, layer }))
+}
+
+/// Reads the text of a configuration file.
+pub(super) fn parse(text: &str) -> Result<Layer, toml::de::Error> {
+    toml::from_str(text)
+}
+
+/// The message with the line that it is about and a mark under the place.
+pub(super) fn render(text: &str, name: &str, error: &toml::de::Error) -> String {
+    // An empty mark at the very end of the text has no line to stand under.
+    let end = text.trim_end().len();
+    let span = error.span().unwrap_or(0..0);
+    let start = span.start.min(end.saturating_sub(1));
+    let span = start..span.end.clamp(start, end.max(start));
+    let snippet = Snippet::source(text).path(name).annotation(AnnotationKind::Primary.span(span));
+    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+    Renderer::plain().render(&[Level::ERROR.no_name().primary_title(message).element(snippet)])
+}

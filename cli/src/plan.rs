@@ -1,0 +1,223 @@
+//! What a run is to do: everything that `run.json` holds, and everything that `resume` needs to go on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use engine::{Fact, Loop, Step};
+use guard::Policy;
+use logging::{Layout, RunFolder};
+use loop_commit::{Brief, CommitLoop, ImplementLoop, Inputs, Limits, OnFailure};
+use serde::{Deserialize, Serialize};
+
+use crate::commands::runs;
+use crate::config::Settings;
+
+/// A loop that asks a model, whichever it is.
+pub type Decide = Box<dyn Loop<Step = Step, Fact = Fact>>;
+
+/// Name of the plan's file in the run folder.
+const RUN_JSON: &str = "run.json";
+
+/// What a run is to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The version that began the run.
+    pub version: String,
+    /// Everything that the flags and the configuration say.
+    pub settings: Settings,
+    /// Model calls at most.
+    pub rounds: u32,
+    /// Give up after so many rounds with the same failure.
+    pub same_failures: Option<u32>,
+    /// Whether a failed run puts the tree back.
+    pub restore_on_failure: bool,
+    /// What no build may change, relative to the root: `build.sh` and the protected files that were there.
+    pub sealed: Vec<PathBuf>,
+    /// The commit that was checked out when the run began.
+    pub head: Option<String>,
+    /// What is asked for.
+    #[serde(flatten)]
+    pub task: Task,
+}
+
+/// The loop and its inputs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "loop", rename_all = "kebab-case")]
+pub enum Task {
+    /// S1.
+    Commit {
+        /// `agent-config/query.txt`.
+        query: Excerpt,
+        /// `agent-config/codeRollup.txt`.
+        codebase: Excerpt,
+        /// What the model is told that it may not write.
+        protected: Vec<String>,
+    },
+    /// S0.
+    Implement {
+        /// `gemini-system-prompt.txt`.
+        system: Excerpt,
+        /// `query.txt`.
+        query: Excerpt,
+        /// `codeRollup.txt`.
+        codebase: Excerpt,
+    },
+}
+
+/// A text that stands in the first prompt, so that the record need not hold it twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Range", into = "Range")]
+pub struct Excerpt {
+    start: usize,
+    end: usize,
+    text: Arc<str>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Range {
+    start: usize,
+    end: usize,
+}
+
+impl From<Range> for Excerpt {
+    fn from(Range { start, end }: Range) -> Self {
+        Self { start, end, text: Arc::default() }
+    }
+}
+
+impl From<Excerpt> for Range {
+    fn from(Excerpt { start, end, .. }: Excerpt) -> Self {
+        Self { start, end }
+    }
+}
+
+impl Excerpt {
+    fn new(place: std::ops::Range<usize>, text: String) -> Self {
+        Self { start: place.start, end: place.end, text: text.into() }
+    }
+
+    fn fetch(&mut self, prompt: &str) -> Option<()> {
+        self.text = prompt.get(self.start..self.end)?.into();
+        Some(())
+    }
+}
+
+impl Task {
+    /// The default loop on these inputs.
+    pub fn commit(query: String, codebase: String, protected: Vec<String>) -> Self {
+        let task = prompt::commit::Task { query: &query, codebase: &codebase, protected: &protected };
+        let places = prompt::commit::initial(&task);
+        Self::Commit {
+            query: Excerpt::new(places.query, query),
+            codebase: Excerpt::new(places.codebase, codebase),
+            protected,
+        }
+    }
+
+    /// The first loop on these inputs.
+    pub fn implement(system: String, query: String, codebase: String) -> Self {
+        let task = prompt::implement::Task { system: &system, query: &query, codebase: &codebase };
+        let [in_system, in_query, in_codebase] = prompt::implement::places(&task);
+        Self::Implement {
+            system: Excerpt::new(in_system, system),
+            query: Excerpt::new(in_query, query),
+            codebase: Excerpt::new(in_codebase, codebase),
+        }
+    }
+
+    /// What the files of a round are called.
+    pub fn layout(&self) -> Layout {
+        match self {
+            Self::Commit { .. } => Layout::NumberFirst,
+            Self::Implement { .. } => Layout::QueryFirst,
+        }
+    }
+
+    /// Where its runs are kept.
+    pub fn logs(&self, root: &Path) -> PathBuf {
+        match self {
+            Self::Commit { .. } => runs::logs(root),
+            Self::Implement { .. } => runs::implement_logs(root),
+        }
+    }
+
+    /// A run folder's name without its number.
+    pub fn folder_name(&self, stamp: &str) -> String {
+        match self {
+            Self::Commit { .. } => format!("{stamp}-commit"),
+            Self::Implement { .. } => stamp.to_owned(),
+        }
+    }
+
+    /// Where the model's words for the person are kept besides the terminal (S0 §Implementation Details).
+    pub fn said_log(&self, root: &Path) -> Option<PathBuf> {
+        match self {
+            Self::Commit { .. } => None,
+            Self::Implement { .. } => Some(root.join("llm-user-output.txt")),
+        }
+    }
+
+    fn excerpts_mut(&mut self) -> Vec<&mut Excerpt> {
+        match self {
+            Self::Commit { query, codebase, .. } => vec![query, codebase],
+            Self::Implement { system, query, codebase } => vec![system, query, codebase],
+        }
+    }
+}
+
+/// What a model may write, by S1 and by the configuration.
+pub fn policy(settings: &Settings) -> Policy {
+    settings.protect.iter().fold(Policy::commit(), |policy, list| policy.protect(&list.value))
+}
+
+impl Plan {
+    /// The loop, about to begin.
+    pub fn decide(&self) -> Decide {
+        let on_failure = if self.restore_on_failure { OnFailure::Restore } else { OnFailure::Keep };
+        let same_failures = self.same_failures;
+        let limits = Limits { on_failure, same_failures, ..Limits::of_rounds(self.rounds) };
+        match &self.task {
+            Task::Commit { query, codebase, protected } => Box::new(CommitLoop::commit(
+                Inputs {
+                    query: Arc::clone(&query.text),
+                    codebase: Arc::clone(&codebase.text),
+                    protected: protected.clone(),
+                },
+                limits,
+            )),
+            Task::Implement { system, query, codebase } => Box::new(ImplementLoop::implement(
+                &Brief {
+                    system: Arc::clone(&system.text),
+                    query: Arc::clone(&query.text),
+                    codebase: Arc::clone(&codebase.text),
+                },
+                limits,
+            )),
+        }
+    }
+
+    /// What a model may write, by S1 and by the configuration.
+    pub fn policy(&self) -> Policy {
+        policy(&self.settings)
+    }
+
+    /// Puts it into the run folder.
+    pub fn store(&self, folder: &RunFolder) -> anyhow::Result<()> {
+        folder.store_json(RUN_JSON, self).map(drop).context("cannot begin the record")
+    }
+
+    /// The plan of a run, its inputs fetched from the first prompt.
+    pub fn load(folder: &RunFolder) -> anyhow::Result<Self> {
+        let name = runs::name(folder.path());
+        let text = folder.read(RUN_JSON).with_context(|| format!("{name} has no plan"))?;
+        let mut plan: Self = serde_json::from_str(&text)
+            .with_context(|| format!("{RUN_JSON} of {name} is not one of this version's"))?;
+        let first = plan.task.layout().query(1);
+        let prompt = folder.read(&first).with_context(|| format!("{name} was ended before it asked the model"))?;
+        for excerpt in plan.task.excerpts_mut() {
+            excerpt.fetch(&prompt).ok_or_else(|| anyhow!("{first} of {name} is not the prompt of {RUN_JSON}"))?;
+        }
+        Ok(plan)
+    }
+}

@@ -1,0 +1,241 @@
+//! What a folder holds before and after a turn, and putting back what may not have changed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::agents::shop::Watched;
+
+/// Enough to tell that a file was touched: any write changes the time of its inode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    bytes: u64,
+    mode: u32,
+    changed: (i64, i64),
+}
+
+/// The files of a folder, by their paths relative to it. Links count as files and are not followed.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    files: BTreeMap<String, Stamp>,
+}
+
+impl Tree {
+    pub(super) fn of(root: &Path, skip: &[String]) -> io::Result<Self> {
+        let mut tree = Self::default();
+        if root.is_dir() {
+            tree.walk(root, "", skip)?;
+        }
+        Ok(tree)
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    fn walk(&mut self, folder: &Path, prefix: &str, skip: &[String]) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = format!("{prefix}{name}");
+            let data = match entry.path().symlink_metadata() {
+                Ok(data) => data,
+                // Gone since it was listed.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            if skip.iter().any(|skipped| *skipped == name || *skipped == path) {
+                continue;
+            }
+            if data.is_dir() {
+                self.walk(&entry.path(), &format!("{path}/"), skip)?;
+            } else {
+                let changed = (data.ctime(), data.ctime_nsec());
+                let stamp = Stamp { inode: data.ino(), bytes: data.len(), mode: data.mode(), changed };
+                self.files.insert(path, stamp);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A folder as it was, with copies of what may have to be put back.
+#[derive(Debug)]
+pub(super) struct Before<'w> {
+    watched: &'w Watched,
+    tree: Tree,
+    kept: PathBuf,
+}
+
+/// What a turn changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    pub(super) allowed: Vec<String>,
+    pub(super) put_back: Vec<String>,
+}
+
+impl<'w> Before<'w> {
+    /// Copies go to `kept`, which is removed by [`compare`](Self::compare).
+    pub(super) fn take(watched: &'w Watched, kept: &Path) -> io::Result<Self> {
+        let tree = Tree::of(&watched.root, &watched.skip)?;
+        let before = Self { watched, tree, kept: kept.to_owned() };
+        for path in before.tree.paths().filter(|path| !before.may_touch(path)) {
+            copy(&watched.root.join(path), &before.kept.join(path))?;
+        }
+        Ok(before)
+    }
+
+    fn may_touch(&self, path: &str) -> bool {
+        let Some(allowed) = &self.watched.may_touch else { return true };
+        allowed.iter().any(|one| one == path || (one.ends_with('/') && path.starts_with(one.as_str())))
+    }
+
+    /// Looks what is different now, and puts back what the role may not touch.
+    pub(super) fn compare(self) -> io::Result<Changes> {
+        let after = Tree::of(&self.watched.root, &self.watched.skip)?;
+        let gone = self.tree.files.keys().filter(|path| !after.files.contains_key(*path));
+        let different = after.files.iter().filter(|(path, stamp)| self.tree.files.get(*path) != Some(stamp));
+        let mut paths: Vec<&String> = gone.chain(different.map(|(path, _)| path)).collect();
+        paths.sort_unstable();
+        let mut changes = Changes::default();
+        for path in paths {
+            if self.may_touch(path) {
+                changes.allowed.push(path.clone());
+            } else {
+                self.put_back(path)?;
+                changes.put_back.push(path.clone());
+            }
+        }
+        match fs::remove_dir_all(&self.kept) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(changes),
+        }
+    }
+
+    fn put_back(&self, path: &str) -> io::Result<()> {
+        let place = self.watched.root.join(path);
+        match fs::symlink_metadata(&place) {
+            Ok(data) if data.is_dir() => fs::remove_dir_all(&place)?,
+            Ok(_) => fs::remove_file(&place)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // A folder on the way is a file now; that file is put right by itself.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+            Err(error) => return Err(error),
+        }
+        if self.tree.files.contains_key(path) { copy(&self.kept.join(path), &place) } else { Ok(()) }
+    }
+}
+
+/// A file with its mode, or a link. Other kinds are not kept.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let data = fs::symlink_metadata(from)?;
+    if let Some(folder) = to.parent() {
+        make_folder(folder)?;
+    }
+    if data.is_symlink() {
+        return symlink(fs::read_link(from)?, to);
+    }
+    if !data.is_file() {
+        return Ok(());
+    }
+    fs::copy(from, to)?;
+    fs::set_permissions(to, fs::Permissions::from_mode(data.mode()))
+}
+
+/// What stands in the way of a folder that was there is removed: a file or a link that the role put in its place.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(folder) {
+        Ok(data) if data.is_dir() => return Ok(()),
+        Ok(_) => fs::remove_file(folder)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+        Err(error) => return Err(error),
+    }
+    if let Some(above) = folder.parent() {
+        make_folder(above)?;
+    }
+    fs::create_dir(folder)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes its files")]
+mod tests {
+    use super::*;
+
+    struct Scene {
+        folder: tempfile::TempDir,
+        watched: Watched,
+    }
+
+    impl Scene {
+        fn new(may_touch: Option<&[&str]>) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().join("tree");
+            fs::create_dir_all(root.join("src/.git")).unwrap();
+            for file in ["plan.md", "src/main.rs", "src/.git/HEAD"] {
+                fs::write(root.join(file), file).unwrap();
+            }
+            let may_touch = may_touch.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+            Self {
+                folder,
+                watched: Watched { root, skip: vec![".git".into()], may_touch, shown: Vec::new() },
+            }
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.watched.root.join(path)
+        }
+
+        fn during(&self, turn: impl FnOnce()) -> Changes {
+            let before = Before::take(&self.watched, &self.folder.path().join("kept")).unwrap();
+            turn();
+            let changes = before.compare().unwrap();
+            assert!(!self.folder.path().join("kept").exists());
+            changes
+        }
+    }
+
+    #[test]
+    fn what_a_role_may_not_touch_is_put_back_and_the_rest_stays() {
+        let scene = Scene::new(Some(&["plan.md", "notes/"]));
+        let changes = scene.during(|| {
+            fs::write(scene.at("plan.md"), "new plan").unwrap();
+            fs::create_dir(scene.at("notes")).unwrap();
+            fs::write(scene.at("notes/a"), "a").unwrap();
+            fs::write(scene.at("src/main.rs"), "changed").unwrap();
+            fs::write(scene.at("src/new.rs"), "new").unwrap();
+            fs::write(scene.at("src/.git/HEAD"), "not looked at").unwrap();
+        });
+        assert_eq!(changes.allowed, ["notes/a", "plan.md"]);
+        assert_eq!(changes.put_back, ["src/main.rs", "src/new.rs"]);
+        assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "src/main.rs");
+        assert!(!scene.at("src/new.rs").exists() && scene.at("notes/a").exists());
+    }
+
+    #[test]
+    fn a_folder_that_became_a_file_or_a_link_is_a_folder_again() {
+        for trick in [|place: &Path| fs::write(place, "x"), |place: &Path| symlink("/etc", place)] {
+            let scene = Scene::new(Some(&[]));
+            scene.during(|| {
+                fs::remove_dir_all(scene.at("src")).unwrap();
+                trick(&scene.at("src")).unwrap();
+            });
+            assert!(fs::symlink_metadata(scene.at("src")).unwrap().is_dir());
+            assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "src/main.rs");
+        }
+    }
+
+    #[test]
+    fn a_write_that_keeps_length_and_time_is_seen() {
+        let scene = Scene::new(None);
+        let changes = scene.during(|| {
+            let time = fs::metadata(scene.at("plan.md")).unwrap().modified().unwrap();
+            fs::write(scene.at("plan.md"), "PLAN.MD").unwrap();
+            fs::File::options().write(true).open(scene.at("plan.md")).unwrap().set_modified(time).unwrap();
+        });
+        assert_eq!(changes, Changes { allowed: vec!["plan.md".into()], put_back: Vec::new() });
+    }
+}

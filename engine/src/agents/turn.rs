@@ -1,0 +1,127 @@
+//! One turn of an agent: its prompt on disk, its work watched, its output on disk, what it may not touch put back.
+
+use std::fs;
+use std::io::Write as _;
+
+use agent::{End, Home, Session, Spawn};
+use logging::{Durability, Stamp};
+
+use crate::Record;
+use crate::agents::shop::{AgentFault, AgentShop, Role, fault, store};
+use crate::agents::snapshot::Before;
+use crate::agents::{AgentFact, Turned};
+
+/// What is asked of whom.
+pub(super) struct Request<'r> {
+    pub(super) number: u32,
+    pub(super) role: &'r str,
+    pub(super) prompt: &'r str,
+    pub(super) system: Option<&'r str>,
+    pub(super) session: &'r Session,
+}
+
+impl Request<'_> {
+    fn file(&self, what: &str) -> String {
+        format!("{}-{}-{what}", self.number, self.role)
+    }
+}
+
+impl AgentShop<'_> {
+    pub(super) fn turn(
+        &mut self,
+        request: &Request<'_>,
+        record: &mut Record<'_, AgentFact>,
+    ) -> Result<AgentFact, AgentFault> {
+        let role = self.role(request.role)?.clone();
+        let whole = [request.system.unwrap_or_default(), request.prompt].concat();
+        if record.folder().redactor().finds_key(&whole) {
+            return Err(AgentFault::KeyInPrompt { number: request.number });
+        }
+        let prompt = store(record, &request.file("query.txt"), request.prompt, Durability::Written)?;
+        record.note(&AgentFact::TurnBegins {
+            number: request.number,
+            role: request.role.to_owned(),
+            prompt,
+        })?;
+        let kept = record.folder().path().join(format!("before-{}", request.number));
+        let before = Before::take(&role.watched, &kept).map_err(fault("list", &role.watched.root))?;
+        let outcome = self.run(&role, request, record)?;
+        let changes = before.compare().map_err(fault("list", &role.watched.root))?;
+        if outcome.end == End::Interrupted {
+            return Err(AgentFault::Interrupted);
+        }
+        let answer = store(record, &request.file("response.txt"), &outcome.text, Durability::Synced)?;
+        let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
+        record.folder().store(&request.file("stderr.txt"), &outcome.stderr, Durability::Written)?;
+        Ok(AgentFact::Turned(Box::new(Turned {
+            number: request.number,
+            role: request.role.to_owned(),
+            end: redacted(outcome.end, redact),
+            answer,
+            session: outcome.session,
+            usage: outcome.usage,
+            cost_usd: outcome.cost_usd,
+            denials: outcome.denials,
+            changed: changes.allowed,
+            put_back: changes.put_back,
+            elapsed_ms: outcome.elapsed_ms,
+            at: Stamp::now().rfc3339(),
+        })))
+    }
+
+    fn run(
+        &mut self,
+        role: &Role,
+        request: &Request<'_>,
+        record: &Record<'_, AgentFact>,
+    ) -> Result<agent::Outcome, AgentFault> {
+        let name = request.role;
+        let _guarded =
+            (self.around)(name).map_err(|source| AgentFault::Guard { role: name.to_owned(), source })?;
+        self.watch.begins(name, request.number);
+        let file = request.file("output.jsonl");
+        let mut log = record.folder().writer(&file)?;
+        let spawn = spawn(role, request);
+        let watch = &mut *self.watch;
+        let outcome =
+            agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| watch.sees(name, event))
+                .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
+        log.flush()
+            .and_then(|()| log.finish().map(drop))
+            .map_err(|e| record.folder().error("write", &file, e))?;
+        if let Some(path) = &role.log {
+            fs::copy(record.folder().path().join(&file), path).map_err(fault("write", path))?;
+        }
+        Ok(outcome)
+    }
+}
+
+fn spawn<'r>(role: &'r Role, request: &Request<'r>) -> Spawn<'r> {
+    let home = role.home.as_deref().map_or(Home::User, Home::Own);
+    Spawn {
+        system_prompt: request.system,
+        session: request.session.clone(),
+        model: role.model.as_deref(),
+        permissions: role.permissions,
+        env: role.env.clone(),
+        extra_env: role.extra_env.clone(),
+        key: role.key.clone(),
+        home,
+        timeout: role.timeout,
+        idle_timeout: role.idle_timeout,
+        ..Spawn::new(&role.cwd, request.prompt, &role.cwd, &role.confinement)
+    }
+}
+
+/// A CLI may echo a part of its environment in an error.
+fn redacted(end: End, redact: impl Fn(&str) -> String) -> End {
+    match end {
+        End::ApiError { status, message } => End::ApiError { status, message: redact(&message) },
+        End::Quota { message, resets_unix } => End::Quota { message: redact(&message), resets_unix },
+        End::Auth { message } => End::Auth { message: redact(&message) },
+        End::Refused { message } => End::Refused { message: redact(&message) },
+        End::TurnLimit { message } => End::TurnLimit { message: redact(&message) },
+        End::Crashed { code, signal, message } => End::Crashed { code, signal, message: redact(&message) },
+        other => other,
+    }
+}

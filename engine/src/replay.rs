@@ -1,0 +1,166 @@
+//! Going through a recorded run again: the recorded facts answer what the model and the build answered then; everything that this
+//! program does itself is done again, in a scratch tree, and compared.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use crate::intake::Intake;
+use crate::record::RecordError;
+use crate::workshop::{Fault, untidy};
+use crate::{Answer, Fact, Hands, Record, Rules, Step};
+
+/// Where a replay came out differently.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// In which round.
+    pub round: u32,
+    /// What differs: `the prompt`, `what the reply changed`.
+    pub what: &'static str,
+    /// As it was recorded, cut around the first difference.
+    pub recorded: String,
+    /// As it is now.
+    pub now: String,
+}
+
+/// Why a replay ended before the recorded run did.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayFault {
+    /// It came out differently.
+    #[error("{} of round {} differs: recorded `{}`, now `{}`", .0.what, .0.round, .0.recorded, .0.now)]
+    Differs(Difference),
+    /// The record ends here.
+    #[error("the record ends before round {round} does")]
+    RecordEnds {
+        /// The round that was not recorded.
+        round: u32,
+    },
+    /// The scratch tree could not be used.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<RecordError> for ReplayFault {
+    fn from(error: RecordError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// The recorded facts as hands.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The scratch tree.
+    pub rules: Rules,
+    /// Where pre-images of the scratch tree go.
+    pub undo: PathBuf,
+    facts: VecDeque<Fact>,
+}
+
+impl Replayed {
+    /// Hands that answer with these facts.
+    pub fn new(facts: Vec<Fact>, rules: Rules, undo: PathBuf) -> Self {
+        Self { rules, undo, facts: facts.into() }
+    }
+
+    /// The next recorded fact that `wanted` takes something from; others are passed over.
+    fn next<T>(&mut self, round: u32, wanted: impl Fn(&Fact) -> Option<T>) -> Result<T, ReplayFault> {
+        while let Some(fact) = self.facts.pop_front() {
+            if let Some(found) = wanted(&fact) {
+                return Ok(found);
+            }
+        }
+        Err(ReplayFault::RecordEnds { round })
+    }
+
+    fn ask(&mut self, round: u32, prompt: &str) -> Result<Fact, ReplayFault> {
+        let recorded = self.next(round, |fact| match fact {
+            Fact::Asked { round: of, prompt } if *of == round => Some(prompt.share()),
+            _ => None,
+        })?;
+        compare(round, "the prompt", &recorded, prompt)?;
+        self.next(round, |fact| {
+            matches!(fact, Fact::Answered { .. } | Fact::Unanswered { .. }).then(|| fact.clone())
+        })
+    }
+
+    fn apply(&mut self, round: u32, answer: &Answer) -> Result<Fact, ReplayFault> {
+        let recorded = self.next(round, |fact| {
+            matches!(fact, Fact::Applied { .. } | Fact::Rejected { .. }).then(|| fact.clone())
+        })?;
+        let intake = self.rules.take_in(answer, &self.undo.join(round.to_string()))?;
+        let now = match (intake, &recorded) {
+            (Intake::Applied { applied, warnings, no_change, .. }, _) => Fact::Applied {
+                round,
+                warnings: warnings.into_iter().chain(applied.warnings.iter().map(untidy)).collect(),
+                changes: applied.changes,
+                no_change,
+            },
+            // The report's file is part of the record, not of what is compared.
+            (Intake::Rejected { problems, .. }, Fact::Rejected { report, .. }) => {
+                Fact::Rejected { round, problems, report: report.clone() }
+            }
+            (Intake::Rejected { report, .. }, _) => {
+                return Err(differs(round, "what the reply changed", "changes", &report));
+            }
+        };
+        compare(round, "what the reply changed", &essence(&recorded), &essence(&now))?;
+        Ok(recorded)
+    }
+}
+
+impl Hands<Step, Fact> for Replayed {
+    type Fault = ReplayFault;
+
+    fn perform(&mut self, step: &Step, _record: &mut Record<'_>) -> Result<Fact, ReplayFault> {
+        match step {
+            Step::Ask { round, prompt } => self.ask(*round, prompt),
+            Step::Apply { round, answer } => self.apply(*round, answer),
+            Step::Build { round } => {
+                self.next(*round, |fact| matches!(fact, Fact::Built { .. }).then(|| fact.clone()))
+            }
+            Step::Restore => self.next(0, |fact| matches!(fact, Fact::Restored { .. }).then(|| fact.clone())),
+        }
+    }
+}
+
+/// What is compared of a fact: every path with its hashes, or every problem.
+fn essence(fact: &Fact) -> String {
+    match fact {
+        Fact::Applied { changes, .. } => changes
+            .iter()
+            .map(|change| {
+                let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "nothing".to_owned());
+                format!(
+                    "{}: {} -> {}\n",
+                    change.path,
+                    hash(&change.before_sha256),
+                    hash(&change.after_sha256)
+                )
+            })
+            .collect(),
+        Fact::Rejected { problems, .. } => {
+            problems.iter().map(|problem| format!("{}: {}\n", problem.code, problem.message)).collect()
+        }
+        Fact::Asked { .. }
+        | Fact::Attempted { .. }
+        | Fact::Answered { .. }
+        | Fact::Unanswered { .. }
+        | Fact::Built { .. }
+        | Fact::Restored { .. }
+        | Fact::Ended { .. } => String::new(),
+    }
+}
+
+fn compare(round: u32, what: &'static str, recorded: &str, now: &str) -> Result<(), ReplayFault> {
+    if recorded == now { Ok(()) } else { Err(differs(round, what, recorded, now)) }
+}
+
+/// Both texts, cut to where they begin to differ.
+fn differs(round: u32, what: &'static str, recorded: &str, now: &str) -> ReplayFault {
+    let same = recorded.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
+    let cut = |text: &str| -> String {
+        let start = text.floor_char_boundary(same.saturating_sub(20).min(text.len()));
+        text.get(start..).unwrap_or_default().chars().take(80).collect()
+    };
+    ReplayFault::Differs(Difference { round, what, recorded: cut(recorded), now: cut(now) })
+}

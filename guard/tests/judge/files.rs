@@ -1,0 +1,80 @@
+//! What stands on disk, and what an admitted path tells of it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use guard::{Code, Policy};
+
+use crate::tree::{admit, code, open, repository};
+
+#[test]
+fn a_folder_that_cannot_be_opened_cannot_be_judged() {
+    let scratch = repository(&[("closed/x", "")]);
+    fs::set_permissions(scratch.path().join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let guard = open(scratch.path(), Policy::new());
+    // Root may look everywhere: a thread gives its user away.
+    let judged = std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let nobody = rustix::fs::Uid::from_raw(65534);
+            let is_root = rustix::process::getuid().is_root();
+            let may = !is_root || rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_ok();
+            may.then(|| code(&guard, "closed/x"))
+        });
+        worker.join().unwrap()
+    });
+    match judged {
+        Some(code) => assert_eq!(code, Some(Code::CannotJudge)),
+        None => eprintln!("SKIPPED: a folder without permissions because this user cannot become another"),
+    }
+}
+
+#[test]
+fn a_hard_link_to_a_protected_file_is_refused_and_other_links_are_not() {
+    let scratch = repository(&[
+        ("build.sh", "x"),
+        ("src/", ""),
+        ("a.rs", "a"),
+        (".gitignore", "/agent-config\n"),
+        ("agent-config/key.txt", "k"),
+    ]);
+    let root = scratch.path();
+    fs::hard_link(root.join("build.sh"), root.join("src/b.rs")).unwrap();
+    fs::hard_link(root.join("agent-config/key.txt"), root.join("src/k.rs")).unwrap();
+    fs::hard_link(root.join("a.rs"), root.join("src/c.rs")).unwrap();
+    let guard = open(root, Policy::commit());
+    assert_eq!(code(&guard, "src/b.rs"), Some(Code::ProtectedInode));
+    assert_eq!(code(&guard, "src/k.rs"), Some(Code::ProtectedInode));
+    assert_eq!(code(&guard, "src/c.rs"), None);
+}
+
+#[test]
+fn an_admitted_path_says_what_was_there_and_what_has_to_be_made() {
+    let scratch = repository(&[("src/a.rs", "a")]);
+    fs::set_permissions(scratch.path().join("src/a.rs"), fs::Permissions::from_mode(0o640)).unwrap();
+    let guard = open(scratch.path(), Policy::new());
+    let old = admit(&guard, "src/a.rs");
+    assert_eq!((old.folder_path(), old.name(), old.missing_folders().count()), ("src", "a.rs", 0));
+    assert_eq!(old.before().unwrap().mode & 0o7777, 0o640);
+    assert_eq!(old.before().unwrap().len, 1);
+    let new = admit(&guard, "src/x/y/b.rs");
+    assert_eq!((new.folder_path(), new.name()), ("src", "b.rs"));
+    assert_eq!(new.missing_folders().collect::<Vec<_>>(), ["src/x", "src/x/y"]);
+    assert!(new.before().is_none());
+    let top = admit(&guard, "c.rs");
+    assert_eq!((top.folder_path(), top.name()), ("", "c.rs"));
+}
+
+#[test]
+fn files_that_run_code_elsewhere_are_flagged() {
+    let scratch = repository(&[]);
+    let guard = open(scratch.path(), Policy::new());
+    for path in
+        [".gitattributes", "a/.gitattributes", ".cargo/config.toml", ".github/workflows/ci.yml", "build.rs"]
+    {
+        assert!(admit(&guard, path).is_flagged(), "{path}");
+    }
+    for path in ["src/lib.rs", ".github/CODEOWNERS", "cargo/config.toml", "rebuild.rs"] {
+        assert!(!admit(&guard, path).is_flagged(), "{path}");
+    }
+}

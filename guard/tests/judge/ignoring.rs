@@ -1,0 +1,60 @@
+//! What git ignores: rules of the start and of now, from all sources.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use guard::{Code, Policy};
+use insta::assert_snapshot;
+
+use crate::tree::{check, code, git, open, repository};
+
+#[test]
+fn ignore_rules_of_the_start_stay_in_force_and_new_ones_are_heeded() {
+    let scratch = repository(&[(".gitignore", "*.key\n"), ("deep/.gitignore", "x\n")]);
+    let guard = open(scratch.path(), Policy::new());
+    fs::write(scratch.path().join(".gitignore"), "*.new\n").unwrap();
+    fs::remove_file(scratch.path().join("deep/.gitignore")).unwrap();
+    fs::create_dir(scratch.path().join("late")).unwrap();
+    fs::write(scratch.path().join("late/.gitignore"), "y\n").unwrap();
+    for path in ["a.key", "deep/x", "a.new", "late/y"] {
+        assert_eq!(code(&guard, path), Some(Code::Ignored), "{path}");
+    }
+    assert_eq!(code(&guard, "late/x"), None);
+}
+
+#[test]
+fn the_excludes_file_of_the_configuration_is_heeded_and_weaker_than_the_others() {
+    let scratch = repository(&[(".gitignore", "!keep.tmp\n"), ("rules", "*.tmp\n*.bak\n")]);
+    let rules = scratch.path().join("rules");
+    git(scratch.path(), &["config", "core.excludesFile", rules.to_str().unwrap()]);
+    let guard = open(scratch.path(), Policy::new());
+    assert_eq!(code(&guard, "a.tmp"), Some(Code::Ignored));
+    assert_eq!(code(&guard, "d/a.bak"), Some(Code::Ignored));
+    assert_eq!(code(&guard, "keep.tmp"), None);
+}
+
+#[test]
+fn a_symlinked_gitignore_is_not_followed() {
+    let scratch = repository(&[("rules", "*.rs\n")]);
+    symlink("rules", scratch.path().join(".gitignore")).unwrap();
+    assert_eq!(code(&open(scratch.path(), Policy::new()), "a.rs"), None);
+}
+
+#[test]
+fn a_root_below_the_top_heeds_the_rules_above_it() {
+    let scratch = repository(&[
+        (".gitignore", "/app/gen/\n*.log\n"),
+        ("app/src/.gitignore", "tmp\n"),
+        ("app/gen/", ""),
+    ]);
+    let guard = open(&scratch.path().join("app"), Policy::commit());
+    assert_snapshot!(check(&guard, &["gen/x", "src/tmp", "a.log", "src/a.rs", "../x", "target/x", "build.sh"]), @r#"
+    ignored: `gen/x` is ignored by git; leave it as it is.
+    ignored: `src/tmp` is ignored by git; leave it as it is.
+    ignored: `a.log` is ignored by git; leave it as it is.
+    ok src/a.rs
+    relative-component: `../x` has a `.` or `..` component; write the path from the project's root.
+    protected: `target/x` is protected (build output); leave it as it is.
+    protected: `build.sh` is protected (the build decides whether the work is done); leave it as it is.
+    "#);
+}

@@ -1,0 +1,9 @@
+//! What the guard answers, on real trees: policies, batches, preconditions, ignore rules, kinds of repository.
+#![expect(clippy::disallowed_methods, reason = "trees are made with files and git")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
+
+mod files;
+mod ignoring;
+mod replies;
+mod repositories;
+mod tree;

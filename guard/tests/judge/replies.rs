@@ -1,0 +1,153 @@
+//! Replies: every kind of refusal in its own words, batches, scopes, preconditions.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use guard::{Code, Ignored, Op, Policy, Request};
+use insta::assert_snapshot;
+
+use crate::tree::{admit, check, code, open, render, repository};
+
+#[test]
+fn every_refusal_says_why_and_what_to_do() {
+    let scratch = repository(&[
+        ("src/a.rs", "a"),
+        ("README.md", "r"),
+        (".gitignore", "/target\n*.log\n"),
+        ("d/e/", ""),
+    ]);
+    symlink("src", scratch.path().join("link")).unwrap();
+    let guard = open(scratch.path(), Policy::commit().protect(["tests/**"]));
+    assert_snapshot!(check(&guard, &[
+        "src/a.rs", "/etc/passwd", "../x", "a//b", "a\\b", "a\u{202e}b", "a\u{200b}b", "a:b", "a.", "NUL.txt",
+        "x/.git/config", ".gitignore", "Build.sh", "sub/UserSpecification.md", "TESTS/it.rs", "run.log", "target/x",
+        "link/x", "d/e", "readme.md", "a\u{2215}b", "", "\u{1b}[2J",
+    ]), @r#"
+    ok src/a.rs
+    absolute-path: `/etc/passwd` is an absolute path; write it from the project's root, without a slash before it.
+    relative-component: `../x` has a `.` or `..` component; write the path from the project's root.
+    empty-component: `a//b` has an empty component (`//`, or a slash at its end); separate the names by single slashes.
+    backslash: `a\\b` has a backslash; separate the names by `/`.
+    bidi-character: `a\u{202e}b` has a character that changes the direction of writing; use a plain name.
+    invisible-character: `a\u{200b}b` has an invisible character; use a plain name.
+    reserved-character: `a:b` has one of the characters : * ? < > | "; use a plain name.
+    trailing-dot-or-blank: `a.` has a component that ends in a dot or a blank; use a plain name.
+    device-name: `NUL.txt` has a component that is a device name on Windows; use another name.
+    dot-git: `x/.git/config` is or looks like git's own folder; leave it as it is.
+    protected: `.gitignore` is protected (what git ignores decides what may be written); leave it as it is.
+    protected: `Build.sh` is protected (the build decides whether the work is done); leave it as it is.
+    protected: `sub/UserSpecification.md` is protected (the user's specification); leave it as it is.
+    protected: `TESTS/it.rs` is protected (the configuration's `protect` list); leave it as it is.
+    ignored: `run.log` is ignored by git; leave it as it is.
+    protected: `target/x` is protected (build output); leave it as it is.
+    symlink: `link/x` is a symbolic link or leads through one; leave it as it is.
+    is-a-folder: `d/e` is a folder; use another name.
+    spelled-differently: `readme.md` differs from `README.md` on disk only in its spelling; use exactly that one.
+    confusable-character: `a\u{2215}b` has a character that looks like a slash, a backslash or a dot; use a plain name.
+    empty-path: `` is empty; name a file.
+    control-character: `\u{1b}[2J` has a control character; use a plain name.
+    "#);
+    assert_snapshot!(check(&guard, &["link", "src", "README.md/b"]), @r#"
+    symlink: `link` is a symbolic link or leads through one; leave it as it is.
+    is-a-folder: `src` is a folder; use another name.
+    not-a-folder: `README.md/b` leads through a file; use another name.
+    "#);
+}
+
+#[test]
+fn a_batch_is_judged_as_one() {
+    let scratch = repository(&[]);
+    let guard = open(scratch.path(), Policy::commit());
+    assert_snapshot!(check(&guard, &["a", "a/b", "x.rs", "x.rs", "Dir/one", "dir/two", "é.rs", "e\u{301}.rs", "fine"]), @r#"
+    file-and-folder: `a` and `a/b` of this reply cannot both be: one would be a folder; name files only.
+    file-and-folder: `a/b` and `a` of this reply cannot both be: one would be a folder; name files only.
+    duplicate: `x.rs` names the same as `x.rs` of this reply; name each file once, in one spelling.
+    duplicate: `x.rs` names the same as `x.rs` of this reply; name each file once, in one spelling.
+    duplicate: `Dir/one` names the same as `dir/` of this reply; name each file once, in one spelling.
+    duplicate: `dir/two` names the same as `Dir/` of this reply; name each file once, in one spelling.
+    duplicate: `é.rs` names the same as `e\u{301}.rs` of this reply; name each file once, in one spelling.
+    duplicate: `e\u{301}.rs` names the same as `é.rs` of this reply; name each file once, in one spelling.
+    ok fine
+    "#);
+    assert_snapshot!(check(&guard, &["r/HEAD", "r/objects/x", "r/refs/heads/main", "s/HEAD"]), @r#"
+    nested-repository: `r/HEAD` lies in a submodule or a nested repository; leave it as it is.
+    nested-repository: `r/objects/x` lies in a submodule or a nested repository; leave it as it is.
+    nested-repository: `r/refs/heads/main` lies in a submodule or a nested repository; leave it as it is.
+    ok s/HEAD
+    "#);
+}
+
+#[test]
+fn a_scope_admits_what_it_names_and_nothing_else() {
+    let scratch = repository(&[(".gitignore", "*.log\n"), ("src/a.rs", "a")]);
+    let allowed = ["src/a.rs", "Cargo.lock", "a.log", ".git/config", ".code-commit/x", "code-commit.toml"];
+    let guard = open(scratch.path(), Policy::scoped(allowed).protect(["Cargo.lock"]));
+    assert_snapshot!(check(&guard, &["src/a.rs", "src/b.rs", "Src/a.rs", "Cargo.lock", "a.log", ".git/config", ".code-commit/x", "code-commit.toml"]), @r#"
+    ok src/a.rs
+    out-of-scope: `src/b.rs` is not among the files that this task may change; change only those.
+    out-of-scope: `Src/a.rs` is not among the files that this task may change; change only those.
+    protected: `Cargo.lock` is protected (the configuration's `protect` list); leave it as it is.
+    ok a.log
+    dot-git: `.git/config` is or looks like git's own folder; leave it as it is.
+    protected: `.code-commit/x` is protected (the harness's own state); leave it as it is.
+    protected: `code-commit.toml` is protected (the harness's configuration); leave it as it is.
+    "#);
+    let guard = open(scratch.path(), Policy::scoped(["a.log"]).ignored(Ignored::Refused));
+    assert_eq!(code(&guard, "a.log"), Some(Code::Ignored));
+}
+
+#[test]
+fn a_role_writes_only_where_its_patterns_say() {
+    let scratch = repository(&[]);
+    let guard = open(scratch.path(), Policy::new().only(["/src/", "*.md", "!secret.md"]));
+    assert_snapshot!(check(&guard, &["src/a/b.rs", "docs/x.md", "secret.md", "tests/a.rs", "SRC/a.rs"]), @r#"
+    ok src/a/b.rs
+    ok docs/x.md
+    out-of-scope: `secret.md` is not among the files that this task may change; change only those.
+    out-of-scope: `tests/a.rs` is not among the files that this task may change; change only those.
+    out-of-scope: `SRC/a.rs` is not among the files that this task may change; change only those.
+    "#);
+}
+
+#[test]
+fn a_base_that_is_not_the_file_of_now_is_stale() {
+    let scratch = repository(&[("a.rs", "one")]);
+    let guard = open(scratch.path(), Policy::new());
+    let hash = admit(&guard, "a.rs").before().unwrap().sha256;
+    let empty = [
+        0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27,
+        0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
+    ];
+    let judge = |path: &'static str, base| {
+        let request = Request { path: path.as_bytes(), op: Op::Write, base_sha256: Some(base) };
+        render(&guard.judge(&[request]).unwrap())
+    };
+    assert_eq!(judge("a.rs", hash), "ok a.rs");
+    assert_eq!(judge("new.rs", empty), "ok new.rs");
+    assert!(judge("new.rs", hash).starts_with("stale-base: `new.rs`"));
+    fs::write(scratch.path().join("a.rs"), "two").unwrap();
+    assert!(judge("a.rs", hash).starts_with("stale-base: `a.rs`"));
+}
+
+#[test]
+fn the_codes_are_kebab_case_and_unique() {
+    let mut codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    assert!(
+        codes
+            .iter()
+            .all(|code| code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'8'))
+    );
+    codes.sort_unstable();
+    codes.dedup();
+    assert_eq!(codes.len(), Code::ALL.len());
+}
+
+#[test]
+fn a_refusal_for_good_needs_no_disk() {
+    let scratch = repository(&[(".gitignore", "*.log\n")]);
+    let guard = open(scratch.path(), Policy::commit());
+    assert_eq!(guard.refused_for_good("Cargo.LOCK").unwrap().code(), Code::Protected);
+    assert_eq!(guard.refused_for_good("../x").unwrap().code(), Code::RelativeComponent);
+    assert!(guard.refused_for_good("src/a.rs").is_none());
+    assert!(guard.refused_for_good("a.log").is_none(), "ignore rules may change");
+}

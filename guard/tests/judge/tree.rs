@@ -1,0 +1,71 @@
+//! Trees to judge in, and verdicts as text.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use guard::{Admitted, Code, Configuration, Guard, Op, Policy, Request, Verdict};
+
+pub(crate) fn git(folder: &Path, args: &[&str]) {
+    let status = Command::new("git")
+        .args(args)
+        .current_dir(folder)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env_remove("GIT_DIR")
+        .status()
+        .unwrap();
+    assert!(status.success(), "git {args:?}");
+}
+
+/// A repository with these files; a name that ends in a slash is a folder.
+pub(crate) fn repository(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let scratch = tempfile::tempdir().unwrap();
+    git(scratch.path(), &["init", "-q"]);
+    for (name, content) in files {
+        let path = scratch.path().join(name);
+        if name.ends_with('/') {
+            fs::create_dir_all(path).unwrap();
+        } else {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+    }
+    scratch
+}
+
+pub(crate) fn open(root: &Path, policy: Policy) -> Guard {
+    Guard::open(root, policy.configuration(Configuration::RepositoryOnly)).unwrap()
+}
+
+pub(crate) fn write(path: &str) -> Request<'_> {
+    Request { path: path.as_bytes(), op: Op::Write, base_sha256: None }
+}
+
+/// One line for each verdict: `ok PATH`, or the code and the sentence.
+pub(crate) fn check(guard: &Guard, paths: &[&str]) -> String {
+    let requests: Vec<Request<'_>> = paths.iter().map(|path| write(path)).collect();
+    render(&guard.judge(&requests).unwrap())
+}
+
+pub(crate) fn render(verdicts: &[Verdict]) -> String {
+    let line = |verdict: &Verdict| match verdict {
+        Verdict::Admitted(admitted) => format!("ok {}", admitted.path()),
+        Verdict::Refused(refusal) => format!("{}: {refusal}", refusal.code()),
+    };
+    verdicts.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+pub(crate) fn admit(guard: &Guard, path: &str) -> Admitted {
+    match guard.judge(&[write(path)]).unwrap().pop() {
+        Some(Verdict::Admitted(admitted)) => admitted,
+        other => panic!("{path}: {other:?}"),
+    }
+}
+
+pub(crate) fn code(guard: &Guard, path: &str) -> Option<Code> {
+    match guard.judge(&[write(path)]).unwrap().pop() {
+        Some(Verdict::Refused(refusal)) => Some(refusal.code()),
+        _ => None,
+    }
+}

@@ -1,0 +1,68 @@
+use llm::sse::Frames;
+use proptest::prelude::*;
+
+use super::*;
+
+const PLAIN: &str = include_str!("../../../fixtures/wire/gemini-thought.json");
+const STREAM: &str = include_str!("../../../fixtures/wire/gemini-stream.sse");
+
+fn merge() -> Merge {
+    Merge::new("m".into(), Secret::new("k"))
+}
+
+/// The streamed answer of `bytes` in pieces of `size`; `None` without an end mark or with a broken event.
+fn streamed(bytes: &[u8], size: usize) -> Option<llm::Reply> {
+    let mut frames = Frames::default();
+    let mut merge = Box::new(merge());
+    let mut text = String::new();
+    for piece in bytes.chunks(size) {
+        frames.push(piece, |data| merge.event(data, &mut text)).ok()?;
+    }
+    frames.finish(|data| merge.event(data, &mut text)).ok()?;
+    merge.over()?;
+    Some(Stream::finish(merge, text).ok()?.reply)
+}
+
+#[test]
+fn a_stream_reads_the_same_in_pieces_of_any_size() {
+    let whole = streamed(STREAM.as_bytes(), STREAM.len()).unwrap();
+    for size in 1..200 {
+        assert_eq!(streamed(STREAM.as_bytes(), size).as_ref(), Some(&whole), "{size}");
+    }
+}
+
+#[test]
+fn a_stream_cut_anywhere_before_its_end_mark_is_no_answer() {
+    let bytes = STREAM.trim_end().as_bytes();
+    for length in 0..bytes.len() {
+        assert_eq!(streamed(&bytes[..length], 64), None, "{length}");
+    }
+    assert!(streamed(bytes, 64).is_some());
+}
+
+#[test]
+fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
+    let bytes = PLAIN.trim_end().as_bytes();
+    for length in 0..bytes.len() {
+        let body = &bytes[..length];
+        assert_eq!(read(body.to_vec(), merge(), None).unwrap_err().code(), "stream-cut", "{length}");
+    }
+}
+
+proptest! {
+    /// Bytes changed at random: an answer, an error, never a panic, and never a log that is no JSON.
+    #[test]
+    fn no_bytes_are_too_odd(edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+        for source in [PLAIN, STREAM] {
+            let mut body = source.as_bytes().to_vec();
+            for (at, byte) in &edits {
+                let at = at.index(body.len());
+                body[at] = *byte;
+            }
+            for reply in [read(body.clone(), merge(), None).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
+                let raw = String::from_utf8(reply.raw_bytes()).unwrap();
+                prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&raw).is_ok());
+            }
+        }
+    }
+}
