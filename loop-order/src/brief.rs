@@ -36,7 +36,9 @@ pub(crate) fn refused(why: Why, problems: &[Problem], order: &WorkOrder) -> Fail
 /// A command that failed. What it printed last says most; where it printed on both streams, each gets a half.
 pub(crate) fn of_command(stage: Stage, command: &str, result: &CmdResult, order: &WorkOrder) -> FailureBrief {
     let [out, err] = [&result.stdout_trunc, &result.stderr_trunc].map(|text| text.trim());
-    let excerpt = if out.is_empty() || err.is_empty() {
+    let excerpt = if out.is_empty() && err.is_empty() {
+        format!("the command ended with exit code {} and printed nothing", result.exit_code)
+    } else if out.is_empty() || err.is_empty() {
         tail(&format!("{out}{err}"), EXCERPT_CHARS)
     } else {
         const LABELS: usize = "[stdout]\n\n[stderr]\n".len();
@@ -133,6 +135,12 @@ mod tests {
             assert!(chars <= EXCERPT_CHARS, "{out} {err}: {chars}");
             assert!(chars >= (out + err).min(EXCERPT_CHARS), "{out} {err}: {chars}");
         }
+    }
+
+    #[test]
+    fn a_command_that_prints_nothing_still_has_an_excerpt() {
+        let brief = of_command(Stage::VerifyFailed, "x", &result(" \n", ""), &order());
+        assert_eq!(brief.primary_error_excerpt, "the command ended with exit code 3 and printed nothing");
     }
 
     #[test]

@@ -174,7 +174,42 @@ mod tests {
         };
         let text = prompt(&task, &Attempt { number: 2, of: 3, failure: Some(failure) });
         let behind = text.strip_prefix(INSTRUCTIONS).unwrap();
-        insta::assert_snapshot!(behind, @"");
+        insta::assert_snapshot!(behind, @"
+
+        WORK ORDER: Greet
+
+        Intent:
+        Say hello.
+
+        Allowed files, each with its SHA-256:
+        - src/a.py  1111111111111111111111111111111111111111111111111111111111111111
+        - src/new.py  does not exist yet
+
+        Forbidden:
+        - new dependencies
+
+        These commands must end with exit code 0, after the project's verification:
+        - sh tests/run.sh
+
+        Notes:
+        Mind the comma.
+
+        --- FILE src/a.py ---
+        print()
+        --- 7 BYTES MORE OF src/a.py ARE NOT SHOWN ---
+        --- END OF src/a.py ---
+
+        --- FILE src/new.py DOES NOT EXIST YET ---
+
+        Attempt 2 of 3.
+        The attempt before failed; nothing of it is in the files any more.
+        Stage: acceptance_failed
+        Command: sh tests/run.sh
+        Exit code: 1
+        Error:
+        no comma
+        Remember: only the allowed files.
+        ");
     }
 
     #[test]

@@ -66,69 +66,16 @@ pub fn confine(
     }
 }
 
-/// What the build may read but not change.
-const READ_ONLY: [&str; 7] =
-    [".git", BUILD, ".gitignore", ".code-commit", "logs", "llm-user-output.txt", "code-commit.toml"];
-
-/// Whether a build of our own may run without a wall where none can be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Otherwise {
-    /// Nothing runs.
-    Refuse,
-    /// It runs, and a loud line says so: the demo's build is ours.
-    GoWithout,
-}
-
-/// The wall that the plan asks for, as far as this machine has it; says in one line what is in force.
-pub fn confine(
-    root: &Path,
-    plan: &Plan,
-    otherwise: Otherwise,
-    environment: &Environment,
-    output: &Output,
-) -> Result<Confinement, Failure> {
-    let settings = &plan.settings;
-    let mode = match settings.sandbox.value {
-        Sandbox::Auto => Mode::Auto,
-        Sandbox::Bwrap => Mode::Bwrap,
-        Sandbox::Landlock => Mode::Landlock,
-        Sandbox::Docker => Mode::Docker,
-        Sandbox::Off => Mode::Off,
-    };
-    let walls = Walls {
-        read_only: held(root, plan),
-        masked: vec![root.join(AGENT_CONFIG)],
-        network: settings.network.value,
-        writable: writable(root, settings),
-        readable: settings.readable.iter().map(|place| place.value.clone()).collect(),
-        ..Walls::new(root, &build_env(settings, environment))
-    };
-    let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
-    match runner::probe(mode, docker_host) {
-        Ok(probed) => {
-            output.note(&format!("sandbox: {}", probed.why));
-            Ok(probed.confine(walls))
-        }
-        Err(reason) if otherwise == Otherwise::GoWithout => {
-            output.warn(&format!("no wall can be had here, this build runs without one: {reason}"));
-            Ok(Confinement::off())
-        }
-        Err(reason) => {
-            Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights"))
-        }
-    }
+/// What the build may read but not change, as far as it is there.
+fn held(root: &Path, plan: &Plan) -> Vec<PathBuf> {
+    let own = READ_ONLY.into_iter().map(|name| root.join(name));
+    own.chain(plan.sealed.iter().map(|name| root.join(name))).filter(|path| path.exists()).collect()
 }
 
 /// Landlock lets nothing new be made at the root, and cargo's `target` may not be there yet.
 fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
     let target = root.join("Cargo.toml").exists().then(|| root.join("target"));
     settings.writable.iter().map(|place| place.value.clone()).chain(target).collect()
-}
-
-/// What the build may read but not change, as far as it is there.
-fn held(root: &Path, plan: &Plan) -> Vec<PathBuf> {
-    let own = READ_ONLY.into_iter().map(|name| root.join(name));
-    own.chain(plan.sealed.iter().map(|name| root.join(name))).filter(|path| path.exists()).collect()
 }
 
 /// What builds need of the caller's environment, what the settings let pass, and no key.

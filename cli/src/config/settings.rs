@@ -286,6 +286,3 @@ fn add<T: PartialEq>(list: &mut Vec<Setting<T>>, more: impl Iterator<Item = T>, 
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

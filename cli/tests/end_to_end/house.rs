@@ -31,10 +31,11 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     }
     let mut crates: Vec<&str> = text.trim().lines().collect();
     crates.sort_unstable();
-    insta::assert_snapshot!(crates.join("\n"), @r"
+    insta::assert_snapshot!(crates.join("\n"), @"
+    agent: runner
     apply: guard
     cli: apply engine fixtures guard llm llm-gemini llm-openai logging loop-commit parser prompt repo runner
-    engine: apply guard llm logging parser repo runner
+    engine: agent apply guard llm logging parser repo runner
     fixtures: llm
     guard:
     llm-gemini: llm
@@ -42,6 +43,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     llm:
     logging:
     loop-commit: engine parser prompt
+    loop-order: engine parser prompt
     parser:
     prompt:
     repo:

@@ -121,7 +121,7 @@ fn guard_says_which_paths_and_why_not() {
     exit 1
     --- out
     {"code":null,"path":"src/new.rs","reason":null,"verdict":"allow"}
-    {"code":"relative-component","path":"../x","reason":"`../x` has a `.` or `..` component; write the path from the project's root, with single slashes.","verdict":"refuse"}
+    {"code":"relative-component","path":"../x","reason":"`../x` has a `.` or `..` component; write the path from the project's root.","verdict":"refuse"}
     {"code":"dot-git","path":".git/config","reason":"`.git/config` is or looks like git's own folder; leave it as it is.","verdict":"refuse"}
     {"code":"protected","path":"agent-config/query.txt","reason":"`agent-config/query.txt` is protected (the harness's settings and keys); leave it as it is.","verdict":"refuse"}
     {"code":"protected","path":"build.sh","reason":"`build.sh` is protected (the build decides whether the work is done); leave it as it is.","verdict":"refuse"}

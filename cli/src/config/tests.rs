@@ -1,0 +1,149 @@
+use super::read::{parse, render};
+use super::settings::Bases;
+use super::*;
+
+fn bases() -> Bases<'static> {
+    Bases { root: Path::new("/p"), home: Some(Path::new("/h")) }
+}
+
+fn layer(text: &str) -> Layer {
+    parse(text).unwrap()
+}
+
+/// How an error in a file looks.
+#[track_caller]
+fn wrong(text: &str) -> String {
+    render(text, PROJECT_FILE, &parse(text).unwrap_err())
+}
+
+/// What a project's file may not decide over the user's.
+#[track_caller]
+fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
+    let mut settings = Settings::default();
+    settings.put(layer(user), Origin::User, bases());
+    let mut project = layer(project);
+    let taken = weaken::take_weakening(&mut project, &settings, bases());
+    settings.put(project, Origin::Project, bases());
+    (taken, settings)
+}
+
+#[test]
+fn an_unknown_key_is_an_error_that_points_at_its_line() {
+    insta::assert_snapshot!(wrong("protect = []\n\n[model]\nnmae = \"gpt-6\"\n"), @"");
+    insta::assert_snapshot!(wrong("[modle]\n"), @"");
+}
+
+#[test]
+fn a_wrong_type_is_an_error_that_points_at_the_value() {
+    insta::assert_snapshot!(wrong("[sandbox]\nnetwork = \"yes\"\n"), @"");
+    insta::assert_snapshot!(wrong("protect = \"tests/**\"\n"), @"");
+    insta::assert_snapshot!(wrong("[sandbox]\nmode = \"none\""), @"");
+}
+
+#[test]
+fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
+    insta::assert_snapshot!(wrong("[build]\ntimeout = \"10\"\n"), @"");
+    insta::assert_snapshot!(wrong("protect = [\"a\", \"[b\"]\n"), @"");
+    insta::assert_snapshot!(wrong("[limits]\nmax_calls = 0\n"), @"");
+    insta::assert_snapshot!(wrong("[limits]\nmax_cost = -1\n"), @"");
+    insta::assert_snapshot!(wrong("[build]\ncommand = \"make 'x\"\n"), @"");
+    insta::assert_snapshot!(wrong("[model]\nname = \"llama\"\n"), @"");
+    insta::assert_snapshot!(wrong("[model]\nbase_url = \"https://user:pass@host\"\n"), @"");
+}
+
+#[test]
+fn what_is_no_toml_is_an_error_that_points_at_the_place() {
+    insta::assert_snapshot!(wrong("[model\n"), @"");
+    insta::assert_snapshot!(wrong("[model]\nname ="), @"");
+    insta::assert_snapshot!(wrong("a = \"\u{1b}[31m\"\n"), @"");
+}
+
+#[test]
+fn every_key_of_the_reference_is_read() {
+    let reference = include_str!("../../../docs/reference/configuration.md");
+    let example = reference.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let mut settings = Settings::default();
+    settings.put(layer(example), Origin::Project, bases());
+    let silent: Vec<&str> =
+        settings.rows().iter().filter(|row| row.origin == Origin::Default).map(|row| row.key).collect();
+    assert!(silent.is_empty(), "the example of the reference does not set {silent:?}");
+}
+
+#[test]
+fn later_layers_replace_values_and_add_to_lists() {
+    let mut settings = Settings::default();
+    settings.put(layer("protect=['a','!b']\n[sandbox]\nenv=['A']\n[build]\ntimeout='1m'"), Origin::User, bases());
+    settings.put(layer("protect=['!a']\n[sandbox]\nenv=['A','B']\n[build]\ntimeout='2m'"), Origin::Flag, bases());
+    let lists: Vec<&[String]> = settings.protect.iter().map(|list| list.value.as_slice()).collect();
+    assert_eq!(lists, [["a", "!b"].map(str::to_owned).as_slice(), &["!a".to_owned()]]);
+    let env: Vec<_> = settings.env.iter().map(|name| (name.value.as_str(), name.origin)).collect();
+    assert_eq!(env, [("A", Origin::User), ("B", Origin::Flag)]);
+    assert_eq!((settings.build_timeout.value.as_secs(), settings.build_timeout.origin), (120, Origin::Flag));
+}
+
+#[test]
+fn an_address_counts_for_models_of_the_provider_it_was_written_for() {
+    let local = "[model]\nname='openai/llama'\nbase_url='http://127.0.0.1:1/v1'\n[model.dialect]\nschema='none'";
+    let mut settings = Settings::default();
+    settings.put(layer(local), Origin::User, bases());
+    settings.put(layer("[model]\nname='openai/qwen'"), Origin::Project, bases());
+    assert_eq!(settings.base_url.value.as_deref(), Some("http://127.0.0.1:1/v1"));
+    settings.put(layer("[model]\nname='gemini-3.8-flash'"), Origin::Flag, bases());
+    assert_eq!(settings.base_url.value, None);
+    assert_eq!(settings.dialect.value.schema, None);
+}
+
+#[test]
+fn a_project_that_is_not_trusted_may_tighten() {
+    let tighter = "protect=['tests/**']\n[limits]\nmax_cost=1.0\nmax_tokens=10\nmax_calls=2\nmax_time='1m'\nrounds=1\n\
+                   [sandbox]\nmode='bwrap'\nnetwork=false\n[build]\ntimeout='1m'\ncommand='make'";
+    let (taken, settings) = weakening("[sandbox]\nmode='auto'\nnetwork=true", tighter);
+    assert_eq!(taken, [""; 0]);
+    assert!(!settings.network.value);
+    assert_eq!(settings.sandbox.value.as_str(), "bwrap");
+    assert_eq!(settings.rounds(4), 1);
+}
+
+#[test]
+fn a_project_that_is_not_trusted_does_not_weaken() {
+    let wider = "[model]\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=9.5\nmax_tokens=100\nmax_calls=9\n\
+                 max_time='2h'\nrounds=9\n[sandbox]\nmode='off'\nnetwork=true\nwritable=['/w']\nreadable=['/r']\n\
+                 env=['E']\n[[price]]\nprefix='gemini'\ninput=0\noutput=0\n[spec]\nnotify='curl x'";
+    let user = "[limits]\nmax_cost=1\nmax_tokens=10\nmax_calls=1\nmax_time='1m'\nrounds=1";
+    let (taken, settings) = weakening(user, wider);
+    insta::assert_snapshot!(taken.join("\n"), @"");
+    let (_, as_if_empty) = weakening(user, "");
+    assert_eq!(settings, as_if_empty);
+}
+
+#[test]
+fn a_wall_is_weaker_if_it_may_let_through_more() {
+    for (now, wanted, weaker) in [
+        ("auto", "bwrap", false),
+        ("auto", "landlock", true),
+        ("auto", "docker", true),
+        ("auto", "off", true),
+        ("bwrap", "auto", true),
+        ("off", "landlock", false),
+        ("landlock", "docker", true),
+        ("docker", "docker", false),
+    ] {
+        let table = |mode| format!("[sandbox]\nmode='{mode}'");
+        let (taken, _) = weakening(&table(now), &table(wanted));
+        assert_eq!(!taken.is_empty(), weaker, "{now} to {wanted}");
+    }
+}
+
+#[test]
+fn what_the_user_already_allows_is_no_weakening() {
+    let same = "[model]\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=1\n[sandbox]\nmode='off'\nnetwork=true\n\
+                writable=['w']\nenv=['E']";
+    assert_eq!(weakening(same, same).0, [""; 0]);
+}
+
+#[test]
+fn settings_survive_the_record() {
+    let (_, settings) = weakening("protect=['a']\n[sandbox]\nmode='off'\n[limits]\nmax_time='5s'\nmax_cost=0.25", "");
+    let json = serde_json::to_string(&settings).unwrap();
+    assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
+}

@@ -1,0 +1,16 @@
+//! `code-commit order` end to end: the built program, a real git repository, a real HTTP service on loopback, real commands.
+//!
+//! The environment is built from nothing but PATH, so that no setting of the user who runs the tests plays a part.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod artifacts;
+mod batch;
+mod commands;
+mod harness;
+mod kills;
+mod orders;
+mod repositories;
+mod schemas;
+mod stages;
+mod walls;

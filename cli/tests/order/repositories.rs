@@ -1,0 +1,152 @@
+//! S2 §2.2, §6.1: which repositories an order is carried out in, and which are refused without a change.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::harness::{FILES, GOOD, Scene, greet, ran};
+
+/// Refused with exit code 3 and these words, before any call and without a run folder.
+#[track_caller]
+fn check_refused(scene: &Scene, more: &[&str], words: &str) {
+    let ran = scene.run(more);
+    assert_eq!(ran.code, Some(3), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains(words), "{}", ran.err);
+    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
+}
+
+#[test]
+fn a_tree_with_untracked_changed_or_staged_files_is_refused_and_stays_as_it_is() {
+    let dirty: [fn(&Scene); 3] = [
+        |scene| scene.project.write("untracked.txt", b"x").unwrap(),
+        |scene| scene.project.write("src/other.txt", b"changed").unwrap(),
+        |scene| {
+            scene.project.write("staged.txt", b"x").unwrap();
+            scene.project.git(&["add", "staged.txt"]).unwrap();
+        },
+    ];
+    for make_dirty in dirty {
+        let scene = Scene::with(&[&greet(GOOD)]);
+        make_dirty(&scene);
+        let before = scene.state();
+        check_refused(&scene, &[], "is not clean");
+        assert_eq!(scene.state(), before);
+    }
+}
+
+#[test]
+fn a_folder_that_is_no_repository_is_refused() {
+    let scene = Scene::with(&[]);
+    let plain = scene.beside("plain");
+    std::fs::create_dir(&plain).unwrap();
+    check_refused(&scene, &["--repo", plain.to_str().unwrap()], "not in a git work tree");
+}
+
+#[test]
+fn a_folder_below_the_top_is_refused_and_the_top_is_named() {
+    let scene = Scene::with(&[]);
+    check_refused(&scene, &["--repo", "src"], "is not the top of its work tree");
+}
+
+#[test]
+fn a_repository_without_a_commit_is_refused() {
+    let scene = Scene::with(&[]);
+    let empty = scene.beside("empty");
+    std::fs::create_dir(&empty).unwrap();
+    scene.project.git(&["init", "-q", empty.to_str().unwrap()]).unwrap();
+    check_refused(&scene, &["--repo", empty.to_str().unwrap()], "has no commit yet");
+}
+
+#[test]
+fn an_out_folder_inside_of_the_repository_is_refused_also_through_a_link() {
+    let scene = Scene::with(&[]);
+    for out in ["out", "ignored/deep/out", ".", "src/../out"] {
+        check_refused(&scene, &["--out", out], "lies inside of the repository");
+    }
+    let link = scene.beside("link");
+    std::os::unix::fs::symlink(scene.root(), &link).unwrap();
+    check_refused(&scene, &["--out", link.join("out").to_str().unwrap()], "lies inside of the repository");
+    assert_eq!(scene.project.status().unwrap(), "");
+}
+
+#[test]
+fn a_missing_key_is_refused_at_once() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    let ran = ran(scene.command(&[]).env_remove("OPENAI_API_KEY"));
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.err.contains("OPENAI_API_KEY"), "{}", ran.err);
+    assert_eq!(scene.server.requests().len(), 0);
+}
+
+#[test]
+fn model_and_out_folder_are_required_and_unknown_flags_are_an_error_of_usage() {
+    let scene = Scene::with(&[]);
+    for args in [&["order", "run"][..], &["order", "run", "--out", "o", "x.json"], &["order", "run", "--max-attempts", "0"]] {
+        assert_eq!(ran(&mut scene.program(args)).code, Some(2), "{args:?}");
+    }
+}
+
+/// Carries the order out in another work tree of the scene.
+#[track_caller]
+fn check_passes_in(scene: &Scene, tree: &Path) {
+    let ran = scene.run(&["--repo", tree.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(std::fs::read_to_string(tree.join("src/greet.sh")).unwrap(), GOOD);
+}
+
+#[test]
+fn an_order_is_carried_out_in_a_linked_work_tree() {
+    let scene = Scene::with(&["no", &greet(GOOD)]);
+    let linked = scene.beside("linked");
+    scene.project.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "other"]).unwrap();
+    check_passes_in(&scene, &linked);
+    assert_eq!(scene.project.status().unwrap(), "");
+}
+
+#[test]
+fn an_order_is_carried_out_in_a_shallow_clone() {
+    let scene = Scene::with(&[&greet(crate::harness::BAD), &greet(GOOD)]);
+    scene.project.write("later", b"x").unwrap();
+    scene.project.commit("later").unwrap();
+    let clone = scene.beside("clone");
+    let from = format!("file://{}", scene.root().display());
+    scene.project.git(&["clone", "-q", "--depth", "1", &from, clone.to_str().unwrap()]).unwrap();
+    check_passes_in(&scene, &clone);
+}
+
+#[test]
+fn an_order_is_carried_out_with_a_detached_head_which_stays_detached() {
+    let scene = Scene::with(&[&greet(crate::harness::BAD), &greet(GOOD)]);
+    scene.project.git(&["checkout", "-q", "--detach"]).unwrap();
+    assert_eq!(scene.run(&[]).code, Some(0));
+    assert_eq!(scene.project.git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap(), "HEAD\n");
+}
+
+#[test]
+fn an_order_is_carried_out_beside_submodules_and_never_inside_of_them() {
+    let scene = Scene::with(&[]);
+    let sub = Scene::with(&[&greet(crate::harness::BAD), &crate::harness::proposal("sub/src/other.txt", Some("other\n"), "x"), &greet(GOOD)]);
+    let from = scene.root().display().to_string();
+    sub.project.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", &from, "sub"]).unwrap();
+    sub.project.commit("a submodule").unwrap();
+    sub.place_order(&json!({ "allowed_files": ["src/greet.sh", "sub/src/other.txt"] }));
+    let ran = sub.run(&["--max-attempts", "3"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(sub.summary()["attempts"][1]["failure_brief"]["stage"], "write_scope_violation");
+    assert_eq!(sub.project.read("sub/src/greet.sh").unwrap(), FILES[2].1);
+}
+
+#[test]
+fn hooks_and_monitors_of_the_repository_are_not_started() {
+    let scene = Scene::with(&[&greet(crate::harness::BAD), &greet(GOOD)]);
+    let trap = scene.beside("sprung");
+    for hook in ["post-index-change", "post-checkout", "reference-transaction", "pre-commit"] {
+        scene.project.write(&format!(".git/hooks/{hook}"), format!("#!/bin/sh\ntouch {}\n", trap.display()).as_bytes()).unwrap();
+        let path = scene.root().join(format!(".git/hooks/{hook}"));
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    scene.project.git(&["config", "core.fsmonitor", &format!("touch {}", trap.display())]).unwrap();
+    let _ = std::fs::remove_file(&trap);
+    assert_eq!(scene.run(&["--commit"]).code, Some(0));
+    assert!(!trap.exists());
+}
