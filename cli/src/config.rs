@@ -66,11 +66,13 @@ impl Files {
     /// Reads what is there. A file with an error in it is a refusal that points at the line.
     pub fn read(root: &Path, environment: &Environment) -> Result<Self, Failure> {
         let home = environment.folder("HOME");
-        let user = folder(environment, "XDG_CONFIG_HOME", ".config").map(|base| base.join("code-commit/config.toml"));
+        let user = folder(environment, "XDG_CONFIG_HOME", ".config")
+            .map(|base| base.join("code-commit/config.toml"));
         let user = user.map(|path| read::read(&path)).transpose()?.flatten();
         let project = read::read(&root.join(PROJECT_FILE))?;
         let trust = trust_of(environment);
-        let standing = project.as_ref().map_or(Standing::Unknown, |file| trust.standing(&file.path, &file.sha256));
+        let standing =
+            project.as_ref().map_or(Standing::Unknown, |file| trust.standing(&file.path, &file.sha256));
         Ok(Self { user, project, standing, root: root.to_owned(), home })
     }
 
@@ -108,7 +110,9 @@ impl Files {
             Standing::Changed => "has changed since it was trusted",
             Standing::Unknown | Standing::Trusted => "is not trusted and may only tighten",
         };
-        format!("{PROJECT_FILE} {why}, so `{what}` is not in force; look at the file, then: code-commit trust")
+        format!(
+            "{PROJECT_FILE} {why}, so `{what}` is not in force; look at the file, then: code-commit trust"
+        )
     }
 
     fn without_project(&self) -> Settings {

@@ -1,4 +1,4 @@
-//! Where keys come from: the environment, or files in `agent-config/`.
+//! Where keys come from: the environment, or files in `agent-config/`, or (S0) at the root.
 
 use std::fs;
 use std::path::Path;
@@ -24,13 +24,15 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Keys of the environment, then those of `agent-config/*-key.txt`, which is what makes the environment win.
+    /// Keys of the environment, then those of `agent-config/*-key.txt` and `*-key.txt`, which is what makes the environment win.
     pub fn find(environment: &Environment, root: &Path) -> Self {
         let from_environment = VARIABLES.iter().filter_map(|(name, provider)| {
             environment.text(name).map(|value| (*provider, Secret::new(value)))
         });
         let mut known: Vec<_> = from_environment.collect();
         known.extend(key_files(&root.join(AGENT_CONFIG)));
+        // S0 keeps its key at the root.
+        known.extend(key_files(root));
         known.retain(|(_, key)| !key.is_empty());
         Self { known }
     }

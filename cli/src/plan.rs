@@ -214,9 +214,12 @@ impl Plan {
         let mut plan: Self = serde_json::from_str(&text)
             .with_context(|| format!("{RUN_JSON} of {name} is not one of this version's"))?;
         let first = plan.task.layout().query(1);
-        let prompt = folder.read(&first).with_context(|| format!("{name} was ended before it asked the model"))?;
+        let prompt =
+            folder.read(&first).with_context(|| format!("{name} was ended before it asked the model"))?;
         for excerpt in plan.task.excerpts_mut() {
-            excerpt.fetch(&prompt).ok_or_else(|| anyhow!("{first} of {name} is not the prompt of {RUN_JSON}"))?;
+            excerpt
+                .fetch(&prompt)
+                .ok_or_else(|| anyhow!("{first} of {name} is not the prompt of {RUN_JSON}"))?;
         }
         Ok(plan)
     }

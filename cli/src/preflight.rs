@@ -83,7 +83,8 @@ pub fn build_command(root: &Path, command: &CommandLine) -> Result<(), Missing> 
     let Ok(found) = fs::metadata(root.join(name)) else {
         let first = format!("code-commit init makes a first {BUILD}");
         let remedy = format!("write one that exits with 0 if and only if the project is right: {first}");
-        let remedy = if name == BUILD { remedy } else { "see build.command in code-commit config".to_owned() };
+        let remedy =
+            if name == BUILD { remedy } else { "see build.command in code-commit config".to_owned() };
         return Err(Missing::new(format!("there is no {name}"), remedy));
     };
     if !found.is_file() || found.permissions().mode() & 0o111 == 0 {

@@ -46,11 +46,10 @@ impl Terminal {
         match fact {
             Fact::Answered { round, usage, elapsed_ms, reply, served_model, .. } => {
                 self.live.clear();
-                let by = served_model.as_deref().filter(|served| !self.model.ends_with(served));
-                let by = by.map(|served| format!(" by {}", printable(served))).unwrap_or_default();
                 let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
                 let size = phrases::bytes(reply.stored.bytes);
-                self.line(*round, &format!("answered{by} in {took}: {size}{}", phrases::tokens(usage)));
+                self.line(*round, &format!("answered in {took}: {size}{}", phrases::tokens(usage)));
+                self.other_model(served_model.as_deref());
             }
             Fact::Unanswered { round, cause } => {
                 self.live.clear();
@@ -92,6 +91,20 @@ impl Terminal {
                 });
             }
             Fact::Asked { .. } | Fact::Attempted { .. } | Fact::Ended { .. } => {}
+        }
+    }
+
+    /// Services send requests for models that they have given up to others, at the others' price.
+    fn other_model(&self, served: Option<&str>) {
+        let asked = self.model.split_once('/').map_or(self.model.as_str(), |(_, name)| name);
+        if let Some(other) = served.filter(|served| !served.trim_start_matches("models/").starts_with(asked))
+        {
+            let text = format!(
+                "{} answered in the place of {}; its price counts",
+                printable(other),
+                printable(asked)
+            );
+            self.live.above(|| self.output.warn(&text));
         }
     }
 

@@ -123,12 +123,21 @@ mod tests {
             INPUT: {\"email\": \"test@test.com\", \"password\": \"correct\"}\nOBSERVED: 404\n\n\
             SPEC: GET /dashboard (valid token) → 200\n\
             INPUT: GET /dashboard headers: {Authorization: Bearer <token>}\nOBSERVED: redirect /login\n";
-        insta::assert_snapshot!(check(text), @"");
+        insta::assert_snapshot!(check(text), @r#"
+        "POST /auth/login {valid credentials} → 200 {token}" "{\"email\": \"test@test.com\", \"password\": \"correct\"}" "404"
+        "GET /dashboard (valid token) → 200" "GET /dashboard headers: {Authorization: Bearer <token>}" "redirect /login"
+
+        failed: true
+        "#);
     }
 
     #[test]
     fn an_entry_without_input_is_a_problem_and_still_a_failure() {
-        insta::assert_snapshot!(check("SPEC: a → b\nOBSERVED: c\n\nSPEC:\nINPUT: x\n"), @"");
+        insta::assert_snapshot!(check("SPEC: a → b\nOBSERVED: c\n\nSPEC:\nINPUT: x\n"), @"
+        line 1: the entry has no INPUT:
+        line 4: the entry has no SPEC: and no OBSERVED:
+        failed: true
+        ");
     }
 
     #[test]

@@ -80,7 +80,12 @@ mod tests {
 
     #[test]
     fn a_title_line_and_single_contracts_are_asked_for() {
-        insta::assert_snapshot!(messages("# Phase 2: Login\n- a → b → c\n- → b\nx →\n").join("\n"), @"");
+        insta::assert_snapshot!(messages("# Phase 2: Login\n- a → b → c\n- → b\nx →\n").join("\n"), @"
+        1: the first line must be `# Phase 1: Title`
+        2: the contract has more than one arrow: one action and one result
+        3: the contract has no action
+        4: the contract has no expected result
+        ");
         insta::assert_snapshot!(messages("").join("\n"), @"");
     }
 

@@ -73,7 +73,25 @@ mod tests {
             current: Current { phase: Some(2), verifier_iteration: 3, status: Status::ContractsFailed, builder_done: true, verifier_done: true },
             last_updated: Some("2026-11-21T09:30:05.042Z".to_owned()),
         };
-        insta::assert_snapshot!(state.to_json(), @"");
+        insta::assert_snapshot!(state.to_json(), @r#"
+        {
+          "phases_completed": [
+            1
+          ],
+          "phase_titles": {
+            "1": "Login",
+            "2": "Cart"
+          },
+          "current": {
+            "phase": 2,
+            "verifier_iteration": 3,
+            "status": "contracts_failed",
+            "builder_done": true,
+            "verifier_done": true
+          },
+          "last_updated": "2026-11-21T09:30:05.042Z"
+        }
+        "#);
         assert_eq!(serde_json::from_str::<State>(&state.to_json()).unwrap(), state);
         assert_eq!(serde_json::from_str::<State>("{}").unwrap(), State::default());
     }

@@ -36,7 +36,12 @@ pub enum Which {
 }
 
 /// Checks that everything is there, then runs the loop.
-pub fn run(which: Which, args: &RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(
+    which: Which,
+    args: &RunArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let keys = Keys::find(environment, tree.root());
     let redactor = Redactor::new(keys.exposed());
@@ -84,7 +89,8 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
 fn sealed(settings: &Settings, tree: &WorkTree) -> Result<Vec<PathBuf>, Failure> {
     let mut sealed = vec![PathBuf::from(BUILD)];
     if !settings.protect.is_empty() {
-        let only_protect = settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));
+        let only_protect =
+            settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));
         let tracked = tree.tracked().map_err(|error| Failure::refused(error, "see what git status says"))?;
         let protected = tracked.into_iter().filter(|file| only_protect.refuses(&file.path).is_some());
         sealed.extend(protected.map(|file| PathBuf::from(file.path)));
@@ -140,7 +146,9 @@ fn refused(missing: Vec<Missing>) -> Failure {
 /// Changes that are not committed are named; they refuse the run only where that is asked for.
 fn clean_enough(tree: &WorkTree, required: bool, output: &Output) -> Result<(), Failure> {
     let mut dirty = tree.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
-    dirty.retain(|path| !OWN_FILES.iter().any(|own| path == own || (own.ends_with('/') && path.starts_with(own))));
+    dirty.retain(|path| {
+        !OWN_FILES.iter().any(|own| path == own || (own.ends_with('/') && path.starts_with(own)))
+    });
     if dirty.is_empty() {
         return Ok(());
     }

@@ -8,8 +8,8 @@ use llm::Secret;
 use logging::Redactor;
 use runner::Cancel;
 
-use crate::changes;
 use crate::args::{DemoArgs, SettingArgs};
+use crate::changes;
 use crate::commands::run::{Prepared, begin};
 use crate::commands::wall::Otherwise;
 use crate::config::Settings;
@@ -61,8 +61,17 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     crate::interrupt::watch(&cancel)?;
     let without_wall = Otherwise::GoWithout;
     let model = &*client;
-    let finished =
-        begin(Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall })?;
+    let finished = begin(Prepared {
+        tree: &tree,
+        lock,
+        plan,
+        model,
+        environment,
+        redactor,
+        cancel,
+        output,
+        without_wall,
+    })?;
     for change in &finished.changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::{
-    Answer, Fact, Finish, Hands as _, Next, Record, ReplayFault, Replayed, Rules, Silent, Step, Workshop, drive,
-    facts_of, undo_folders,
+    Answer, Fact, Finish, Hands as _, Next, Record, ReplayFault, Replayed, Rules, Silent, Step, Workshop,
+    drive, facts_of, undo_folders,
 };
 use guard::Guard;
 use logging::{Redactor, RunFolder};
@@ -32,7 +32,8 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
     let tree = super::work_tree(&super::here()?)?;
     let run = runs::find(&tree, args.run.as_deref())?;
     let folder = RunFolder::open(run.clone(), Redactor::default());
-    let plan = Plan::load(&folder).map_err(|error| Failure::refused(error, "replay a run that asked a model"))?;
+    let plan =
+        Plan::load(&folder).map_err(|error| Failure::refused(error, "replay a run that asked a model"))?;
     let facts: Vec<Fact> = facts_of(&folder).map_err(anyhow::Error::from)?;
     let scratch = tempfile::tempdir().context("cannot make a scratch folder")?;
     let copy = Copy::make(&tree, &run, scratch.path())?;
@@ -40,8 +41,12 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
     match (args.from_round, &args.reply) {
         (Some(round), Some(reply)) => {
             let reply = super::read_input(reply)?;
-            let reply = String::from_utf8(reply).map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), ""))?;
-            what_if(&WhatIf { plan, facts, round, reply, copy: &copy, environment, output, tree: &tree }, rules)
+            let reply = String::from_utf8(reply)
+                .map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), ""))?;
+            what_if(
+                &WhatIf { plan, facts, round, reply, copy: &copy, environment, output, tree: &tree },
+                rules,
+            )
         }
         _ => same_again(&plan, facts, &copy, rules, output),
     }
@@ -108,7 +113,13 @@ fn put(path: &Path, content: Option<&[u8]>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn same_again(plan: &Plan, facts: Vec<Fact>, copy: &Copy, rules: Rules, output: &Output) -> Result<Exit, Failure> {
+fn same_again(
+    plan: &Plan,
+    facts: Vec<Fact>,
+    copy: &Copy,
+    rules: Rules,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let mut silent = Silent;
     let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
     let mut hands = Replayed::new(facts, rules, copy.state.join("undo"));
@@ -124,7 +135,10 @@ fn same_again(plan: &Plan, facts: Vec<Fact>, copy: &Copy, rules: Rules, output: 
             let hash = logging::sha256_hex(text.as_bytes());
             output.object(&json!({ "same": true, "outcome": outcome, "changed_files_sha256": hash }));
             output.report("the same prompts, the same files, the same end");
-            output.report(&format!("changed files: {}, SHA-256 over their paths and hashes {hash}", changed.len()));
+            output.report(&format!(
+                "changed files: {}, SHA-256 over their paths and hashes {hash}",
+                changed.len()
+            ));
             Ok(Exit::Done)
         }
         Err(ReplayFault::Differs(difference)) => {
@@ -170,7 +184,10 @@ fn what_if(ask: &WhatIf<'_>, rules: Rules) -> Result<Exit, Failure> {
                 decide.learn(&fact);
             }
             Next::Stop(_) => {
-                return Err(Failure::refused(anyhow!("that run has no round {round}"), "code-commit show lists its rounds"));
+                return Err(Failure::refused(
+                    anyhow!("that run has no round {round}"),
+                    "code-commit show lists its rounds",
+                ));
             }
         }
     }

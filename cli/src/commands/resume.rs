@@ -30,6 +30,7 @@ pub fn run(args: &RunName, environment: &Environment, output: &Output) -> Result
     let client = models::open(&plan.settings, &keys, environment, &tree)?;
     let without_wall = Otherwise::Refuse;
     let model = &*client;
-    let prepared = Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall };
+    let prepared =
+        Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall };
     resume(prepared, folder).map(|done| done.exit)
 }

@@ -100,8 +100,7 @@ fn lead(
         model: prepared.model,
         cancel: prepared.cancel,
     };
-    let outcome =
-        drive(&mut *decide, &mut workshop, &mut record).map_err(|error| fault(error, &folder))?;
+    let outcome = drive(&mut *decide, &mut workshop, &mut record).map_err(|error| fault(error, &folder))?;
     drop(record);
     finish(root, &folder, outcome, began.elapsed(), output)
 }

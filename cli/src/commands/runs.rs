@@ -105,6 +105,9 @@ mod tests {
             "2026-01-01-00-00-00-commit-9",
         ];
         names.sort_by_key(|name| order(name));
-        assert_eq!(names.map(|name| name.split_at(17).1), ["00-commit", "00-commit-9", "00-commit-10", "01-commit"]);
+        assert_eq!(
+            names.map(|name| name.split_at(17).1),
+            ["00-commit", "00-commit-9", "00-commit-10", "01-commit"]
+        );
     }
 }

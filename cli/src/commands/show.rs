@@ -33,7 +33,8 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
 
 /// How a run ended, as far as its journal says, and how many rounds it took.
 fn ending(run: &Path) -> (Option<String>, u32) {
-    let facts: Vec<Fact> = engine::facts_of(&RunFolder::open(run.to_owned(), Redactor::default())).unwrap_or_default();
+    let facts: Vec<Fact> =
+        engine::facts_of(&RunFolder::open(run.to_owned(), Redactor::default())).unwrap_or_default();
     let mut rounds = 0;
     let mut ended = None;
     for fact in &facts {
@@ -41,7 +42,9 @@ fn ending(run: &Path) -> (Option<String>, u32) {
             rounds = rounds.max(*round);
         }
         if let Fact::Ended { outcome } = fact {
-            ended = serde_json::to_value(outcome).ok().and_then(|value| value.get("outcome")?.as_str().map(str::to_owned));
+            ended = serde_json::to_value(outcome)
+                .ok()
+                .and_then(|value| value.get("outcome")?.as_str().map(str::to_owned));
         }
     }
     if facts.is_empty() && run.join(engine::UNDO).is_dir() {
@@ -55,9 +58,8 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let run = runs::find(&tree, args.run.as_deref())?;
     let folder = RunFolder::open(run.clone(), Redactor::default());
-    let facts: Vec<Fact> = engine::facts_of(&folder).map_err(|error| {
-        Failure::refused(error, "its files are there all the same: look into the folder")
-    })?;
+    let facts: Vec<Fact> = engine::facts_of(&folder)
+        .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))?;
     let changes = changes::of_run(tree.root(), &undo_folders(&run))?;
     if output.json {
         let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
@@ -87,7 +89,11 @@ pub fn line(fact: &Fact, output: &Output) {
         }
         Fact::Attempted { round, attempt } => {
             if let Some(message) = &attempt.message {
-                say(round, &output.paint(WARN, &format!("attempt {} failed: {}", attempt.number, printable(message))));
+                say(
+                    round,
+                    &output
+                        .paint(WARN, &format!("attempt {} failed: {}", attempt.number, printable(message))),
+                );
             }
         }
         Fact::Answered { round, reply, served_model, usage, cost_usd, .. } => {
@@ -96,7 +102,9 @@ pub fn line(fact: &Fact, output: &Output) {
             let tokens = phrases::tokens(usage);
             say(round, &format!("{} answered: {}{tokens}, {cost}", printable(by), reply.stored.file));
         }
-        Fact::Unanswered { round, cause } => say(round, &output.paint(BAD, &format!("no answer: {}", printable(&cause.message)))),
+        Fact::Unanswered { round, cause } => {
+            say(round, &output.paint(BAD, &format!("no answer: {}", printable(&cause.message))))
+        }
         Fact::Applied { round, changes, warnings, no_change } => {
             if let Some(reason) = no_change {
                 say(round, &format!("nothing to change: {}", printable(reason.trim())));
@@ -110,12 +118,19 @@ pub fn line(fact: &Fact, output: &Output) {
         }
         Fact::Rejected { round, problems, .. } => {
             for problem in problems {
-                say(round, &output.paint(WARN, &format!("refused: {} [{}]", printable(&problem.message), problem.code)));
+                say(
+                    round,
+                    &output
+                        .paint(WARN, &format!("refused: {} [{}]", printable(&problem.message), problem.code)),
+                );
             }
         }
         Fact::Built { round, ended, output: log, .. } => {
             let style = if ended.exit_code() == Some(0) { GOOD } else { BAD };
-            say(round, &output.paint(style, &format!("build: {}, {}", phrases::ended(*ended), log.stored.file)));
+            say(
+                round,
+                &output.paint(style, &format!("build: {}, {}", phrases::ended(*ended), log.stored.file)),
+            );
         }
         Fact::Restored { paths } => output.report(&format!("{} files were put back", paths.len())),
         Fact::Ended { outcome } => {

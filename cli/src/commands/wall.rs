@@ -60,9 +60,7 @@ pub fn confine(
             output.warn(&format!("no wall can be had here, this build runs without one: {reason}"));
             Ok(Confinement::off())
         }
-        Err(reason) => {
-            Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights"))
-        }
+        Err(reason) => Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights")),
     }
 }
 

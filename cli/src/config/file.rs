@@ -72,12 +72,15 @@ pub struct Model {
 #[serde(deny_unknown_fields)]
 pub struct Dialect {
     /// What the output limit is called: `max_completion_tokens` or `max_tokens`.
+    #[serde(default)]
     #[schemars(schema_with = "max_tokens")]
     pub max_tokens: Option<MaxTokens>,
     /// Who says the system instruction: `developer` or `system`.
+    #[serde(default)]
     #[schemars(schema_with = "system_role")]
     pub system_role: Option<SystemRole>,
     /// How an answer that follows a JSON schema is asked for: `json_schema`, `json_object` or `none`.
+    #[serde(default)]
     #[schemars(schema_with = "answer_schema")]
     pub schema: Option<AnswerSchema>,
 }

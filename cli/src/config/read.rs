@@ -36,7 +36,10 @@ pub fn read(path: &Path) -> Result<Option<File>, Failure> {
         }
         Err(error) => return Err(see(error)),
         Ok(found) if !found.is_file() || found.len() > MOST_BYTES => {
-            return Err(Failure::refused(anyhow!("{} is no configuration file", path.display()), "move it away"));
+            return Err(Failure::refused(
+                anyhow!("{} is no configuration file", path.display()),
+                "move it away",
+            ));
         }
         Ok(_) => {}
     }

@@ -55,8 +55,12 @@ impl Settings {
         list(&mut rows, "sandbox.env", &self.env, |name| json!(name));
         list(&mut rows, "price", &self.prices, |price| json!(price.prefix));
         rows.extend([
-            Row::new("spec.commit_scope", &self.commit_scope, |scope| json!(scope.map(|scope| scope.as_str()))),
-            Row::new("spec.notify", &self.notify, |command| json!(command.as_ref().map(|command| &command.text))),
+            Row::new("spec.commit_scope", &self.commit_scope, |scope| {
+                json!(scope.map(|scope| scope.as_str()))
+            }),
+            Row::new("spec.notify", &self.notify, |command| {
+                json!(command.as_ref().map(|command| &command.text))
+            }),
         ]);
         rows
     }

@@ -52,6 +52,9 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/schemas/code-commit.schema.json");
         let now = format!("{:#}\n", schema());
         let published = std::fs::read_to_string(path).unwrap_or_default();
-        assert_eq!(published, now, "write it anew: code-commit config --schema > docs/schemas/code-commit.schema.json");
+        assert_eq!(
+            published, now,
+            "write it anew: code-commit config --schema > docs/schemas/code-commit.schema.json"
+        );
     }
 }

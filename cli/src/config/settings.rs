@@ -143,7 +143,10 @@ impl Default for Settings {
     fn default() -> Self {
         let command = "./build.sh";
         Self {
-            model: Setting::default(ModelId { provider: Provider::Gemini, name: "gemini-3.8-flash".to_owned() }),
+            model: Setting::default(ModelId {
+                provider: Provider::Gemini,
+                name: "gemini-3.8-flash".to_owned(),
+            }),
             base_url: Setting::default(None),
             dialect: Setting::default(Dialect::default()),
             temperature: Setting::default(None),

@@ -29,33 +29,123 @@ fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
 
 #[test]
 fn an_unknown_key_is_an_error_that_points_at_its_line() {
-    insta::assert_snapshot!(wrong("protect = []\n\n[model]\nnmae = \"gpt-6\"\n"), @"");
-    insta::assert_snapshot!(wrong("[modle]\n"), @"");
+    insta::assert_snapshot!(wrong("protect = []\n\n[model]\nnmae = \"gpt-6\"\n"), @r#"
+    unknown field `nmae`, expected one of `name`, `base_url`, `temperature`, `stream`, `timeout`, `dialect`
+     --> code-commit.toml:4:1
+      |
+    4 | nmae = "gpt-6"
+      | ^^^^
+    "#);
+    insta::assert_snapshot!(wrong("[modle]\n"), @"
+    unknown field `modle`, expected one of `protect`, `model`, `limits`, `build`, `sandbox`, `price`, `order`, `phase`, `spec`
+     --> code-commit.toml:1:2
+      |
+    1 | [modle]
+      |  ^^^^^
+    ");
 }
 
 #[test]
 fn a_wrong_type_is_an_error_that_points_at_the_value() {
-    insta::assert_snapshot!(wrong("[sandbox]\nnetwork = \"yes\"\n"), @"");
-    insta::assert_snapshot!(wrong("protect = \"tests/**\"\n"), @"");
-    insta::assert_snapshot!(wrong("[sandbox]\nmode = \"none\""), @"");
+    insta::assert_snapshot!(wrong("[sandbox]\nnetwork = \"yes\"\n"), @r#"
+    invalid type: string "yes", expected a boolean
+     --> code-commit.toml:2:11
+      |
+    2 | network = "yes"
+      |           ^^^^^
+    "#);
+    insta::assert_snapshot!(wrong("protect = \"tests/**\"\n"), @r#"
+    invalid type: string "tests/**", expected a sequence
+     --> code-commit.toml:1:11
+      |
+    1 | protect = "tests/**"
+      |           ^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(wrong("[sandbox]\nmode = \"none\""), @r#"
+    unknown variant `none`, expected one of `auto`, `bwrap`, `landlock`, `docker`, `off`
+     --> code-commit.toml:2:8
+      |
+    2 | mode = "none"
+      |        ^^^^^^
+    "#);
 }
 
 #[test]
 fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
-    insta::assert_snapshot!(wrong("[build]\ntimeout = \"10\"\n"), @"");
-    insta::assert_snapshot!(wrong("protect = [\"a\", \"[b\"]\n"), @"");
-    insta::assert_snapshot!(wrong("[limits]\nmax_calls = 0\n"), @"");
-    insta::assert_snapshot!(wrong("[limits]\nmax_cost = -1\n"), @"");
-    insta::assert_snapshot!(wrong("[build]\ncommand = \"make 'x\"\n"), @"");
-    insta::assert_snapshot!(wrong("[model]\nname = \"llama\"\n"), @"");
-    insta::assert_snapshot!(wrong("[model]\nbase_url = \"https://user:pass@host\"\n"), @"");
+    insta::assert_snapshot!(wrong("[build]\ntimeout = \"10\"\n"), @r#"
+    `10` is no duration; write it like 90s, 10m or 1h30m
+     --> code-commit.toml:2:11
+      |
+    2 | timeout = "10"
+      |           ^^^^
+    "#);
+    insta::assert_snapshot!(wrong("protect = [\"a\", \"[b\"]\n"), @r#"
+    `[b` is no pattern that could match a file: a [ is not closed, or it ends in a backslash
+     --> code-commit.toml:1:11
+      |
+    1 | protect = ["a", "[b"]
+      |           ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(wrong("[limits]\nmax_calls = 0\n"), @"
+    0 would allow nothing; for no limit leave it out
+     --> code-commit.toml:2:13
+      |
+    2 | max_calls = 0
+      |             ^
+    ");
+    insta::assert_snapshot!(wrong("[limits]\nmax_cost = -1\n"), @"
+    -1 is not an amount of money in US dollars
+     --> code-commit.toml:2:12
+      |
+    2 | max_cost = -1
+      |            ^^
+    ");
+    insta::assert_snapshot!(wrong("[build]\ncommand = \"make 'x\"\n"), @r#"
+    a quote of `make 'x` is not closed
+     --> code-commit.toml:2:11
+      |
+    2 | command = "make 'x"
+      |           ^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(wrong("[model]\nname = \"llama\"\n"), @r#"
+    cannot tell the provider of `llama`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN
+     --> code-commit.toml:2:8
+      |
+    2 | name = "llama"
+      |        ^^^^^^^
+    "#);
+    insta::assert_snapshot!(wrong("[model]\nbase_url = \"https://user:pass@host\"\n"), @r#"
+    the base URL holds a user, a query or a fragment
+     --> code-commit.toml:2:12
+      |
+    2 | base_url = "https://user:pass@host"
+      |            ^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
 }
 
 #[test]
 fn what_is_no_toml_is_an_error_that_points_at_the_place() {
-    insta::assert_snapshot!(wrong("[model\n"), @"");
-    insta::assert_snapshot!(wrong("[model]\nname ="), @"");
-    insta::assert_snapshot!(wrong("a = \"\u{1b}[31m\"\n"), @"");
+    insta::assert_snapshot!(wrong("[model\n"), @"
+    unclosed table, expected `]`
+     --> code-commit.toml:1:6
+      |
+    1 | [model
+      |      ^
+    ");
+    insta::assert_snapshot!(wrong("[model]\nname ="), @"
+    string values must be quoted, expected literal string
+     --> code-commit.toml:2:6
+      |
+    2 | name =
+      |      ^
+    ");
+    insta::assert_snapshot!(wrong("a = \"\u{1b}[31m\"\n"), @r#"
+    invalid basic string, expected non-double-quote visible characters, `\`
+     --> code-commit.toml:1:6
+      |
+    1 | a = "␛[31m"
+      |      ^
+    "#);
 }
 
 #[test]
@@ -72,8 +162,16 @@ fn every_key_of_the_reference_is_read() {
 #[test]
 fn later_layers_replace_values_and_add_to_lists() {
     let mut settings = Settings::default();
-    settings.put(layer("protect=['a','!b']\n[sandbox]\nenv=['A']\n[build]\ntimeout='1m'"), Origin::User, bases());
-    settings.put(layer("protect=['!a']\n[sandbox]\nenv=['A','B']\n[build]\ntimeout='2m'"), Origin::Flag, bases());
+    settings.put(
+        layer("protect=['a','!b']\n[sandbox]\nenv=['A']\n[build]\ntimeout='1m'"),
+        Origin::User,
+        bases(),
+    );
+    settings.put(
+        layer("protect=['!a']\n[sandbox]\nenv=['A','B']\n[build]\ntimeout='2m'"),
+        Origin::Flag,
+        bases(),
+    );
     let lists: Vec<&[String]> = settings.protect.iter().map(|list| list.value.as_slice()).collect();
     assert_eq!(lists, [["a", "!b"].map(str::to_owned).as_slice(), &["!a".to_owned()]]);
     let env: Vec<_> = settings.env.iter().map(|name| (name.value.as_str(), name.origin)).collect();
@@ -83,7 +181,8 @@ fn later_layers_replace_values_and_add_to_lists() {
 
 #[test]
 fn an_address_counts_for_models_of_the_provider_it_was_written_for() {
-    let local = "[model]\nname='openai/llama'\nbase_url='http://127.0.0.1:1/v1'\n[model.dialect]\nschema='none'";
+    let local =
+        "[model]\nname='openai/llama'\nbase_url='http://127.0.0.1:1/v1'\n[model.dialect]\nschema='none'";
     let mut settings = Settings::default();
     settings.put(layer(local), Origin::User, bases());
     settings.put(layer("[model]\nname='openai/qwen'"), Origin::Project, bases());
@@ -111,7 +210,21 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
                  env=['E']\n[[price]]\nprefix='gemini'\ninput=0\noutput=0\n[spec]\nnotify='curl x'";
     let user = "[limits]\nmax_cost=1\nmax_tokens=10\nmax_calls=1\nmax_time='1m'\nrounds=1";
     let (taken, settings) = weakening(user, wider);
-    insta::assert_snapshot!(taken.join("\n"), @"");
+    insta::assert_snapshot!(taken.join("\n"), @r#"
+    model.base_url = "http://127.0.0.1:1"
+    limits.max_cost = 9.5
+    limits.max_tokens = 100
+    limits.max_calls = 9
+    limits.rounds = 9
+    limits.max_time = "2h"
+    sandbox.mode = "off"
+    sandbox.network = true
+    sandbox.writable = ["/w"]
+    sandbox.readable = ["/r"]
+    sandbox.env = ["E"]
+    price of gemini
+    spec.notify = "curl x"
+    "#);
     let (_, as_if_empty) = weakening(user, "");
     assert_eq!(settings, as_if_empty);
 }
@@ -143,7 +256,8 @@ fn what_the_user_already_allows_is_no_weakening() {
 
 #[test]
 fn settings_survive_the_record() {
-    let (_, settings) = weakening("protect=['a']\n[sandbox]\nmode='off'\n[limits]\nmax_time='5s'\nmax_cost=0.25", "");
+    let (_, settings) =
+        weakening("protect=['a']\n[sandbox]\nmode='off'\n[limits]\nmax_time='5s'\nmax_cost=0.25", "");
     let json = serde_json::to_string(&settings).unwrap();
     assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
 }

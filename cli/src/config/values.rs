@@ -156,7 +156,8 @@ impl std::str::FromStr for Dollars {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let usd: f64 = text.parse().map_err(|_| format!("`{text}` is no amount of US dollars, such as 0.50"))?;
+        let usd: f64 =
+            text.parse().map_err(|_| format!("`{text}` is no amount of US dollars, such as 0.50"))?;
         Self::try_from(usd)
     }
 }
@@ -165,7 +166,11 @@ impl TryFrom<f64> for Temperature {
     type Error = String;
 
     fn try_from(value: f64) -> Result<Self, String> {
-        if (0.0..=2.0).contains(&value) { Ok(Self(value)) } else { Err(format!("{value} is not between 0 and 2")) }
+        if (0.0..=2.0).contains(&value) {
+            Ok(Self(value))
+        } else {
+            Err(format!("{value} is not between 0 and 2"))
+        }
     }
 }
 
@@ -190,7 +195,10 @@ impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs();
         let parts = [(seconds / 3600, 'h'), (seconds % 3600 / 60, 'm'), (seconds % 60, 's')];
-        parts.into_iter().filter(|(count, _)| *count > 0).try_for_each(|(count, unit)| write!(f, "{count}{unit}"))
+        parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .try_for_each(|(count, unit)| write!(f, "{count}{unit}"))
     }
 }
 
@@ -233,7 +241,9 @@ impl std::str::FromStr for Pattern {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| Err(format!("`{}` is no pattern that could match a file: {why}", text.escape_debug()));
+        let wrong = |why: &str| {
+            Err(format!("`{}` is no pattern that could match a file: {why}", text.escape_debug()))
+        };
         let body = text.strip_prefix('!').unwrap_or(text);
         match body {
             _ if body.trim_matches(['/', ' ']).is_empty() => wrong("it names nothing"),

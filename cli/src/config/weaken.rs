@@ -10,9 +10,13 @@ use crate::args::Sandbox;
 pub fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases<'_>) -> Vec<String> {
     let mut taken = Vec::new();
     let base_url = without.base_url.value.as_deref();
-    take(&mut layer.model.base_url, |url| base_url != Some(&url.0), |url| {
-        taken.push(format!("model.base_url = {:?}", url.0));
-    });
+    take(
+        &mut layer.model.base_url,
+        |url| base_url != Some(&url.0),
+        |url| {
+            taken.push(format!("model.base_url = {:?}", url.0));
+        },
+    );
     take_limits(layer, without, &mut taken);
     take_walls(layer, without, bases, &mut taken);
     for price in layer.price.drain(..) {
@@ -27,33 +31,61 @@ fn take_limits(layer: &mut Layer, without: &Settings, taken: &mut Vec<String>) {
     let limits = &mut layer.limits;
     let above = |limit: Option<u64>, wanted: u64| limit.is_some_and(|limit| wanted > limit);
     let cost = without.max_cost.value;
-    take(&mut limits.max_cost, |wanted| cost.is_some_and(|limit| wanted.0 > limit), |wanted| {
-        taken.push(format!("limits.max_cost = {}", wanted.0.as_usd()));
-    });
-    take(&mut limits.max_tokens, |wanted| above(without.max_tokens.value, wanted.0), |wanted| {
-        taken.push(format!("limits.max_tokens = {}", wanted.0));
-    });
-    take(&mut limits.max_calls, |wanted| above(without.max_calls.value, wanted.0), |wanted| {
-        taken.push(format!("limits.max_calls = {}", wanted.0));
-    });
-    take(&mut limits.rounds, |wanted| above(without.rounds.value, wanted.0), |wanted| {
-        taken.push(format!("limits.rounds = {}", wanted.0));
-    });
+    take(
+        &mut limits.max_cost,
+        |wanted| cost.is_some_and(|limit| wanted.0 > limit),
+        |wanted| {
+            taken.push(format!("limits.max_cost = {}", wanted.0.as_usd()));
+        },
+    );
+    take(
+        &mut limits.max_tokens,
+        |wanted| above(without.max_tokens.value, wanted.0),
+        |wanted| {
+            taken.push(format!("limits.max_tokens = {}", wanted.0));
+        },
+    );
+    take(
+        &mut limits.max_calls,
+        |wanted| above(without.max_calls.value, wanted.0),
+        |wanted| {
+            taken.push(format!("limits.max_calls = {}", wanted.0));
+        },
+    );
+    take(
+        &mut limits.rounds,
+        |wanted| above(without.rounds.value, wanted.0),
+        |wanted| {
+            taken.push(format!("limits.rounds = {}", wanted.0));
+        },
+    );
     let time = without.max_time.value;
-    take(&mut limits.max_time, |wanted| time.is_some_and(|limit| wanted.0 > limit), |wanted: Time| {
-        taken.push(format!("limits.max_time = \"{wanted}\""));
-    });
+    take(
+        &mut limits.max_time,
+        |wanted| time.is_some_and(|limit| wanted.0 > limit),
+        |wanted: Time| {
+            taken.push(format!("limits.max_time = \"{wanted}\""));
+        },
+    );
 }
 
 fn take_walls(layer: &mut Layer, without: &Settings, bases: Bases<'_>, taken: &mut Vec<String>) {
     let walls = &mut layer.sandbox;
     let mode = without.sandbox.value;
-    take(&mut walls.mode, |wanted| is_weaker(*wanted, mode), |wanted| {
-        taken.push(format!("sandbox.mode = {:?}", wanted.as_str()));
-    });
-    take(&mut walls.network, |wanted| *wanted && !without.network.value, |_| {
-        taken.push("sandbox.network = true".to_owned());
-    });
+    take(
+        &mut walls.mode,
+        |wanted| is_weaker(*wanted, mode),
+        |wanted| {
+            taken.push(format!("sandbox.mode = {:?}", wanted.as_str()));
+        },
+    );
+    take(
+        &mut walls.network,
+        |wanted| *wanted && !without.network.value,
+        |_| {
+            taken.push("sandbox.network = true".to_owned());
+        },
+    );
     let places = [
         ("writable", &mut walls.writable, &without.writable),
         ("readable", &mut walls.readable, &without.readable),

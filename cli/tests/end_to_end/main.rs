@@ -5,4 +5,6 @@
 mod commit;
 mod harness;
 mod house;
+mod implement;
+mod record;
 mod tools;

@@ -1,6 +1,9 @@
 //! A repository, an order, a service and the program.
 
-#![expect(clippy::disallowed_methods, reason = "this is where the tests start the program and write its inputs")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is where the tests start the program and write its inputs"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +26,10 @@ pub const FILES: [(&str, &str); 5] = [
     ("scripts/verify.sh", "#!/bin/sh\nset -eu\nsh -n src/greet.sh\necho verified\n"),
     ("src/greet.sh", "#!/bin/sh\necho hello $1\n"),
     ("src/other.txt", "other\n"),
-    ("tests/run.sh", "#!/bin/sh\nout=$(sh src/greet.sh you)\ntest \"$out\" = 'hello, you' || { echo \"got: $out\" >&2; exit 3; }\n"),
+    (
+        "tests/run.sh",
+        "#!/bin/sh\nout=$(sh src/greet.sh you)\ntest \"$out\" = 'hello, you' || { echo \"got: $out\" >&2; exit 3; }\n",
+    ),
 ];
 /// What makes the acceptance test pass.
 pub const GOOD: &str = "#!/bin/sh\necho \"hello, $1\"\n";
@@ -51,7 +57,8 @@ pub fn sha256(text: &str) -> String {
 /// A proposal that replaces `old` by `new` in one file.
 pub fn proposal(path: &str, old: Option<&str>, new: &str) -> String {
     let base = old.map_or(NOTHING.to_owned(), sha256);
-    json!({ "summary": "a change", "writes": [{ "path": path, "base_sha256": base, "content": new }] }).to_string()
+    json!({ "summary": "a change", "writes": [{ "path": path, "base_sha256": base, "content": new }] })
+        .to_string()
 }
 
 /// A proposal about `src/greet.sh` of [`FILES`].
@@ -118,7 +125,8 @@ impl Scene {
     pub fn command(&self, more: &[&str]) -> Command {
         let (order, out) = (self.beside("order.json"), self.beside("out"));
         let base = format!("{}/v1", self.server.origin());
-        let mut args = vec!["order", "run", "--repo", ".", "--out", out.to_str().unwrap(), "--base-url", &base];
+        let mut args =
+            vec!["order", "run", "--repo", ".", "--out", out.to_str().unwrap(), "--base-url", &base];
         if !more.iter().any(|arg| arg.ends_with(".json")) {
             args.extend(["--work-order", order.to_str().unwrap()]);
         }

@@ -81,7 +81,11 @@ fn a_missing_key_is_refused_at_once() {
 #[test]
 fn model_and_out_folder_are_required_and_unknown_flags_are_an_error_of_usage() {
     let scene = Scene::with(&[]);
-    for args in [&["order", "run"][..], &["order", "run", "--out", "o", "x.json"], &["order", "run", "--max-attempts", "0"]] {
+    for args in [
+        &["order", "run"][..],
+        &["order", "run", "--out", "o", "x.json"],
+        &["order", "run", "--max-attempts", "0"],
+    ] {
         assert_eq!(ran(&mut scene.program(args)).code, Some(2), "{args:?}");
     }
 }
@@ -125,7 +129,11 @@ fn an_order_is_carried_out_with_a_detached_head_which_stays_detached() {
 #[test]
 fn an_order_is_carried_out_beside_submodules_and_never_inside_of_them() {
     let scene = Scene::with(&[]);
-    let sub = Scene::with(&[&greet(crate::harness::BAD), &crate::harness::proposal("sub/src/other.txt", Some("other\n"), "x"), &greet(GOOD)]);
+    let sub = Scene::with(&[
+        &greet(crate::harness::BAD),
+        &crate::harness::proposal("sub/src/other.txt", Some("other\n"), "x"),
+        &greet(GOOD),
+    ]);
     let from = scene.root().display().to_string();
     sub.project.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", &from, "sub"]).unwrap();
     sub.project.commit("a submodule").unwrap();
@@ -141,7 +149,10 @@ fn hooks_and_monitors_of_the_repository_are_not_started() {
     let scene = Scene::with(&[&greet(crate::harness::BAD), &greet(GOOD)]);
     let trap = scene.beside("sprung");
     for hook in ["post-index-change", "post-checkout", "reference-transaction", "pre-commit"] {
-        scene.project.write(&format!(".git/hooks/{hook}"), format!("#!/bin/sh\ntouch {}\n", trap.display()).as_bytes()).unwrap();
+        scene
+            .project
+            .write(&format!(".git/hooks/{hook}"), format!("#!/bin/sh\ntouch {}\n", trap.display()).as_bytes())
+            .unwrap();
         let path = scene.root().join(format!(".git/hooks/{hook}"));
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }

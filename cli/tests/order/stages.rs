@@ -80,7 +80,10 @@ fn one_file_out_of_scope_keeps_the_allowed_ones_from_being_written() {
     ]});
     let scene = Scene::with(&[&both.to_string()]);
     check_failure(&scene, &["--max-attempts", "1"], "write_scope_violation");
-    assert_eq!(scene.json("attempt_1/write_result.json")["touched_files"], json!(["src/new.sh", "src/other.txt"]));
+    assert_eq!(
+        scene.json("attempt_1/write_result.json")["touched_files"],
+        json!(["src/new.sh", "src/other.txt"])
+    );
     assert!(brief(&scene, 1)["primary_error_excerpt"].as_str().unwrap().contains("src/other.txt"));
 }
 
@@ -115,14 +118,13 @@ fn an_acceptance_command_that_fails_ends_in_acceptance_failed() {
 
 #[test]
 fn a_write_that_the_system_refuses_ends_in_write_failed() {
-    // A name that the guard takes and that no file system does, once the folders before it are made: too long by its folders' sum.
-    let scene = Scene::with(&[&proposal("src/greet.sh", Some(FILES[2].1), GOOD)]);
-    let state = scene.root().join(".git/code-commit");
-    std::fs::create_dir_all(&state).unwrap();
-    // The folder that a transaction needs is taken by a file.
-    std::fs::File::create(state.join("txn.new")).unwrap();
-    let ran = scene.run(&["--max-attempts", "1"]);
-    eprintln!("{}{}", ran.out, ran.err);
+    let scene = Scene::with(&[&greet(GOOD)]);
+    // Something stands where the transaction would be made.
+    let obstacle = "sh -c 'mkdir -p .git/code-commit/txn; false'";
+    scene.place_order(&json!({ "acceptance_commands": [obstacle], "must_fail_before": [obstacle] }));
+    check_failure(&scene, &["--max-attempts", "1"], "write_failed");
+    let result = scene.json("attempt_1/write_result.json");
+    assert_eq!((&result["write_ok"], result["errors"].as_array().unwrap().len()), (&json!(false), 1));
 }
 
 #[test]
@@ -135,7 +137,9 @@ fn a_model_that_cannot_be_reached_ends_in_exception_and_is_not_tried_again() {
 
 #[test]
 fn preconditions_that_do_not_hold_end_in_preflight_before_any_call() {
-    for (field, path) in [("file_exists", "src/none"), ("file_absent", "src/greet.sh"), ("file_exists", "src")] {
+    for (field, path) in
+        [("file_exists", "src/none"), ("file_absent", "src/greet.sh"), ("file_exists", "src")]
+    {
         let scene = Scene::with(&[&greet(GOOD)]);
         scene.place_order(&json!({ "preconditions": [{ field: path }] }));
         let ran = check_failure(&scene, &[], "preflight");

@@ -1,0 +1,34 @@
+//! `code-commit completions` and `code-commit man`: what a package puts beside the program.
+
+use std::fs;
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+
+use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// The completion script of a shell on standard output.
+pub fn completions(args: &CompletionsArgs) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "code-commit", &mut script);
+    Output::raw(&script);
+    Exit::Done
+}
+
+/// The main page on standard output, or a page for every command in a folder.
+pub fn man(args: &ManArgs, output: &Output) -> Result<Exit, Failure> {
+    let Some(folder) = &args.folder else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Cli::command()).render(&mut page).context("cannot write the page")?;
+        Output::raw(&page);
+        return Ok(Exit::Done);
+    };
+    fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
+        .with_context(|| format!("cannot write the pages into {}", folder.display()))
+        .map_err(|error| Failure::refused(error, "name a folder that can be written"))?;
+    output.report(&format!("the pages are in {}: man -l {0}/code-commit.1", folder.display()));
+    Ok(Exit::Done)
+}

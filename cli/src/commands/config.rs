@@ -1,0 +1,45 @@
+//! `code-commit config`: every setting in force, and where it is from.
+
+use serde_json::json;
+
+use crate::args::ConfigArgs;
+use crate::config::{self, Files, Standing};
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::keys::Keys;
+use crate::output::{DIM, Output, printable};
+
+/// Prints the settings as a run with these flags would have them.
+pub fn run(args: &ConfigArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    if args.schema {
+        Output::raw(format!("{:#}\n", config::schema::schema()).as_bytes());
+        return Ok(Exit::Done);
+    }
+    let root = super::root()?;
+    output.strike_out(Keys::find(environment, &root).redactor());
+    let files = Files::read(&root, environment)?;
+    print_files(&files, output);
+    let loaded = files.settings(environment, args.settings.layer());
+    for row in loaded.settings.rows() {
+        output.object(&json!({ "key": row.key, "value": row.value, "origin": row.origin.to_string() }));
+        let origin = output.paint(DIM, &row.origin.to_string());
+        output.report(&format!("{:<27} {}  {origin}", row.key, printable(&row.text())));
+    }
+    loaded.ignored.iter().for_each(|what| output.warn(&printable(&files.why_ignored(what))));
+    Ok(Exit::Done)
+}
+
+fn print_files(files: &Files, output: &Output) {
+    let trust = match files.standing {
+        Standing::Trusted => "trusted",
+        Standing::Changed => "changed since it was trusted",
+        Standing::Unknown => "not trusted",
+    };
+    for (whose, file, note) in [("user", &files.user, ""), ("project", &files.project, trust)] {
+        let path = file.as_ref().map(|file| file.path.display().to_string());
+        output.object(&json!({ "file": whose, "path": path, "trust": file.as_ref().map(|_| note) }));
+        let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
+        let text = path.map_or_else(|| "none".to_owned(), |path| format!("{}{note}", printable(&path)));
+        output.report(&format!("{whose} file: {text}"));
+    }
+}

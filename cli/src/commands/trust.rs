@@ -1,0 +1,73 @@
+//! `code-commit trust`: a person says that a project's file may decide what weakens.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use anyhow::{Context as _, anyhow};
+use serde_json::json;
+
+use crate::args::TrustArgs;
+use crate::config::{self, File, Files, PROJECT_FILE, PinError, Standing};
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, printable};
+
+/// Shows what the file would weaken, asks, and pins the bytes that were shown.
+pub fn run(args: &TrustArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let files = Files::read(&super::root()?, environment)?;
+    let Some(file) = &files.project else {
+        return Err(Failure::refused(anyhow!("there is no {PROJECT_FILE} here"), "change to the project's root"));
+    };
+    if files.standing == Standing::Trusted {
+        output.report(&format!("{PROJECT_FILE} is trusted already"));
+        output.object(&object(&files, file));
+        return Ok(Exit::Done);
+    }
+    show(&files, output);
+    if !args.yes {
+        ask(output)?;
+    }
+    let store = config::trust_of(environment).pin(&file.path, &file.sha256).map_err(|error| {
+        let help = match error {
+            PinError::NoHome => "set HOME",
+            PinError::Io { .. } => "see who may write there",
+        };
+        Failure::refused(error, help)
+    })?;
+    output.report(&format!("{PROJECT_FILE} is trusted until it changes ({})", store.display()));
+    output.object(&object(&files, file));
+    Ok(Exit::Done)
+}
+
+fn object(files: &Files, file: &File) -> serde_json::Value {
+    json!({ "path": file.path, "sha256": file.sha256, "weakens": files.weakening(), "trusted": true })
+}
+
+fn show(files: &Files, output: &Output) {
+    if files.standing == Standing::Changed {
+        output.report(&format!("{PROJECT_FILE} has changed since it was trusted"));
+    }
+    let weakening = files.weakening();
+    if weakening.is_empty() {
+        output.report(&format!("nothing in {PROJECT_FILE} weakens anything; it is in force also without this"));
+    } else {
+        output.report(&format!("what {PROJECT_FILE} would weaken:"));
+    }
+    weakening.iter().for_each(|what| output.report(&format!("  {}", printable(what))));
+}
+
+/// Only a person at a terminal can say yes.
+fn ask(output: &Output) -> Result<(), Failure> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(Failure::refused(
+            anyhow!("there is no terminal to ask on"),
+            "look at the file, then: code-commit trust --yes",
+        ));
+    }
+    output.error_block("Trust it? Type yes:");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
+    if answer.trim().eq_ignore_ascii_case("yes") {
+        return Ok(());
+    }
+    Err(Failure::refused(anyhow!("{PROJECT_FILE} is not trusted"), "nothing was changed"))
+}

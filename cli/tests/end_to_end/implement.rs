@@ -1,0 +1,137 @@
+//! The first loop (S0).
+
+use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use fixtures::server::{Script, Step};
+
+use crate::harness::{KEY, Ran, Scene};
+
+const SYSTEM: &str = "Answer in fences.\n";
+
+fn scene(replies: &[&str]) -> Scene {
+    let scene = Scene::new(&FILES, Script::new(replies.iter().map(|reply| Step::text(reply))));
+    scene.project.write("agent-config/gemini-system-prompt.txt", SYSTEM.as_bytes()).unwrap();
+    scene
+}
+
+fn implement(scene: &Scene, more: &[&str]) -> Ran {
+    let mut args = vec!["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
+    args.extend(more);
+    scene.run_with(&args, &[("GEMINI_API_KEY", KEY)])
+}
+
+/// One file of the newest run below `logs/`.
+fn logged(scene: &Scene, file: &str) -> String {
+    let mut runs: Vec<_> = std::fs::read_dir(scene.project.root().join("logs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    runs.sort();
+    std::fs::read_to_string(runs.pop().unwrap().join(file)).unwrap()
+}
+
+#[test]
+fn thoughts_for_the_user_are_printed_and_appended_to_their_file() {
+    let first = format!("&&&start\nfirst thought\n&&&end\n{BREAKS_THE_BUILD}");
+    let scene = scene(&[&first, MENDS_IT]);
+    scene.project.write("llm-user-output.txt", b"from an earlier run\n").unwrap();
+    let ran = implement(&scene, &[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.starts_with("first thought\n"), "{ran}");
+    let kept = scene.project.read("llm-user-output.txt").unwrap();
+    assert!(kept.starts_with("from an earlier run\nfirst thought\ngreet now takes its name"), "{kept}");
+}
+
+#[test]
+fn each_query_begins_with_the_bytes_of_the_one_before() {
+    let thought = format!("%%%start\nI forgot the default.\n%%%end\n{BREAKS_THE_BUILD}");
+    let scene = scene(&[&thought, TOUCHES_GIT, MENDS_IT]);
+    assert_eq!(implement(&scene, &[]).code, Some(0));
+    let queries = ["query-1.txt", "query-2.txt", "query-3.txt"].map(|file| logged(&scene, file));
+    assert!(queries[1].starts_with(&queries[0]) && queries[2].starts_with(&queries[1]));
+    assert!(queries[0].starts_with(SYSTEM));
+    insta::assert_snapshot!(queries[2].strip_prefix(&queries[0]).unwrap(), @r#"
+    The above query was provided, and you provided the following data in your response
+    I forgot the default.
+    ^^^src/greet.sh
+    # greet NAME: says hello to somebody.
+    greet() {
+        echo "Hello, $1!"
+    }
+    ^^^end
+    When the file repalcements were made, the build provided the following output:
+    ok: a name is greeted
+    FAILED: nobody is the world: expected 'Hello, world!', got 'Hello, !'
+    exit code: 1
+    You then provided the following data in your subsequent response
+    ^^^src/greet.sh
+    # greet NAME: says hello to somebody.
+    greet() {
+        echo "Hello, $1!"
+    }
+    ^^^end
+    ^^^.git/hooks/pre-commit
+    #!/bin/sh
+    sh build.sh
+    ^^^end
+    When the file repalcements were made, the build provided the following output:
+    The reply was not used and no file was changed, because:
+    - `.git/hooks/pre-commit` is or looks like git's own folder; leave it as it is.
+    "#);
+}
+
+#[test]
+fn the_log_has_the_names_of_the_seed() {
+    let scene = scene(&[MENDS_IT]);
+    assert_eq!(implement(&scene, &[]).code, Some(0));
+    for file in ["query-1.txt", "query-1-response.json", "query-1-response.txt", "query-1-build.txt"] {
+        assert!(!logged(&scene, file).is_empty(), "{file}");
+    }
+}
+
+#[test]
+fn there_are_eight_rounds_and_no_ninth() {
+    let scene = scene(&[BREAKS_THE_BUILD; 9]);
+    let ran = implement(&scene, &[]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert_eq!(scene.server.requests().len(), 8);
+}
+
+#[test]
+fn no_change_alone_is_a_success_only_if_the_build_passes() {
+    let nothing = "$$$start\nIt is right as it is.\n$$$end\n";
+    let scene = scene(&[nothing, MENDS_IT]);
+    let ran = implement(&scene, &[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(scene.server.requests().len(), 2);
+    let again = implement(&scene, &["--require-clean"]);
+    assert_eq!(again.code, Some(3), "{again}");
+}
+
+#[test]
+fn gemini_2_5_pro_is_asked_and_another_model_that_answers_is_named() {
+    let other = Step { served_model: Some("gemini-3.8-flash".to_owned()), ..Step::text(MENDS_IT) };
+    let scene = Scene::new(&FILES, Script::new([other]));
+    scene.project.write("agent-config/gemini-system-prompt.txt", SYSTEM.as_bytes()).unwrap();
+    let ran = implement(&scene, &[]);
+    assert!(
+        scene.server.requests()[0].path.contains("/gemini-2.5-pro:"),
+        "{}",
+        scene.server.requests()[0].path
+    );
+    assert!(ran.err.contains("warning: gemini-3.8-flash answered in the place of gemini-2.5-pro"), "{ran}");
+}
+
+#[test]
+fn the_four_inputs_may_lie_at_the_root() {
+    let scene = scene(&[MENDS_IT]);
+    let root = scene.project.root();
+    for file in ["query.txt", "codeRollup.txt", "gemini-system-prompt.txt"] {
+        std::fs::rename(root.join("agent-config").join(file), root.join(file)).unwrap();
+    }
+    scene.project.write("gemini-key.txt", KEY.as_bytes()).unwrap();
+    let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
+    let ran = scene.run(&args);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(scene.server.requests()[0].header("x-goog-api-key"), Some(KEY));
+}

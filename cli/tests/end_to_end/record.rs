@@ -1,0 +1,200 @@
+//! What the record is good for: resume, replay, runs, show.
+
+use std::path::Path;
+
+use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use fixtures::server::{Script, Step};
+
+use crate::harness::{KEY, Scene};
+
+/// Replies that can be told apart by what the build prints after each of them, so that a request that comes twice is answered twice alike.
+fn four_rounds() -> Script {
+    let reply = |number: u32| {
+        let line = format!("echo 'round {number} was here' >&2; false");
+        format!("^^^src/greet.sh\n{line}\n^^^end\n^^^made/by-{number}.txt\n{number}\n^^^end\n")
+    };
+    Script::new([])
+        .rule("round 3 was here", Step::text(&format!("{MENDS_IT}^^^made/by-1.txt\n^^^delete\n")))
+        .rule("round 2 was here", Step::text(&reply(3)))
+        .rule("round 1 was here", Step::text(&reply(2)))
+        .rule("generateContent", Step::text(&reply(1)))
+        .rule("GenerateContent", Step::text(&reply(1)))
+}
+
+fn lines(journal: &Path) -> usize {
+    std::fs::read_to_string(journal).map_or(0, |text| text.matches('\n').count())
+}
+
+fn count(text: &str, what: &str) -> usize {
+    text.lines().filter(|line| line.contains(&format!("\"what\":\"{what}\""))).count()
+}
+
+/// Runs until the journal has `after` lines, kills the program with SIGKILL, and goes on. Whether there was something to go on with.
+fn kill_and_resume(after: usize) -> bool {
+    let scene = Scene::new(&FILES, four_rounds());
+    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    let mut child = scene
+        .command(&args, &[("GEMINI_API_KEY", KEY)])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    loop {
+        let journal = scene.runs().pop().map(|run| run.join("events.jsonl"));
+        if journal.is_some_and(|journal| lines(&journal) >= after) || child.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let journal = scene.recorded("events.jsonl");
+    let (answered, seen) = (count(&journal, "answered"), scene.server.requests().len());
+    let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+    if journal.contains("\"what\":\"ended\"") {
+        assert_eq!(resumed.code, Some(3), "{resumed}");
+    } else {
+        assert_eq!(resumed.code, Some(0), "killed after {after} lines: {resumed}\n{journal}");
+    }
+    let paid_again = scene.server.requests().len() - seen;
+    assert_eq!(paid_again, 4 - answered, "an answered call was asked for again");
+    let tree = scene.project.status().unwrap();
+    assert_eq!(tree, " M src/greet.sh\n?? README.md\n?? made/by-2.txt\n?? made/by-3.txt\n", "after {after}");
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(scene.project.status().unwrap(), "", "undone, after {after}");
+    !journal.contains("\"what\":\"ended\"")
+}
+
+#[test]
+fn a_run_killed_after_any_line_of_its_journal_goes_on_without_paying_twice() {
+    let mut resumed = 0;
+    // Four rounds are five lines each (asked, attempted, answered, applied, built) and the end.
+    for after in 1..=21 {
+        resumed += u32::from(kill_and_resume(after));
+    }
+    println!("killed 21 times, went on {resumed} times, every answered call paid for once");
+    assert!(resumed >= 15, "most kills came too late to prove anything: {resumed}");
+}
+
+#[test]
+fn a_finished_run_comes_out_the_same_when_it_is_replayed() {
+    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let before = scene.server.requests().len();
+    insta::assert_snapshot!(scene.run(&["replay"]), @"
+    exit 0
+    --- out
+    the same prompts, the same files, the same end
+    changed files: 2, SHA-256 over their paths and hashes b167faf040b0bf78ee6784e3931ce44635a3d1a65d2e249837fd336ff6684171
+    --- err
+    ");
+    assert_eq!(scene.server.requests().len(), before);
+    assert_eq!(scene.runs().len(), 1, "a replay makes no run of its own");
+}
+
+#[test]
+fn a_record_that_somebody_has_changed_is_not_replayed() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let run = scene.runs().pop().unwrap();
+    // Somebody edits the record: the prompt of the second round held another build output then.
+    let forged = scene.recorded("1-build.txt").replace("FAILED", "FOILED");
+    std::fs::File::create(run.join("1-build.txt"))
+        .and_then(|mut file| std::io::Write::write_all(&mut file, forged.as_bytes()))
+        .unwrap();
+    let ran = scene.run(&["replay"]);
+    assert_ne!(ran.code, Some(0), "{ran}");
+    assert!(ran.err.contains("is not the file that was recorded"), "{ran}");
+}
+
+#[test]
+fn what_if_the_model_had_answered_otherwise() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    scene.project.write("agent-config/other", MENDS_IT.as_bytes()).unwrap();
+    scene.project.write("agent-config/bad", TOUCHES_GIT.as_bytes()).unwrap();
+    let args = |file| ["replay", "--from-round", "1", "--reply", file];
+    let better = scene.run(&args("agent-config/other"));
+    insta::assert_snapshot!(better, @"
+    exit 0
+    --- out
+    round 1  wrote src/greet.sh
+    round 1  created README.md
+    round 1  build: exit code 0, 1-build.txt
+    ok: a name is greeted
+    ok: nobody is the world
+    exit code: 0
+    --- err
+    sandbox: OFF, commands run with all your rights (asked for)
+    ");
+    let worse = scene.run(&args("agent-config/bad"));
+    assert_eq!(worse.code, Some(1), "{worse}");
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n");
+}
+
+#[test]
+fn runs_and_show_tell_what_happened() {
+    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    insta::assert_snapshot!(scene.run(&["runs"]), @"
+    exit 0
+    --- out
+    [STAMP]-commit  done, rounds 3
+    --- err
+    ");
+    insta::assert_snapshot!(scene.run(&["show"]), @r#"
+    exit 0
+    --- out
+    [STAMP]-commit
+    round 1  asked: 1-query.txt, 3.2 kB
+    round 1  gemini-test answered: 1-response.txt, 854 tokens in, 51 out, cost unknown
+    round 1  refused: `.git/hooks/pre-commit` is or looks like git's own folder; leave it as it is. [dot-git]
+    round 2  asked: 2-query.txt, 3.7 kB
+    round 2  gemini-test answered: 2-response.txt, 980 tokens in, 24 out, cost unknown
+    round 2  wrote src/greet.sh
+    round 2  build: exit code 1, 2-build.txt
+    round 3  asked: 3-query.txt, 3.8 kB
+    round 3  gemini-test answered: 3-response.txt, 1,002 tokens in, 100 out, cost unknown
+    round 3  wrote src/greet.sh
+    round 3  created README.md
+    round 3  build: exit code 0, 3-build.txt
+    ended: done
+    files: [ROOT]/agent-config/logs/[STAMP]-commit
+    --- /dev/null
+    +++ b/README.md
+    @@ -0,0 +1,3 @@
+    +# greet
+    +
+    +`greet NAME` says hello to NAME. Without a name it says hello to the world.
+    --- a/src/greet.sh
+    +++ b/src/greet.sh
+    @@ -1,4 +1,4 @@
+    -# greet NAME: says hello to somebody.
+    +# greet [NAME]: says hello to somebody, or to the world.
+     greet() {
+    -    echo "Hello!"
+    +    echo "Hello, ${1:-world}!"
+     }
+    --- err
+    "#);
+    let object: serde_json::Value = serde_json::from_str(&scene.run(&["show", "--json"]).out).unwrap();
+    assert_eq!(object["files"][0]["path"], "README.md");
+    assert_eq!(object["facts"].as_array().unwrap().len(), 15);
+}
+
+#[test]
+fn a_run_that_is_over_is_not_gone_on_with() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let ran = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+    insta::assert_snapshot!(ran, @"
+    exit 3
+    --- out
+    --- err
+    going on with [STAMP]-commit
+    sandbox: OFF, commands run with all your rights (asked for)
+    error: that run is over
+     help: code-commit show tells how it ended
+    ");
+}

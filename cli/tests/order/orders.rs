@@ -1,0 +1,162 @@
+//! S2 §4.1: orders that are refused, each with its field named; `order check` and `order new`.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Scene, order, ran};
+
+/// The order is refused by `run` and by `check`, and both name the field.
+#[track_caller]
+fn check_refused(over: &Value, field: &str) {
+    let scene = Scene::with(&[]);
+    scene.place_order(over);
+    let file = scene.beside("order.json");
+    let run = scene.run(&[]);
+    assert_eq!(run.code, Some(3), "{}", run.err);
+    assert!(run.err.contains(field), "{field}: {}", run.err);
+    let check = ran(&mut scene.program(&["order", "check", file.to_str().unwrap()]));
+    assert_eq!(check.code, Some(1), "{}{}", check.out, check.err);
+    assert!(check.out.contains(field), "{field}: {}", check.out);
+    assert_eq!((scene.runs().len(), scene.project.status().unwrap()), (0, String::new()));
+}
+
+#[test]
+fn hostile_paths_are_refused_with_their_field() {
+    for path in [
+        "/etc/passwd",
+        "../outside",
+        "src/../../outside",
+        "C:/windows",
+        "c:x",
+        "src\\a",
+        "src/*.sh",
+        "src/gr??t.sh",
+        "src/",
+        "",
+        ".",
+        "a\u{0}b",
+        "a\nb",
+        ".git/config",
+        "sub/.GIT/hooks/x",
+        ".code-commit/lock",
+        ".gitmodules",
+    ] {
+        check_refused(&json!({ "allowed_files": ["src/greet.sh", path] }), "allowed_files[1]");
+    }
+}
+
+#[test]
+fn context_outside_of_the_allowed_files_is_refused_with_its_field() {
+    check_refused(&json!({ "context_files": ["src/greet.sh", "src/other.txt"] }), "context_files[1]");
+    check_refused(&json!({ "context_files": ["/etc/passwd"] }), "context_files[0]");
+}
+
+#[test]
+fn eleven_context_files_are_refused() {
+    let files: Vec<String> = (0..11).map(|n| format!("f{n}")).collect();
+    check_refused(&json!({ "allowed_files": files, "context_files": files }), "context_files");
+}
+
+#[test]
+fn commands_that_need_a_shell_are_refused_with_their_field() {
+    for command in
+        ["true && true", "cat < x", "a | b", "a; b", "echo $(id)", "echo `id`", "sleep 1 &", "a 'b", ""]
+    {
+        check_refused(&json!({ "acceptance_commands": ["true", command] }), "acceptance_commands[1]");
+    }
+    check_refused(&json!({ "acceptance_commands": [] }), "acceptance_commands");
+}
+
+#[test]
+fn missing_unknown_and_mistyped_fields_are_named() {
+    for field in
+        ["id", "title", "intent", "allowed_files", "forbidden", "acceptance_commands", "context_files"]
+    {
+        check_refused(&json!({ field: null }), field);
+        check_refused(&json!({ field: 7 }), field);
+    }
+    check_refused(&json!({ "allowed_file": [] }), "allowed_file");
+    check_refused(&json!({ "forbidden": ["x", 1] }), "forbidden[1]");
+    check_refused(&json!({ "notes": 1 }), "notes");
+    check_refused(&json!({ "max_cost": -1 }), "max_cost");
+    check_refused(&json!({ "preconditions": [{ "file_is": "x" }] }), "preconditions");
+    check_refused(&json!({ "postconditions": [{ "file_exists": "../x" }] }), "postconditions[0]");
+    check_refused(&json!({ "must_fail_before": ["other"] }), "must_fail_before[0]");
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let scene = Scene::with(&[]);
+    scene.place_order(&json!({ "id": 1, "allowed_files": ["/a", "*"], "acceptance_commands": ["a|b"], "context_files": [] }));
+    let ran = scene.run(&[]);
+    for field in ["id", "allowed_files[0]", "allowed_files[1]", "acceptance_commands[0]"] {
+        assert!(ran.err.contains(field), "{field}: {}", ran.err);
+    }
+}
+
+#[test]
+fn text_that_is_no_json_object_is_refused() {
+    let twice = order(&json!({})).to_string().replacen('{', r#"{"id":"other","#, 1);
+    for bytes in [&b"{"[..], b"[]", b"\xff\xfe", b"", twice.as_bytes()] {
+        let scene = Scene::with(&[]);
+        scene.place("order.json", bytes);
+        assert_eq!(scene.run(&[]).code, Some(3));
+    }
+}
+
+#[test]
+fn a_context_file_that_is_not_utf8_is_refused_with_its_field() {
+    let scene = Scene::with(&[]);
+    scene.project.write("src/greet.sh", b"caf\xe9\n").unwrap();
+    scene.project.commit("latin 1").unwrap();
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.err.contains("context_files[0]: is not UTF-8 (at byte 3)"), "{}", ran.err);
+}
+
+#[test]
+fn a_link_among_the_allowed_files_is_refused_with_its_field() {
+    let scene = Scene::with(&[]);
+    std::os::unix::fs::symlink("/etc/passwd", scene.root().join("src/new.sh")).unwrap();
+    scene.project.commit("a link").unwrap();
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.err.contains("allowed_files[1]"), "{}", ran.err);
+}
+
+#[test]
+fn context_beyond_200_kb_is_cut_at_a_line_and_counted() {
+    let scene = Scene::with(&["no"]);
+    let line = "123456789\n";
+    scene.project.write("src/greet.sh", line.repeat(30_000).as_bytes()).unwrap();
+    scene.project.commit("large").unwrap();
+    scene.run(&["--max-attempts", "1"]);
+    let prompt = scene.recorded("attempt_1/prompt.txt");
+    assert!(prompt.contains("--- 95200 BYTES MORE OF src/greet.sh ARE NOT SHOWN ---"), "{}", &prompt[..3000]);
+    assert_eq!(prompt.matches(line).count(), 20_480);
+}
+
+#[test]
+fn a_template_is_written_once_and_can_be_checked() {
+    let scene = Scene::with(&[]);
+    let file = scene.beside("new.json");
+    let file = file.to_str().unwrap();
+    assert_eq!(ran(&mut scene.program(&["order", "new", file])).code, Some(0));
+    let first = std::fs::read(file).unwrap();
+    assert_eq!(ran(&mut scene.program(&["order", "new", file])).code, Some(3));
+    assert_eq!(std::fs::read(file).unwrap(), first);
+    let check = ran(&mut scene.program(&["order", "check", file]));
+    assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
+}
+
+#[test]
+fn a_check_asks_no_model_and_says_that_a_tree_is_not_clean() {
+    let scene = Scene::with(&[]);
+    let file = scene.beside("order.json");
+    let check = || ran(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
+    assert_eq!(serde_json::from_str::<Value>(&check().out).unwrap()["ok"], true);
+    scene.project.write("untracked", b"").unwrap();
+    let found = check();
+    assert_eq!(found.code, Some(1));
+    assert!(found.out.contains("is not clean: untracked"), "{}", found.out);
+    assert_eq!(scene.server.requests().len(), 0);
+}

@@ -1,0 +1,1 @@
+//! Every artifact of real runs follows its published schema.

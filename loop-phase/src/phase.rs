@@ -1,0 +1,343 @@
+//! One phase: build, verify, and again until it passes or a person is needed (S3 §The Loop).
+
+mod judge;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agent::Session;
+use engine::{AgentFact, AgentStep, Cause, Loop, Next, Outcome, Place, Turned};
+use prompt::phase::{Phase, Turn, builder, verifier};
+
+use crate::phase::judge::{Verdict, build, verification};
+use crate::state::{Current, State, Status};
+use crate::{ABL, BUILDER, FAILED_SPECS, PROJECT_MAP, SRC, STATE, TESTS, TOKENS, VERIFIER, tokens};
+
+/// What a phase is about; the same over all of its iterations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inputs {
+    /// Which phase.
+    pub phase: u32,
+    /// Every phase that has a spec, in order.
+    pub specs: Vec<PhaseSpec>,
+    /// The person's description of the project.
+    pub project: Option<Arc<str>>,
+    /// The builder.
+    pub builder: RoleInputs,
+    /// The verifier.
+    pub verifier: RoleInputs,
+    /// How far the phase may go.
+    pub limits: Limits,
+    /// Where it begins.
+    pub start: Start,
+}
+
+/// A phase and its spec.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseSpec {
+    /// Its number.
+    pub number: u32,
+    /// Its title.
+    pub title: String,
+    /// The whole file.
+    pub text: Arc<str>,
+    /// Whether it has passed.
+    pub completed: bool,
+}
+
+/// What a role is told of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleInputs {
+    /// Its prompt, `<<PHASE>>` and `<<ITERATION>>` still in it.
+    pub prompt: Arc<str>,
+    /// Its folder, as it sees it.
+    pub workspace: String,
+    /// What `abl-cmd` runs for it: names and what they are for.
+    pub commands: Vec<(String, String)>,
+    /// The model that it is asked to use.
+    pub model: String,
+}
+
+/// How far a phase may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Verifications at most.
+    pub iterations: u32,
+    /// How often one turn may be tried when it ends badly.
+    pub tries: u32,
+}
+
+impl Default for Limits {
+    /// Five verifications (S3 §The Loop); a turn that ends badly is tried once more.
+    fn default() -> Self {
+        Self { iterations: 5, tries: 2 }
+    }
+}
+
+/// Where a phase begins: at its first iteration, or where an earlier harness left it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Start {
+    /// The iteration, from 1; 0 counts as 1.
+    pub iteration: u32,
+    /// Whether the builder's turn of that iteration is done.
+    pub builder_done: bool,
+    /// `failed_specs.md` as it stands.
+    pub failures: Option<Arc<str>>,
+}
+
+/// What is done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Save(Status),
+    List,
+    WriteMap,
+    Turn,
+    Account,
+    CommitBuild,
+    RemoveOldFailures,
+    ReadFailures,
+    RemoveFailures,
+    CommitPassed,
+    CommitFailed,
+    Over,
+}
+
+/// S3 as a value.
+#[derive(Debug)]
+pub struct PhaseLoop {
+    inputs: Inputs,
+    iteration: u32,
+    stage: Stage,
+    is_verifying: bool,
+    number: u32,
+    tries: u32,
+    map: Arc<str>,
+    failures: Option<Arc<str>>,
+    complaint: Option<String>,
+    turned: Option<Turned>,
+    at: Option<String>,
+    outcome: Outcome,
+}
+
+impl PhaseLoop {
+    /// A phase that is about to begin.
+    #[must_use]
+    pub fn new(inputs: Inputs) -> Self {
+        let Start { iteration, builder_done, failures } = inputs.start.clone();
+        let iteration = iteration.max(1);
+        let stage = Stage::Save(if builder_done { Status::Verifying } else { Status::Building });
+        Self {
+            inputs,
+            iteration,
+            stage,
+            is_verifying: builder_done,
+            number: 1,
+            tries: 1,
+            map: Arc::from(""),
+            failures,
+            complaint: None,
+            turned: None,
+            at: None,
+            outcome: Outcome::Done { rounds: iteration },
+        }
+    }
+
+    fn role(&self) -> (&'static str, &RoleInputs) {
+        if self.is_verifying { (VERIFIER, &self.inputs.verifier) } else { (BUILDER, &self.inputs.builder) }
+    }
+
+    fn prompt(&self) -> String {
+        let (_, role) = self.role();
+        let each = |spec: &'_ PhaseSpec| -> (u32, bool) { (spec.number, spec.completed) };
+        let specs = self.inputs.specs.iter();
+        let phases: Vec<Phase<'_>> = specs
+            .map(|spec| (spec, each(spec)))
+            .map(|(spec, (number, completed))| Phase { number, title: &spec.title, completed, spec: &spec.text })
+            .collect();
+        let turn = Turn {
+            role: &role.prompt,
+            project: self.inputs.project.as_deref(),
+            phase: self.inputs.phase,
+            iteration: self.iteration,
+            iterations: self.inputs.limits.iterations,
+            workspace: &role.workspace,
+            phases: &phases,
+            commands: &role.commands,
+            map: &self.map,
+            failures: self.failures.as_deref(),
+            complaint: self.complaint.as_deref(),
+        };
+        if self.is_verifying { verifier(&turn) } else { builder(&turn) }
+    }
+
+    fn state(&self, status: Status) -> State {
+        let phase = self.inputs.phase;
+        let done = |spec: &&PhaseSpec| spec.completed || (status == Status::Completed && spec.number == phase);
+        let titles: BTreeMap<u32, String> =
+            self.inputs.specs.iter().map(|spec| (spec.number, spec.title.clone())).collect();
+        State {
+            phases_completed: self.inputs.specs.iter().filter(done).map(|spec| spec.number).collect(),
+            phase_titles: titles,
+            current: Current {
+                phase: Some(phase),
+                verifier_iteration: self.iteration,
+                status,
+                builder_done: status != Status::Building,
+                verifier_done: !matches!(status, Status::Building | Status::Verifying),
+            },
+            last_updated: self.at.clone(),
+        }
+    }
+
+    fn step(&self) -> AgentStep {
+        let phase = self.inputs.phase;
+        let iteration = self.iteration;
+        let (name, role) = self.role();
+        let commit = |repository: &str, message| AgentStep::Commit { repository: repository.to_owned(), message };
+        let write = |file: &str, text| AgentStep::Write { place: Place::new(ABL, file), text };
+        match self.stage {
+            Stage::Save(status) => write(STATE, self.state(status).to_json().into()),
+            Stage::List => AgentStep::List { role: name.to_owned() },
+            Stage::WriteMap => write(PROJECT_MAP, Arc::clone(&self.map)),
+            Stage::Turn => AgentStep::Turn {
+                number: self.number,
+                role: name.to_owned(),
+                prompt: self.prompt().into(),
+                system: None,
+                session: Session::None,
+            },
+            Stage::Account => {
+                let rows = |turned| tokens::rows(turned, phase, iteration, &role.model);
+                let text = self.turned.as_ref().map(rows).unwrap_or_default().into();
+                AgentStep::Append { place: Place::new(ABL, TOKENS), head: tokens::HEADER.into(), text }
+            }
+            Stage::CommitBuild => commit(SRC, format!("phase{phase}/build/step-{iteration}")),
+            Stage::RemoveOldFailures | Stage::RemoveFailures => AgentStep::Delete(Place::new(TESTS, FAILED_SPECS)),
+            Stage::ReadFailures => AgentStep::Read(Place::new(TESTS, FAILED_SPECS)),
+            Stage::CommitFailed => commit(TESTS, format!("phase{phase}/verify/step-{iteration}")),
+            Stage::CommitPassed | Stage::Over => commit(SRC, format!("phase{phase}/passed")),
+        }
+    }
+
+    /// What follows a step that has nothing to say but that it is done.
+    fn go_on(&mut self) {
+        self.stage = match self.stage {
+            Stage::Save(Status::Building) | Stage::RemoveOldFailures => Stage::List,
+            Stage::Save(Status::Verifying) => Stage::RemoveOldFailures,
+            Stage::Save(Status::ContractsFailed) => return self.next_iteration(),
+            Stage::Save(Status::Clean | Status::Stuck | Status::Completed) | Stage::Over => Stage::Over,
+            Stage::WriteMap => Stage::Turn,
+            Stage::Account => return self.judge(),
+            Stage::CommitBuild => return self.begin_verifying(),
+            Stage::RemoveFailures => Stage::CommitPassed,
+            Stage::CommitPassed => {
+                self.outcome = Outcome::Done { rounds: self.iteration };
+                Stage::Save(Status::Completed)
+            }
+            Stage::CommitFailed if self.iteration >= self.inputs.limits.iterations => {
+                self.outcome = Outcome::NeedsPerson { round: self.iteration, cause: self.stuck() };
+                Stage::Save(Status::Stuck)
+            }
+            Stage::CommitFailed => Stage::Save(Status::ContractsFailed),
+            stage @ (Stage::List | Stage::Turn | Stage::ReadFailures) => stage,
+        };
+    }
+
+    fn next_iteration(&mut self) {
+        self.iteration += 1;
+        self.begin_turn(false, Status::Building);
+    }
+
+    fn begin_verifying(&mut self) {
+        self.begin_turn(true, Status::Verifying);
+    }
+
+    fn begin_turn(&mut self, is_verifying: bool, status: Status) {
+        self.is_verifying = is_verifying;
+        (self.tries, self.complaint) = (1, None);
+        self.stage = Stage::Save(status);
+    }
+
+    /// After a turn whose cost is on record.
+    fn judge(&mut self) {
+        let Some(turned) = self.turned.clone() else { return };
+        let (name, _) = self.role();
+        match build(&turned, name) {
+            Verdict::Good if self.is_verifying => self.stage = Stage::ReadFailures,
+            Verdict::Good => self.stage = Stage::CommitBuild,
+            Verdict::Again(complaint) if self.tries < self.inputs.limits.tries => self.again(complaint),
+            // The verifier's word on what was built counts more than the builder's report.
+            Verdict::Again(_) if !self.is_verifying && turned.end == agent::End::Ok => self.stage = Stage::CommitBuild,
+            Verdict::Again(complaint) => self.stop(&turned, complaint),
+            Verdict::Stop(message) => self.stop(&turned, message),
+        }
+    }
+
+    fn again(&mut self, complaint: String) {
+        self.tries += 1;
+        self.complaint = Some(complaint);
+        self.stage = Stage::List;
+    }
+
+    fn stop(&mut self, turned: &Turned, message: String) {
+        let (name, _) = self.role();
+        let code = if turned.end == agent::End::Ok { "no-report" } else { turned.end.code() };
+        let remedy = Some("mend what stands in the way, then: code-commit phase run".to_owned());
+        let cause = Cause { code: code.to_owned(), message: format!("the {name} {message}"), remedy };
+        self.outcome = Outcome::ModelUnavailable { round: self.iteration, cause };
+        self.stage = Stage::Over;
+    }
+
+    /// What `failed_specs.md` says decides.
+    fn learn_failures(&mut self, text: Option<Arc<str>>) {
+        let report = crate::failed::parse(text.as_deref().unwrap_or_default());
+        if let Some(complaint) = verification(&report)
+            && self.tries < self.inputs.limits.tries
+        {
+            return self.again(complaint);
+        }
+        self.stage = if report.failed { Stage::CommitFailed } else { Stage::RemoveFailures };
+        self.failures = text.filter(|_| report.failed);
+    }
+
+    fn stuck(&self) -> Cause {
+        Cause {
+            code: "stuck".to_owned(),
+            message: format!("contracts still fail after {} verifications", self.iteration),
+            remedy: Some("make the specs say what is meant, then: code-commit phase run".to_owned()),
+        }
+    }
+}
+
+impl Loop for PhaseLoop {
+    type Step = AgentStep;
+    type Fact = AgentFact;
+
+    fn next(&self) -> Next<AgentStep> {
+        if self.stage == Stage::Over { Next::Stop(self.outcome.clone()) } else { Next::Do(self.step()) }
+    }
+
+    fn learn(&mut self, fact: &AgentFact) {
+        match (fact, self.stage) {
+            (AgentFact::Listed { list, at, .. }, Stage::List) => {
+                (self.map, self.at) = (list.share(), Some(at.clone()));
+                self.stage = Stage::WriteMap;
+            }
+            (AgentFact::Turned(turned), Stage::Turn) => {
+                self.at = Some(turned.at.clone());
+                self.turned = Some((**turned).clone());
+                self.number += 1;
+                self.stage = Stage::Account;
+            }
+            (AgentFact::WasRead { text, .. }, Stage::ReadFailures) => {
+                self.learn_failures(text.as_ref().map(engine::Text::share));
+            }
+            (AgentFact::Wrote { .. } | AgentFact::Committed { .. }, _) => self.go_on(),
+            // A fact that this state does not wait for.
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! Whether a turn counts.
+
+use agent::End;
+use engine::Turned;
+
+use crate::failed::Report;
+use crate::reports;
+
+/// What to make of a turn.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It counts.
+    Good,
+    /// It does not, and may when it is tried again: what to tell the role.
+    Again(String),
+    /// It does not, and trying again is of no use: what to tell the person.
+    Stop(String),
+}
+
+/// A turn counts when it ended well and its report is there: an answer that was cut off looks like a good end, but it has not
+/// come to its report.
+pub(super) fn build(turned: &Turned, role: &str) -> Verdict {
+    let folder = reports(role);
+    let has_report = turned.changed.iter().any(|path| path.starts_with(&folder));
+    match &turned.end {
+        End::Ok if has_report => Verdict::Good,
+        End::Ok => Verdict::Again(format!("wrote no report into `{folder}`.")),
+        end if end.may_pass() => Verdict::Again(format!("{end}.")),
+        end => Verdict::Stop(format!("{end}")),
+    }
+}
+
+/// What the verifier has to put right in its file, if anything.
+pub(super) fn verification(report: &Report) -> Option<String> {
+    if report.problems.is_empty() {
+        return None;
+    }
+    let problems: String = report.problems.iter().map(|problem| format!("- {problem}\n")).collect();
+    Some(format!(
+        "`failed_specs.md` has entries that nobody can act on. Write each as the three lines SPEC:, INPUT:, OBSERVED:\n\n{problems}"
+    ))
+}

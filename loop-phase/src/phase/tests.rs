@@ -1,0 +1,6 @@
+use super::*;
+
+#[test]
+fn it_begins_with_the_state() {
+    let _ = Limits::default();
+}
