@@ -55,8 +55,20 @@ pub enum Command {
     Apply(ApplyArgs),
     /// Put back every file that a run has changed
     Undo(UndoArgs),
+    /// Carry out work orders: strict scope, verification, rollback
+    Order(crate::commands::order::args::OrderArgs),
     /// Show a whole run in a scratch project, offline and without a key
     Demo(DemoArgs),
+    /// Show every setting in force and where it is from
+    Config(ConfigArgs),
+    /// Let this project's code-commit.toml also decide what weakens, until it changes
+    Trust(TrustArgs),
+    /// Say what works on this machine: sandbox, git, keys, model, agents, this project
+    Doctor(DoctorArgs),
+    /// Write a completion script to standard output
+    Completions(CompletionsArgs),
+    /// Write the manual pages
+    Man(ManArgs),
 }
 
 /// Flags of every command.
@@ -93,12 +105,18 @@ pub struct RunArgs {
     /// What the configuration could say, too.
     #[command(flatten)]
     pub settings: SettingArgs,
+    /// Write the query in $VISUAL or $EDITOR before the run begins
+    #[arg(long)]
+    pub edit: bool,
     /// Refuse to begin while there are uncommitted changes
     #[arg(long)]
     pub require_clean: bool,
     /// What becomes of the changes when the run fails
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     pub on_failure: OnFailure,
+    /// End a streamed answer as soon as it names a path that is refused whatever follows
+    #[arg(long)]
+    pub early_stop: bool,
     /// Give up after so many rounds in a row with the same failure
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub stop_when_stuck: Option<u32>,
@@ -219,6 +237,50 @@ pub struct DemoArgs {
     /// The wall around the build
     #[arg(long, value_name = "MODE", default_value = "auto")]
     pub sandbox: Sandbox,
+}
+
+/// Flags of `config`.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// Flags count here as they would for a run.
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    /// Print the JSON schema of code-commit.toml instead
+    #[arg(long)]
+    pub schema: bool,
+}
+
+/// Flags of `trust`.
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Flags of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Flags count here as they would for a run.
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    /// Ask the model's service, by the cheapest question there is, whether key and model work
+    #[arg(long)]
+    pub online: bool,
+}
+
+/// Flags of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// For which shell
+    pub shell: clap_complete::Shell,
+}
+
+/// Flags of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// One page for each command goes here; without it the main page goes to standard output
+    pub folder: Option<PathBuf>,
 }
 
 /// `90s`, `10m`, `1h30m`: whole numbers with their units, the larger first.

@@ -2,9 +2,13 @@
 
 mod apply;
 mod commit;
+mod completions;
+mod config;
 mod demo;
+mod doctor;
 mod guard;
 mod init;
+pub mod order;
 mod parse;
 mod replay;
 mod resume;
@@ -12,6 +16,7 @@ mod rollup;
 mod run;
 pub mod runs;
 mod show;
+mod trust;
 mod undo;
 mod wall;
 
@@ -43,7 +48,13 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
         Some(Command::Guard(args)) => guard::run(args, output),
         Some(Command::Apply(args)) => apply::run(args, output),
         Some(Command::Undo(args)) => undo::run(args, output),
+        Some(Command::Order(args)) => order::run(args, environment, output),
         Some(Command::Demo(args)) => demo::run(args, environment, output),
+        Some(Command::Config(args)) => config::run(args, environment, output),
+        Some(Command::Trust(args)) => trust::run(args, environment, output),
+        Some(Command::Doctor(args)) => doctor::run(args, environment, output),
+        Some(Command::Completions(args)) => Ok(completions::completions(args)),
+        Some(Command::Man(args)) => completions::man(args, output),
     }
 }
 
@@ -87,6 +98,11 @@ fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
 /// The current folder.
 fn here() -> Result<PathBuf, Failure> {
     Ok(std::env::current_dir().context("cannot tell the current folder")?)
+}
+
+/// The root of the project for commands that need no repository: the current folder, links resolved.
+fn root() -> Result<PathBuf, Failure> {
+    Ok(here()?.canonicalize().context("cannot tell the current folder")?)
 }
 
 /// A file's bytes, or those of standard input for `-`.

@@ -16,9 +16,8 @@ use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::output::Output;
 
-pub use file::{Build, Layer, Limits, Model, Walls};
+pub use file::{Build, Dialect, Layer, Limits, Model, Walls};
 pub use read::File;
-pub use rows::Row;
 pub use settings::{Origin, Settings};
 pub use trust::{PinError, Standing, Trust};
 

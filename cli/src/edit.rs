@@ -39,7 +39,10 @@ pub fn open(root: &Path, file: &str, environment: &Environment) -> Result<(), Fa
     if done.ended.exit_code() == Some(0) {
         return Ok(());
     }
-    Err(Failure::refused(anyhow!("the editor {}", done.ended), "nothing was sent; set VISUAL or EDITOR to another one"))
+    Err(Failure::refused(
+        anyhow!("the editor {}", done.ended),
+        "nothing was sent; set VISUAL or EDITOR to another one",
+    ))
 }
 
 /// `$VISUAL`, else `$EDITOR`, which may have arguments: `code --wait`.
@@ -47,7 +50,10 @@ fn editor(environment: &Environment) -> Result<Vec<String>, Failure> {
     let wanted = environment.text("VISUAL").or_else(|| environment.text("EDITOR")).unwrap_or(EDITOR);
     let words = shlex::split(wanted).filter(|words| !words.is_empty());
     words.ok_or_else(|| {
-        Failure::refused(anyhow!("`{wanted}` is no command"), "set VISUAL or EDITOR to a program and its arguments")
+        Failure::refused(
+            anyhow!("`{wanted}` is no command"),
+            "set VISUAL or EDITOR to a program and its arguments",
+        )
     })
 }
 

@@ -1,5 +1,6 @@
 //! Where keys come from: the environment, or files in `agent-config/`, or (S0) at the root.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
@@ -20,37 +21,56 @@ const VARIABLES: [(&str, Option<Provider>); 4] = [
 /// All keys that this process can see.
 #[derive(Debug, Default)]
 pub struct Keys {
-    known: Vec<(Option<Provider>, Secret)>,
+    known: Vec<Key>,
+}
+
+/// A key, whose it is, and where it was found.
+#[derive(Debug)]
+struct Key {
+    whose: Option<Provider>,
+    key: Secret,
+    source: String,
 }
 
 impl Keys {
     /// Keys of the environment, then those of `agent-config/*-key.txt` and `*-key.txt`, which is what makes the environment win.
     pub fn find(environment: &Environment, root: &Path) -> Self {
         let from_environment = VARIABLES.iter().filter_map(|(name, provider)| {
-            environment.text(name).map(|value| (*provider, Secret::new(value)))
+            let key = Secret::new(environment.text(name)?);
+            Some(Key { whose: *provider, key, source: (*name).to_owned() })
         });
         let mut known: Vec<_> = from_environment.collect();
         known.extend(key_files(&root.join(AGENT_CONFIG)));
         // S0 keeps its key at the root.
         known.extend(key_files(root));
-        known.retain(|(_, key)| !key.is_empty());
+        known.retain(|found| !found.key.is_empty());
         Self { known }
     }
 
     /// One key for every provider that wants one.
     pub fn just(key: Secret) -> Self {
-        Self { known: vec![(Some(Provider::Gemini), key)] }
+        Self { known: vec![Key { whose: Some(Provider::Gemini), key, source: "the program".to_owned() }] }
     }
 
     /// The key for a provider.
     pub fn of(&self, provider: Provider) -> Option<&Secret> {
-        self.known.iter().find(|(whose, _)| *whose == Some(provider)).map(|(_, key)| key)
+        self.known.iter().find(|found| found.whose == Some(provider)).map(|found| &found.key)
     }
 
     /// Every key as it is, for the redactor.
     pub fn exposed(&self) -> impl Iterator<Item = &str> {
-        self.known.iter().map(|(_, key)| key.expose())
+        self.known.iter().map(|found| found.key.expose())
     }
+
+    /// Every key, as it may be shown, whose it is, and where it was found.
+    pub fn found(&self) -> impl Iterator<Item = (Option<Provider>, &Secret, &str)> {
+        self.known.iter().map(|found| (found.whose, &found.key, found.source.as_str()))
+    }
+}
+
+/// Whether a variable is one of those that hold keys.
+pub fn is_key_variable(name: &OsStr) -> bool {
+    VARIABLES.iter().any(|(known, _)| name == *known)
 }
 
 /// What to do when there is none.
@@ -63,17 +83,17 @@ pub fn remedy(provider: Provider) -> String {
 }
 
 /// `gemini-key.txt`, `openai-key.txt`, and any other `…-key.txt`.
-fn key_files(folder: &Path) -> Vec<(Option<Provider>, Secret)> {
+fn key_files(folder: &Path) -> Vec<Key> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut keys: Vec<_> = entries
+    let mut keys: Vec<Key> = entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             let whose = path.file_name()?.to_str()?.strip_suffix("-key.txt")?.to_owned();
             let key = Secret::new(&fs::read_to_string(&path).ok()?);
             let provider = [Provider::Gemini, Provider::OpenAi].into_iter().find(|p| p.as_str() == whose);
-            Some((whose, provider, key))
+            Some(Key { whose: provider, key, source: format!("{AGENT_CONFIG}/{whose}-key.txt") })
         })
         .collect();
-    keys.sort_by(|a, b| a.0.cmp(&b.0));
-    keys.into_iter().map(|(_, provider, key)| (provider, key)).collect()
+    keys.sort_by(|a, b| a.source.cmp(&b.source));
+    keys
 }

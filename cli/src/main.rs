@@ -8,6 +8,7 @@ mod args;
 mod changes;
 mod commands;
 mod config;
+mod edit;
 mod environment;
 mod exit;
 mod interrupt;

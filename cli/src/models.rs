@@ -7,10 +7,10 @@ use std::time::Duration;
 use llm::http::{Agent, BaseUrl, Limits, Network};
 use llm::{Model, Provider, Recorded, Scripted};
 use llm_gemini::Gemini;
-use llm_openai::OpenAi;
+use llm_openai::{OpenAi, Switches};
 use repo::WorkTree;
 
-use crate::config::Settings;
+use crate::config::{Dialect, Settings};
 use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::Keys;
@@ -32,7 +32,8 @@ pub fn open(
         }
         Provider::OpenAi => {
             let base = base(settings, llm_openai::BASE_URL)?;
-            Ok(Box::new(OpenAi::new(agent()?, base, model.clone(), key)))
+            let switches = switches(settings.dialect.value, Switches::of(&base));
+            Ok(Box::new(OpenAi::new(agent()?, base, model.clone(), key).with_switches(switches)))
         }
         Provider::Scripted => {
             let scripted = Scripted::read(Path::new(&model.name))
@@ -44,6 +45,15 @@ pub fn open(
             let replies = crate::commands::runs::replies(&run)?;
             Ok(Box::new(Recorded::new(model.clone(), replies)))
         }
+    }
+}
+
+/// What the configuration says goes before what the address makes likely.
+fn switches(dialect: Dialect, likely: Switches) -> Switches {
+    Switches {
+        max_tokens: dialect.max_tokens.unwrap_or(likely.max_tokens),
+        system_role: dialect.system_role.unwrap_or(likely.system_role),
+        schema: dialect.schema.unwrap_or(likely.schema),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A run as another program sees it: one JSON object a line.
 
 use engine::{Event, Observer};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::output::Output;
@@ -18,15 +19,15 @@ impl Ndjson {
     }
 }
 
-impl Observer for Ndjson {
-    fn see(&mut self, event: &Event<'_>) {
+impl<F: Serialize> Observer<F> for Ndjson {
+    fn see(&mut self, event: &Event<'_, F>) {
         if let Some(object) = object(event) {
             self.output.object(&object);
         }
     }
 }
 
-fn object(event: &Event<'_>) -> Option<Value> {
+fn object<F: Serialize>(event: &Event<'_, F>) -> Option<Value> {
     Some(match event {
         Event::AskBegins { round, prompt_bytes } => {
             json!({ "event": "ask-begins", "round": round, "prompt_bytes": prompt_bytes })

@@ -30,6 +30,9 @@ pub struct Plan {
     pub rounds: u32,
     /// Give up after so many rounds with the same failure.
     pub same_failures: Option<u32>,
+    /// Whether a streamed answer is ended as soon as it names a path that is refused whatever follows.
+    #[serde(default)]
+    pub early_stop: bool,
     /// Whether a failed run puts the tree back.
     pub restore_on_failure: bool,
     /// What no build may change, relative to the root: `build.sh` and the protected files that were there.

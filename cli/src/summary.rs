@@ -109,7 +109,7 @@ impl Summary {
 }
 
 /// `  M src/a.rs  +3 −1`.
-fn line(file: &FileStat, output: &Output) -> String {
+pub fn line(file: &FileStat, output: &Output) -> String {
     let counts = match (file.added, file.removed) {
         (Some(added), Some(removed)) => {
             let added = output.paint(GOOD, &format!("+{added}"));

@@ -1,6 +1,6 @@
 //! A run as a person sees it: one live line while the model thinks, then a line for each thing that happened.
 
-mod live;
+pub mod live;
 pub mod phrases;
 
 use std::time::Duration;

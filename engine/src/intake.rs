@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use apply::{Applied, ChangeSet, Lock};
 use guard::{Admitted, Guard, Op, Request, Verdict};
-use llm::Advice;
+use llm::{Advice, Finish};
+use parser::partial::Openers;
 use parser::{FileAction, Reply, habits};
 
 use crate::{Answer, Fault, Problem};
@@ -72,6 +73,9 @@ impl Rules {
         if let Some(applied) = apply::applied_before(undo).map_err(Fault::Undo)? {
             return Ok(applied_already(applied, text));
         }
+        if answer.finish == Finish::Stopped {
+            return Ok(Intake::rejected(self.refused_early(text)));
+        }
         if let Some(problem) = unusable(answer) {
             return Ok(Intake::rejected(vec![problem]));
         }
@@ -88,6 +92,17 @@ impl Rules {
         let applied =
             apply::apply(&self.lock, &self.root, change_set(&reply, admitted), undo).map_err(Fault::Apply)?;
         Ok(Intake::Applied { applied, warnings, said: said(&reply), no_change: no_change(&reply) })
+    }
+
+    /// Why an answer was ended before it was whole: what of its beginning is refused for good.
+    fn refused_early(&self, text: &str) -> Vec<Problem> {
+        let mut openers = Openers::default();
+        let paths = openers.read(text);
+        paths
+            .into_iter()
+            .filter_map(|path| self.guard.refused_for_good(path))
+            .map(|r| Problem::from(&r))
+            .collect()
     }
 
     /// What [`take_in`](Self::take_in) would do to the tree, without doing it; the refusals if it would do nothing.

@@ -197,10 +197,15 @@ impl Git {
         self.committed(&commit, fallback)
     }
 
+    /// Whether configuration or environment say in whose name a commit is made.
+    pub fn knows_identity(&self) -> Result<bool, GitError> {
+        let known = |whose| Ok(self.start(&["var", whose])?.status.success());
+        Ok(known("GIT_AUTHOR_IDENT")? && known("GIT_COMMITTER_IDENT")?)
+    }
+
     fn committed(&self, commit: &[&str], fallback: Option<Identity<'_>>) -> Result<String, GitError> {
-        let has_name = !text(&self.start(&["config", "user.email"])?.stdout).trim().is_empty()
-            || self.environment.iter().any(|(name, _)| name == "GIT_COMMITTER_EMAIL");
-        let settings = fallback.filter(|_| !has_name).map(|identity| {
+        let known = self.knows_identity()?;
+        let settings = fallback.filter(|_| !known).map(|identity| {
             [format!("user.name={}", identity.name), format!("user.email={}", identity.email)]
         });
         let mut words: Vec<&str> = settings.iter().flatten().flat_map(|set| ["-c", set.as_str()]).collect();

@@ -63,6 +63,8 @@ pub enum Streams {
         /// The file of the standard error.
         err: PathBuf,
     },
+    /// Both go to the caller alone, in the order in which they were written; no file is made.
+    Live,
     /// All three streams are the caller's own, for a session with a person. Nothing is captured,
     /// `input` and `limits` do not count.
     Inherited,

@@ -28,13 +28,31 @@ pub(crate) struct Pump<'a> {
     buffer: Vec<u8>,
 }
 
-/// One stream: the pipe (until its end is seen), its file, the part kept in memory.
+/// One stream: the pipe (until its end is seen), its file if it has one, the part kept in memory.
 struct Source {
     stream: Stream,
     pipe: Option<PipeReader>,
+    sink: Option<Sink>,
+    capture: Capture,
+}
+
+/// A file that gets what a stream carries.
+pub(crate) struct Sink {
     file: File,
     path: PathBuf,
-    capture: Capture,
+}
+
+impl Sink {
+    /// Makes or empties the file.
+    pub(crate) fn create(path: &PathBuf) -> Result<Self, RunError> {
+        let file = File::create(path).map_err(|source| RunError::Output { path: path.clone(), source })?;
+        Ok(Self { file, path: path.clone() })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), RunError> {
+        let path = &self.path;
+        self.file.write_all(bytes).map_err(|source| RunError::Output { path: path.clone(), source })
+    }
 }
 
 /// What the streams share.
@@ -59,16 +77,9 @@ impl<'a> Pump<'a> {
     }
 
     /// Adds a stream; the other end of `pipe` is the command's.
-    pub(crate) fn add(
-        &mut self,
-        stream: Stream,
-        pipe: PipeReader,
-        file: File,
-        path: PathBuf,
-        limits: Limits,
-    ) {
+    pub(crate) fn add(&mut self, stream: Stream, pipe: PipeReader, sink: Option<Sink>, limits: Limits) {
         let capture = Capture::new(limits.head_bytes, limits.tail_bytes);
-        self.sources.push(Source { stream, pipe: Some(pipe), file, path, capture });
+        self.sources.push(Source { stream, pipe: Some(pipe), sink, capture });
     }
 
     /// Moves output until the command (`handle` is readable when it has exited) is over.
@@ -175,8 +186,7 @@ impl Source {
     }
 
     fn keep(&mut self, bytes: &[u8], kept: &mut Kept<'_>) -> Result<(), RunError> {
-        let path = &self.path;
-        self.file.write_all(bytes).map_err(|source| RunError::Output { path: path.clone(), source })?;
+        self.sink.as_mut().map_or(Ok(()), |sink| sink.write(bytes))?;
         self.capture.push(bytes);
         kept.all.push(bytes);
         kept.room_bytes = kept.room_bytes.saturating_sub(bytes.len() as u64);

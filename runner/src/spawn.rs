@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::program::{Found, find};
-use crate::pump::{Pump, Stop};
+use crate::pump::{Pump, Sink, Stop};
 use crate::reap::{Mark, Swept};
 use crate::run::next_marker;
 use crate::sandbox::{Aftercare, Launch, prepare};
@@ -52,16 +52,19 @@ pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, Ru
             .map(Stdio::from)?,
         None => Stdio::null(),
     };
-    let mut pipe = |stream, path| pipe_to_file(command, pump, stream, path);
+    let mut pipe = |stream, path| pipe_to(command, pump, stream, path);
     let (stdout, stderr) = match &command.streams {
-        Streams::Merged(path) => {
-            let end = pipe(Stream::Out, path)?;
-            (end.try_clone().map_err(|source| RunError::Wait { source })?, end)
-        }
-        Streams::Apart { out, err } => (pipe(Stream::Out, out)?, pipe(Stream::Err, err)?),
+        Streams::Merged(path) => both(pipe(Stream::Out, Some(path))?)?,
+        Streams::Live => both(pipe(Stream::Out, None)?)?,
+        Streams::Apart { out, err } => (pipe(Stream::Out, Some(out))?, pipe(Stream::Err, Some(err))?),
         Streams::Inherited => return Ok(inherited()),
     };
     Ok(Ends { stdin, stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
+}
+
+/// One pipe for two streams.
+fn both(end: PipeWriter) -> Result<(PipeWriter, PipeWriter), RunError> {
+    Ok((end.try_clone().map_err(|source| RunError::Wait { source })?, end))
 }
 
 fn inherited() -> Ends {
@@ -69,15 +72,15 @@ fn inherited() -> Ends {
     Ends { stdin: same(), stdout: same(), stderr: same(), group: Group::Ours }
 }
 
-fn pipe_to_file(
+fn pipe_to(
     command: &Command,
     pump: &mut Pump<'_>,
     stream: Stream,
-    path: &Path,
+    path: Option<&PathBuf>,
 ) -> Result<PipeWriter, RunError> {
-    let file = File::create(path).map_err(|source| RunError::Output { path: path.to_owned(), source })?;
+    let sink = path.map(Sink::create).transpose()?;
     let (reader, writer) = io::pipe().map_err(|source| RunError::Wait { source })?;
-    pump.add(stream, reader, file, path.to_owned(), command.limits);
+    pump.add(stream, reader, sink, command.limits);
     Ok(writer)
 }
 

@@ -13,6 +13,7 @@ use crate::args::{OnFailure, RunArgs};
 use crate::commands::run::{Prepared, begin};
 use crate::commands::wall::Otherwise;
 use crate::config::{self, Origin, Settings};
+use crate::edit;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
@@ -50,6 +51,9 @@ pub fn run(
     if which == Which::Implement && settings.model.origin == Origin::Default {
         settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
     }
+    if args.edit {
+        edit_query(which, tree.root(), environment)?;
+    }
     let task = preflight(which, &tree, &settings, &keys)?;
     clean_enough(&tree, args.require_clean, output)?;
     let lock = super::lock(&tree, output)?;
@@ -59,12 +63,24 @@ pub fn run(
     let plan = Plan {
         same_failures: args.stop_when_stuck,
         restore_on_failure: args.on_failure == OnFailure::Restore,
+        early_stop: args.early_stop,
         ..plan(settings, &tree, task)?
     };
     let without_wall = Otherwise::Refuse;
     let model = &*client;
     begin(Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall })
         .map(|done| done.exit)
+}
+
+/// Lets the supervisor write the query; not where it would be committed with the project (S1 §Safety).
+fn edit_query(which: Which, root: &Path, environment: &Environment) -> Result<(), Failure> {
+    match which {
+        Which::Commit => {
+            preflight::agent_config_is_ignored(root).map_err(|missing| refused(vec![missing]))?;
+            edit::open(root, QUERY, environment)
+        }
+        Which::Implement => edit::open(root, &beside_or_above(root, QUERY), environment),
+    }
 }
 
 /// A run of this task under these settings.
@@ -78,6 +94,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         rounds: settings.rounds(most),
         same_failures: None,
         restore_on_failure: false,
+        early_stop: false,
         sealed: sealed(&settings, tree)?,
         head: tree.head(),
         task,

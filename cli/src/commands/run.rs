@@ -93,7 +93,7 @@ fn lead(
         .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
     let mut workshop = Workshop {
         build: build_command(plan, prepared.environment, confinement),
-        asking: asking(&plan.settings),
+        asking: Asking { early_stop: plan.early_stop, ..asking(&plan.settings) },
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),
         rules: Rules { root: root.to_owned(), guard, lock: prepared.lock },
@@ -108,6 +108,7 @@ fn lead(
 /// How the model is asked.
 pub fn asking(settings: &Settings) -> Asking {
     Asking {
+        early_stop: false,
         stream: settings.stream.value,
         temperature: settings.temperature.value,
         timeout: Some(settings.timeout.value),

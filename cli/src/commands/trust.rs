@@ -15,7 +15,10 @@ use crate::output::{Output, printable};
 pub fn run(args: &TrustArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let files = Files::read(&super::root()?, environment)?;
     let Some(file) = &files.project else {
-        return Err(Failure::refused(anyhow!("there is no {PROJECT_FILE} here"), "change to the project's root"));
+        return Err(Failure::refused(
+            anyhow!("there is no {PROJECT_FILE} here"),
+            "change to the project's root",
+        ));
     };
     if files.standing == Standing::Trusted {
         output.report(&format!("{PROJECT_FILE} is trusted already"));
@@ -48,7 +51,8 @@ fn show(files: &Files, output: &Output) {
     }
     let weakening = files.weakening();
     if weakening.is_empty() {
-        output.report(&format!("nothing in {PROJECT_FILE} weakens anything; it is in force also without this"));
+        output
+            .report(&format!("nothing in {PROJECT_FILE} weakens anything; it is in force also without this"));
     } else {
         output.report(&format!("what {PROJECT_FILE} would weaken:"));
     }

@@ -35,13 +35,6 @@ pub fn confine(
     output: &Output,
 ) -> Result<Confinement, Failure> {
     let settings = &plan.settings;
-    let mode = match settings.sandbox.value {
-        Sandbox::Auto => Mode::Auto,
-        Sandbox::Bwrap => Mode::Bwrap,
-        Sandbox::Landlock => Mode::Landlock,
-        Sandbox::Docker => Mode::Docker,
-        Sandbox::Off => Mode::Off,
-    };
     let walls = Walls {
         read_only: held(root, plan),
         masked: vec![root.join(AGENT_CONFIG)],
@@ -51,7 +44,7 @@ pub fn confine(
         ..Walls::new(root, &build_env(settings, environment))
     };
     let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
-    match runner::probe(mode, docker_host) {
+    match runner::probe(mode(settings.sandbox.value), docker_host) {
         Ok(probed) => {
             output.note(&format!("sandbox: {}", probed.why));
             Ok(probed.confine(walls))
@@ -61,6 +54,17 @@ pub fn confine(
             Ok(Confinement::off())
         }
         Err(reason) => Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights")),
+    }
+}
+
+/// The runner's word for it.
+pub fn mode(sandbox: Sandbox) -> Mode {
+    match sandbox {
+        Sandbox::Auto => Mode::Auto,
+        Sandbox::Bwrap => Mode::Bwrap,
+        Sandbox::Landlock => Mode::Landlock,
+        Sandbox::Docker => Mode::Docker,
+        Sandbox::Off => Mode::Off,
     }
 }
 

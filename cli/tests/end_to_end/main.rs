@@ -6,5 +6,6 @@ mod commit;
 mod harness;
 mod house;
 mod implement;
+mod interrupt;
 mod record;
 mod tools;

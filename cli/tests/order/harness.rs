@@ -130,7 +130,13 @@ impl Scene {
         if !more.iter().any(|arg| arg.ends_with(".json")) {
             args.extend(["--work-order", order.to_str().unwrap()]);
         }
-        for (flag, value) in [("--sandbox", "off"), ("--llm-model", "openai/test")] {
+        let defaults = [
+            ("--repo", "."),
+            ("--out", out.to_str().unwrap()),
+            ("--sandbox", "off"),
+            ("--llm-model", "openai/test"),
+        ];
+        for (flag, value) in defaults {
             if !more.contains(&flag) {
                 args.extend([flag, value]);
             }
@@ -138,6 +144,11 @@ impl Scene {
         args.extend(more);
         let mut command = self.program(&args);
         command.env("OPENAI_API_KEY", KEY);
+        for (role, name) in [("AUTHOR", "A"), ("COMMITTER", "C")] {
+            command
+                .env(format!("GIT_{role}_NAME"), name)
+                .env(format!("GIT_{role}_EMAIL"), "x@example.invalid");
+        }
         command
     }
 

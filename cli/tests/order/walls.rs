@@ -9,7 +9,7 @@ fn check_wall(rung: &str) {
     let scene = Scene::with(&[&greet(GOOD)]);
     scene.place_order(&json!({ "acceptance_commands": [
         "sh tests/run.sh",
-        "sh -c 'touch made-by-a-command'",
+        "sh -c 'touch src/made-by-a-command'",
         "sh -c '! touch .git/config.new'",
         "sh -c '! sh -c \"echo x >> scripts/verify.sh\"'",
         "sh -c '! ls out'",
@@ -20,7 +20,7 @@ fn check_wall(rung: &str) {
         return;
     }
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    assert!(scene.root().join("made-by-a-command").exists());
+    assert!(scene.root().join("src/made-by-a-command").exists());
 }
 
 #[test]

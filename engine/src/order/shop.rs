@@ -145,7 +145,7 @@ impl OrderShop<'_> {
             Files { prompt: file("prompt.txt"), raw: file("response.json"), reply: file("response.txt") };
         make_parent(record, &files.prompt)?;
         let question = Question { round: attempt, prompt, schema: Some(&self.schema), files: &files };
-        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel };
+        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel, forbid: None };
         asker.ask(&question, record).map(OrderFact::Call)
     }
 

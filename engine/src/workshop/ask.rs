@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use guard::Guard;
 use llm::{Attempt, CallError, Model, Progress, Reply, Request, Waited, Watch};
 use logging::Durability;
+use parser::partial::Openers;
 use runner::Cancel;
 
 use crate::record::RecordError;
@@ -19,6 +21,8 @@ pub struct Asking {
     pub temperature: Option<f64>,
     /// A whole call may take so long, retries included.
     pub timeout: Option<Duration>,
+    /// End a streamed answer as soon as it names a path that is refused for good.
+    pub early_stop: bool,
 }
 
 /// One question to the model.
@@ -47,6 +51,8 @@ pub(crate) struct Asker<'a> {
     pub(crate) model: &'a dyn Model,
     pub(crate) asking: &'a Asking,
     pub(crate) cancel: &'a Cancel,
+    /// Ends a streamed answer that names a path which this guard refuses for good.
+    pub(crate) forbid: Option<&'a Guard>,
 }
 
 impl Workshop<'_> {
@@ -57,7 +63,8 @@ impl Workshop<'_> {
             reply: self.layout.response_text(round),
         };
         let question = Question { round, prompt, schema: None, files: &files };
-        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel };
+        let forbid = self.asking.early_stop.then_some(&self.rules.guard);
+        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel, forbid };
         asker.ask(&question, record).map(Fact::from)
     }
 }
@@ -84,7 +91,10 @@ impl Asker<'_> {
             time_left: self.asking.timeout,
             ..Request::default()
         };
-        let mut call = Call { round, record, cancel: self.cancel, began: now(), failed: None };
+        let openers = Openers::default();
+        let forbid = self.forbid;
+        let mut call =
+            Call { round, record, cancel: self.cancel, began: now(), forbid, openers, failed: None };
         let answer = self.model.call(&request, &mut call);
         let (elapsed_ms, failed) = (millis(call.began.elapsed()), call.failed.take());
         if let Some(error) = failed {
@@ -148,6 +158,8 @@ struct Call<'c, 'o, F> {
     record: &'c mut Record<'o, F>,
     cancel: &'c Cancel,
     began: Instant,
+    forbid: Option<&'c Guard>,
+    openers: Openers,
     /// A record that could not be kept stops the call's run, not the call.
     failed: Option<RecordError>,
 }
@@ -174,6 +186,11 @@ impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
         if let Err(error) = noted {
             self.failed.get_or_insert(error);
         }
+    }
+
+    fn enough(&mut self, text_so_far: &str) -> bool {
+        let Some(guard) = self.forbid else { return false };
+        self.openers.read(text_so_far).into_iter().any(|path| guard.refused_for_good(path).is_some())
     }
 
     fn cancelled(&self) -> bool {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use logging::RedactWriter;
-use runner::{Command, Confinement, Ended, Env, Limits, Output};
+use runner::{Command, Confinement, Ended, Env, Limits, Output, Streams};
 
 use crate::workshop::ask::millis;
 use crate::workshop::seal::Seal;
@@ -65,7 +65,8 @@ impl Workshop<'_> {
         let command = Command {
             deadline: self.build.timeout,
             limits: self.build.limits,
-            ..Command::new(&self.build.argv, &self.rules.root, self.build.env.clone(), "/dev/null")
+            streams: Streams::Live,
+            ..Command::new(&self.build.argv, &self.rules.root, self.build.env.clone(), "")
         };
         let mut lost: Option<io::Error> = None;
         let output = runner::run(&command, &self.build.confinement, &self.cancel, &mut |_, bytes| {

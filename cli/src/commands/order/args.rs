@@ -1,11 +1,12 @@
 //! The flags of `order`: those of S2 §3, and those that every loop takes.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use crate::args::{Sandbox, duration};
+use crate::args::Sandbox;
+use crate::config::values::{Address, Dollars, ModelName, Temperature, Time};
+use crate::config::{Layer, Limits, Model, Walls};
 
 /// Flags of `order`.
 #[derive(Debug, Args)]
@@ -54,17 +55,17 @@ pub struct RunOrderArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout_seconds: u64,
     /// How long one model call may take, retries included [default: 10m]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub timeout: Option<Duration>,
+    #[arg(long, value_name = "DURATION")]
+    pub timeout: Option<Time>,
     /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
     #[arg(long, value_name = "URL")]
-    pub base_url: Option<String>,
-    /// What all model calls of one order may cost; an order's own max_cost counts where it is less
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    pub max_cost: Option<f64>,
-    /// The wall around the commands
-    #[arg(long, value_name = "MODE", default_value = "auto")]
-    pub sandbox: Sandbox,
+    pub base_url: Option<Address>,
+    /// Send no call that could pass so many US dollars in one order; its own max_cost counts where it is less
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<Dollars>,
+    /// The wall around the commands [default: auto]
+    #[arg(long, value_name = "MODE")]
+    pub sandbox: Option<Sandbox>,
     /// Let the commands use the network
     #[arg(long)]
     pub network: bool,
@@ -94,15 +95,29 @@ pub struct NewArgs {
     pub file: PathBuf,
 }
 
+impl RunOrderArgs {
+    /// As the topmost layer of the configuration. Answers are never streamed (S2 §2.12).
+    pub fn layer(&self, model: ModelName) -> Layer {
+        Layer {
+            model: Model {
+                name: Some(model),
+                base_url: self.base_url.clone(),
+                temperature: Some(Temperature(self.llm_temperature)),
+                stream: Some(false),
+                timeout: self.timeout,
+                ..Model::default()
+            },
+            limits: Limits { max_cost: self.max_cost, ..Limits::default() },
+            sandbox: Walls { mode: self.sandbox, network: self.network.then_some(true), ..Walls::default() },
+            ..Layer::default()
+        }
+    }
+}
+
 fn temperature(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
     // Adding zero makes a plain zero of a negative one.
     if (0.0..=2.0).contains(&number) { Ok(number + 0.0) } else { Err("give a number from 0 to 2".to_owned()) }
-}
-
-fn dollars(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-    if number.is_finite() && number >= 0.0 { Ok(number) } else { Err("give 0 or more US dollars".to_owned()) }
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use serde_json::json;
 
 use crate::commands::order::args::RunOrderArgs;
 use crate::commands::order::perform::{self, Done, Setting};
+use crate::commands::order::preflight;
+use crate::config;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
@@ -26,13 +28,22 @@ struct Row {
 
 /// Carries the orders out; the exit code is that of the first one that did not pass.
 pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let keys = Keys::find(environment, &args.repo);
+    let tree = preflight::repository(&args.repo)?;
+    let keys = Keys::find(environment, tree.root());
     let redactor = Redactor::new(keys.exposed());
     output.strike_out(redactor.clone());
-    let model = perform::model(args, &keys, environment)?;
+    let name = args.llm_model.parse().map_err(|error| {
+        Failure::refused(
+            anyhow::anyhow!("--llm-model {}: {error}", args.llm_model),
+            "for example openai/NAME",
+        )
+    })?;
+    let settings = config::load(tree.root(), environment, args.layer(name), output)?;
+    let model = preflight::model(&settings, &keys, environment, &tree)?;
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
-    let setting = Setting { args, environment, output, cancel: &cancel, model: &*model, redactor: &redactor };
+    let (settings, model, cancel, redactor) = (&settings, &*model, &cancel, &redactor);
+    let setting = Setting { args, environment, output, settings, model, cancel, redactor };
     let files: Vec<PathBuf> = args.work_order.iter().chain(&args.files).cloned().collect();
     if let [only] = files.as_slice() {
         let done = perform::order(only, &setting)?;
@@ -91,7 +102,8 @@ fn print(done: &Done, output: &Output) {
 }
 
 fn table(rows: &[Row], of: usize, output: &Output) {
-    let width = rows.iter().map(|row| row.file.display().to_string().chars().count()).max().unwrap_or_default();
+    let width =
+        rows.iter().map(|row| row.file.display().to_string().chars().count()).max().unwrap_or_default();
     output.report("");
     for row in rows {
         let style = if row.exit == Exit::Done { GOOD } else { BAD };

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use guard::{Guard, Policy};
 use loop_order::{FieldProblem, WorkOrder};
 use serde_json::json;
 
 use crate::commands::order::args::CheckArgs;
 use crate::commands::order::preflight;
+use crate::config::{self, Layer, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, GOOD, Output, STRONG, printable};
@@ -15,11 +15,12 @@ use crate::output::{BAD, GOOD, Output, STRONG, printable};
 /// Everything that speaks against it, at once.
 pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = preflight::repository(&args.repo)?;
+    let settings = config::load(tree.root(), environment, Layer::default(), output)?;
     let bytes = super::super::read_input(&args.file)?;
     let order = WorkOrder::parse(&bytes);
     let mut problems = Vec::new();
     match &order {
-        Ok(order) => problems.extend(against(order, tree.root())?),
+        Ok(order) => problems.extend(against(order, tree.root(), &settings)?),
         Err(found) => problems.clone_from(found),
     }
     let git = preflight::git(&tree, environment);
@@ -30,17 +31,15 @@ pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Resu
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-fn against(order: &WorkOrder, root: &Path) -> Result<Vec<FieldProblem>, Failure> {
-    let guard = Guard::open(root, Policy::scoped(order.allowed_files.iter().cloned()))
-        .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
+fn against(order: &WorkOrder, root: &Path, settings: &Settings) -> Result<Vec<FieldProblem>, Failure> {
+    let guard = preflight::open(root, order, settings)?;
     let mut problems = preflight::unwritable(&guard, order);
     problems.extend(preflight::files(root, order).err().into_iter().flatten());
     Ok(problems)
 }
 
 fn report(file: &Path, order: Option<&WorkOrder>, problems: &[FieldProblem], output: &Output) {
-    let list: Vec<_> =
-        problems.iter().map(|p| json!({ "field": p.field, "message": p.message })).collect();
+    let list: Vec<_> = problems.iter().map(|p| json!({ "field": p.field, "message": p.message })).collect();
     output.object(&json!({
         "ok": problems.is_empty(), "file": file.display().to_string(),
         "work_order_hash": order.map(|order| &order.hash), "problems": list,
@@ -61,8 +60,11 @@ fn report(file: &Path, order: Option<&WorkOrder>, problems: &[FieldProblem], out
 }
 
 fn facts(order: &WorkOrder) -> String {
-    let commands: Vec<String> =
-        order.acceptance_commands.iter().map(|command| format!("\n  runs {}", printable(&command.text))).collect();
+    let commands: Vec<String> = order
+        .acceptance_commands
+        .iter()
+        .map(|command| format!("\n  runs {}", printable(&command.text)))
+        .collect();
     format!(
         "  {} files may be written, {} are shown{}\n  hash {}",
         order.allowed_files.len(),

@@ -7,34 +7,33 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::{
-    Asking, Baseline, CommandSettings, Fault, Observer, OrderFact, OrderShop, Outcome, Rules,
-    drive, undo_folders,
+    Asking, Baseline, CommandSettings, Fault, Observer, OrderFact, OrderShop, Outcome, Rules, drive,
+    undo_folders,
 };
 use guard::Guard;
-use llm::{Model, ModelId, Provider};
+use llm::Model;
 use logging::{Redactor, RunFolder};
 use loop_order::{Inputs, OrderLoop, RunSummary, SUMMARY, Verdict, config_hash, proposal_schema, run_id};
 use repo::{Git, WorkTree};
-use runner::{Cancel, Confinement, Env, Limits, Mode, Walls};
+use runner::{Cancel, Confinement, Limits, Walls};
 use serde_json::json;
 
-use crate::args::Sandbox;
 use crate::changes::{self, FileChange};
 use crate::commands::order::args::RunOrderArgs;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::runs::{self, Start};
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::watch::OrderTerminal;
+use crate::commands::wall;
+use crate::config::{PROJECT_FILE, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::{self, Keys};
-use crate::models;
 use crate::ndjson::Ndjson;
 use crate::output::Output;
 use crate::preflight::AGENT_CONFIG;
 
-/// A command that prints more is stopped.
-const COMMAND_OUTPUT: u64 = 64 << 20;
+/// What commands may read but not change.
+const READ_ONLY: [&str; 4] = [".git", "scripts/verify.sh", ".code-commit", PROJECT_FILE];
 
 /// What is the same for all orders of one call.
 pub struct Setting<'s> {
@@ -42,6 +41,7 @@ pub struct Setting<'s> {
     pub environment: &'s Environment,
     pub output: &'s Output,
     pub cancel: &'s Cancel,
+    pub settings: &'s Settings,
     pub model: &'s dyn Model,
     pub redactor: &'s Redactor,
 }
@@ -70,7 +70,10 @@ pub fn order(file: &Path, setting: &Setting<'_>) -> Result<Done, Failure> {
     let known = runs::clear_up(&state, &tree, &git, &lock, output)?;
     let known = known.filter(|run| run.is_of(&read.order.hash, &config_hash, &out));
     preflight::clean(&tree, &git)?;
-    let guard = preflight::guard(tree.root(), &read)?;
+    if args.commit {
+        preflight::identity(&git)?;
+    }
+    let guard = preflight::guard(tree.root(), &read, setting.settings)?;
     let baseline = baseline(&tree, &git)?;
     let unfinished = match known {
         Some(known) => known,
@@ -109,7 +112,6 @@ struct Ready {
 impl Ready {
     fn carry_out(self, mut decide: OrderLoop, start: Start, setting: &Setting<'_>) -> Result<Done, Failure> {
         let Self { read, tree, lock, git, state, guard, baseline, mut unfinished, confinement } = self;
-        let args = setting.args;
         let folder = start.folder().clone();
         write_run_json(&folder, &unfinished, &confinement, setting)?;
         folder
@@ -121,12 +123,17 @@ impl Ready {
         let mut shop = OrderShop {
             rules: Rules { root: tree.root().to_owned(), guard, lock },
             model: setting.model,
-            asking: Asking { stream: false, temperature: Some(args.llm_temperature), timeout: args.timeout },
+            asking: Asking {
+                stream: setting.settings.stream.value,
+                temperature: setting.settings.temperature.value,
+                timeout: Some(setting.settings.timeout.value),
+                ..Asking::default()
+            },
             schema: proposal_schema(),
             commands: CommandSettings {
-                env: Env::allowed(setting.environment.all().clone(), &[]),
-                timeout: Duration::from_secs(args.timeout_seconds),
-                limits: Limits { output_bytes: COMMAND_OUTPUT, ..Limits::default() },
+                env: wall::build_env(setting.settings, setting.environment),
+                timeout: Duration::from_secs(setting.args.timeout_seconds),
+                limits: Limits { output_bytes: setting.settings.build_output.value, ..Limits::default() },
                 confinement,
             },
             baseline,
@@ -168,8 +175,9 @@ fn finish(
     if summary.verdict == Verdict::Pass && setting.args.commit {
         let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
         if !paths.is_empty() {
-            git.commit_paths(&paths, &decide.commit_message(), None)
-                .context("the order has passed and its changes are in place, but they could not be committed")?;
+            git.commit_paths(&paths, &decide.commit_message(), None).context(
+                "the order has passed and its changes are in place, but they could not be committed",
+            )?;
         }
     }
     let exit = exit(&summary, outcome);
@@ -214,44 +222,26 @@ fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, max_attempts: u32) -> 
     })
 }
 
-/// The model of the call; its key must be there (S2 §2.12).
-pub fn model(args: &RunOrderArgs, keys: &Keys, environment: &Environment) -> Result<Box<dyn Model>, Failure> {
-    let id: ModelId = args
-        .llm_model
-        .parse()
-        .map_err(|error| Failure::refused(anyhow::Error::from(error), "for example --llm-model openai/NAME"))?;
-    let wants_key = matches!(id.provider, Provider::OpenAi | Provider::Gemini);
-    if wants_key && keys.of(id.provider).is_none() {
-        return Err(Failure::refused(anyhow!("there is no key for {id}"), keys::remedy(id.provider)));
-    }
-    models::open(&id, args.base_url.as_deref(), keys, environment, args.timeout)
-}
-
 /// The commands see the tree, and of git's own data and of the verification script no more than they can read.
 fn confine(tree: &WorkTree, git: &Git, setting: &Setting<'_>) -> Result<Confinement, Failure> {
-    let mode = match setting.args.sandbox {
-        Sandbox::Auto => Mode::Auto,
-        Sandbox::Bwrap => Mode::Bwrap,
-        Sandbox::Landlock => Mode::Landlock,
-        Sandbox::Docker => Mode::Docker,
-        Sandbox::Off => Mode::Off,
-    };
+    let Setting { settings, environment, output, .. } = setting;
     let root = tree.root();
-    let read_only = [".git", "scripts/verify.sh", ".code-commit", "code-commit.toml"];
     let common = git.common_dir().map_err(|error| Failure::refused(error, "see what git status says"))?;
     let elsewhere = [tree.git_dir().to_owned(), common].into_iter().filter(|path| !path.starts_with(root));
-    let env = Env::allowed(setting.environment.all().clone(), &[]);
+    let readable = settings.readable.iter().map(|place| place.value.clone());
     let walls = Walls {
-        read_only: read_only.into_iter().map(|name| root.join(name)).filter(|path| path.exists()).collect(),
+        read_only: READ_ONLY.into_iter().map(|name| root.join(name)).filter(|path| path.exists()).collect(),
         masked: vec![root.join(AGENT_CONFIG)],
-        readable: elsewhere.collect(),
-        network: setting.args.network,
-        ..Walls::new(root, &env)
+        writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
+        readable: readable.chain(elsewhere).collect(),
+        network: settings.network.value,
+        ..Walls::new(root, &wall::build_env(settings, environment))
     };
-    let docker = setting.environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
-    let probed = runner::probe(mode, docker)
-        .map_err(|reason| Failure::refused(reason, "--sandbox off runs the commands with all of your rights"))?;
-    setting.output.note(&format!("sandbox: {}", probed.why));
+    let docker = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
+    let probed = runner::probe(wall::mode(settings.sandbox.value), docker).map_err(|reason| {
+        Failure::refused(reason, "--sandbox off runs the commands with all of your rights")
+    })?;
+    output.note(&format!("sandbox: {}", probed.why));
     Ok(probed.confine(walls))
 }
 
@@ -267,12 +257,12 @@ fn write_run_json(
         "loop": "order",
         "version": env!("CARGO_PKG_VERSION"),
         "model": setting.model.id().to_string(),
-        "base_url": args.base_url,
+        "base_url": setting.settings.base_url.value,
         "temperature": args.llm_temperature,
         "max_attempts": args.max_attempts,
         "timeout_seconds": args.timeout_seconds,
         "sandbox": confinement.rung,
-        "network": args.network,
+        "network": setting.settings.network.value,
         "work_order_hash": run.work_order_hash,
         "config_hash": run.config_hash,
         "repo_tree_hash_before": run.tree_hash_before,

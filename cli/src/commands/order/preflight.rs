@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use guard::{Guard, Policy};
+use llm::{Model, Provider};
 use loop_order::{FieldProblem, WorkOrder};
 use prompt::order::{Allowed, Context};
 use repo::{Git, WorkTree};
 
+use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::Failure;
+use crate::keys::{self, Keys};
+use crate::models;
 use crate::output::printable;
 
 /// Of the files that make a tree unclean so many are named.
@@ -35,6 +39,21 @@ pub struct Files {
     pub context: Vec<Context>,
 }
 
+/// The model that is asked; its key must be there (S2 §2.12).
+pub fn model(
+    settings: &Settings,
+    keys: &Keys,
+    environment: &Environment,
+    tree: &WorkTree,
+) -> Result<Box<dyn Model>, Failure> {
+    let id = &settings.model.value;
+    let wants_key = matches!(id.provider, Provider::OpenAi | Provider::Gemini);
+    if wants_key && keys.of(id.provider).is_none() {
+        return Err(Failure::refused(anyhow!("there is no key for {id}"), keys::remedy(id.provider)));
+    }
+    models::open(settings, keys, environment, tree)
+}
+
 /// Reads an order; every mistake in it is named with its field.
 pub fn read(file: &Path) -> Result<Read, Failure> {
     let cannot = |error: io::Error| {
@@ -50,7 +69,11 @@ pub fn read(file: &Path) -> Result<Read, Failure> {
 /// All problems of an order in one refusal.
 pub fn refused(file: &Path, problems: &[FieldProblem]) -> Failure {
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    let error = anyhow!("{} is no order that can be carried out:\n       {}", file.display(), lines.join("\n       "));
+    let error = anyhow!(
+        "{} is no order that can be carried out:\n       {}",
+        file.display(),
+        lines.join("\n       ")
+    );
     Failure::refused(error, "see S2's fields in the template: code-commit order new -")
 }
 
@@ -85,6 +108,16 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     Err(Failure::refused(error, "commit these files, stash them (git stash -u) or remove them"))
 }
 
+/// A commit needs a name.
+pub fn identity(git: &Git) -> Result<(), Failure> {
+    let known = git.knows_identity().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    if known {
+        return Ok(());
+    }
+    let error = anyhow!("--commit: git does not know in whose name to commit");
+    Err(Failure::refused(error, "git config user.name NAME; git config user.email ADDRESS"))
+}
+
 /// The out folder, absolute; not made yet. Nothing of it may lie inside of the repository.
 pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
     let cannot = |error: io::Error| {
@@ -113,11 +146,17 @@ pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The guard of an order: its allowed files and nothing else, never git's or the harness's own.
-pub fn guard(root: &Path, read: &Read) -> Result<Guard, Failure> {
-    let guard = Guard::open(root, Policy::scoped(read.order.allowed_files.iter().cloned()))
-        .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
+pub fn guard(root: &Path, read: &Read, settings: &Settings) -> Result<Guard, Failure> {
+    let guard = open(root, &read.order, settings)?;
     let problems = unwritable(&guard, &read.order);
     if problems.is_empty() { Ok(guard) } else { Err(refused(&read.path, &problems)) }
+}
+
+/// The same before anybody has looked whether the allowed files may be written at all.
+pub fn open(root: &Path, order: &WorkOrder, settings: &Settings) -> Result<Guard, Failure> {
+    let scoped = Policy::scoped(order.allowed_files.iter().cloned());
+    let policy = settings.protect.iter().fold(scoped, |policy, list| policy.protect(&list.value));
+    Guard::open(root, policy).map_err(|error| Failure::refused(error, "see that the folder can be read"))
 }
 
 /// Allowed files that no order may write.
@@ -149,7 +188,11 @@ pub fn files(root: &Path, order: &WorkOrder) -> Result<Files, Vec<FieldProblem>>
             Err(message) => problems.push(FieldProblem { field: format!("context_files[{at}]"), message }),
         }
     }
-    if problems.is_empty() { Ok(Files { allowed, context: loop_order::shown(context) }) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(Files { allowed, context: loop_order::shown(context) })
+    } else {
+        Err(problems)
+    }
 }
 
 /// The bytes of a regular file; none where nothing is. A link could lead anywhere, so it is not followed, at no level.
@@ -158,7 +201,9 @@ fn content(root: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
     for part in path.split('/') {
         place.push(part);
         match fs::symlink_metadata(&place) {
-            Ok(found) if found.is_symlink() => return Err(format!("`{path}` is a symbolic link or leads through one")),
+            Ok(found) if found.is_symlink() => {
+                return Err(format!("`{path}` is a symbolic link or leads through one"));
+            }
             Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound) => return Ok(None),
             Err(error) => return Err(format!("`{path}` cannot be looked at: {error}")),

@@ -78,7 +78,9 @@ impl Unfinished {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        serde_json::from_slice(&text).map(Some).with_context(|| format!("cannot understand {}", path.display()))
+        serde_json::from_slice(&text)
+            .map(Some)
+            .with_context(|| format!("cannot understand {}", path.display()))
     }
 
     /// Notes the run. It is there whole or not at all.

@@ -29,7 +29,11 @@ impl OrderTerminal {
     }
 
     fn head(&self) -> String {
-        if self.attempt == 0 { "preflight".to_owned() } else { format!("attempt {}/{}", self.attempt, self.attempts) }
+        if self.attempt == 0 {
+            "preflight".to_owned()
+        } else {
+            format!("attempt {}/{}", self.attempt, self.attempts)
+        }
     }
 
     fn line(&self, text: &str) {
@@ -121,7 +125,9 @@ impl Observer<OrderFact> for OrderTerminal {
                 self.line(&format!("asking {} ({size})", printable(&self.model)));
                 self.live.begin(&format!("{}  waiting for the model", self.head()));
             }
-            Event::Receiving { bytes, .. } => self.live.say(&format!("receiving, {}", phrases::bytes(*bytes))),
+            Event::Receiving { bytes, .. } => {
+                self.live.say(&format!("receiving, {}", phrases::bytes(*bytes)))
+            }
             Event::Waiting { wait, reason, .. } => {
                 let text = format!("{}; trying again in {}", printable(reason), phrases::seconds(*wait));
                 self.line(&self.output.paint_note(WARN, &text));

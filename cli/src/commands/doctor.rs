@@ -1,0 +1,89 @@
+//! `code-commit doctor`: what works on this machine and in this project, and what to do about the rest.
+
+mod checks;
+
+use serde_json::json;
+
+use crate::args::DoctorArgs;
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::output::{BAD, DIM, GOOD, Output, STRONG, printable};
+
+/// How a check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Good.
+    Good,
+    /// No run can start.
+    Bad,
+    /// Not there, and not needed for a run of the default loop.
+    Absent,
+}
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Check {
+    name: String,
+    state: State,
+    text: String,
+    /// What to do; may be empty.
+    help: String,
+}
+
+impl Check {
+    fn good(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), state: State::Good, text: text.into(), help: String::new() }
+    }
+
+    fn bad(name: impl Into<String>, text: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { name: name.into(), state: State::Bad, text: text.into(), help: help.into() }
+    }
+
+    fn absent(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), state: State::Absent, text: text.into(), help: String::new() }
+    }
+
+    /// From what another part of the program would stop with.
+    fn failed(name: impl Into<String>, failure: Failure) -> Self {
+        Self::bad(name, format!("{:#}", failure.error), failure.help)
+    }
+
+    fn print(&self, output: &Output) {
+        output.object(&json!({
+            "check": self.name, "ok": match self.state {
+                State::Good => Some(true),
+                State::Bad => Some(false),
+                State::Absent => None,
+            },
+            "text": self.text, "help": self.help,
+        }));
+        let mark = match self.state {
+            State::Good => output.paint(GOOD, "ok"),
+            State::Bad => output.paint(BAD, "NO"),
+            State::Absent => output.paint(DIM, "--"),
+        };
+        let indent = " ".repeat(NAME_WIDTH + 4);
+        let text = printable(&self.text).replace('\n', &format!("\n{indent}"));
+        output.report(&format!("{mark}  {:<NAME_WIDTH$}{text}", self.name));
+        if self.state == State::Bad && !self.help.is_empty() {
+            let help = printable(&self.help).replace('\n', &format!("\n{indent}"));
+            output.report(&format!("{indent}{} {help}", output.paint(STRONG, "help:")));
+        }
+    }
+}
+
+/// Names are padded to this.
+const NAME_WIDTH: usize = 16;
+
+/// Looks at everything, whatever comes of each; exit code 0 if a run of the default loop could start.
+pub fn run(args: &DoctorArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let checks = checks::all(args, environment, output)?;
+    checks.iter().for_each(|check| check.print(output));
+    let bad = checks.iter().filter(|check| check.state == State::Bad).count();
+    if bad == 0 {
+        output.report("a run can start");
+        return Ok(Exit::Done);
+    }
+    output.report(&format!("no run can start: {bad} to put right"));
+    Ok(Exit::Refused)
+}

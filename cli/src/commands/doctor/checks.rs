@@ -1,0 +1,209 @@
+//! What is looked at, one function a subject.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use llm::{Blind, Provider};
+use logging::Redactor;
+use repo::WorkTree;
+
+use super::Check;
+use crate::args::DoctorArgs;
+use crate::commands::wall;
+use crate::config::{Files, Settings, Standing};
+use crate::environment::Environment;
+use crate::exit::Failure;
+use crate::keys::{self, Keys};
+use crate::models;
+use crate::output::Output;
+use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
+
+/// Every check, in the order in which a person would put things right.
+pub(super) fn all(
+    args: &DoctorArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Vec<Check>, Failure> {
+    let root = crate::commands::root()?;
+    let keys = Keys::find(environment, &root);
+    output.strike_out(Redactor::new(keys.exposed()));
+    let mut checks = vec![git(environment)];
+    let (settings, files) = configuration(&root, environment, args);
+    checks.extend(files);
+    checks.extend(sandbox(&settings, environment));
+    checks.extend(keys_found(&settings, &keys));
+    match WorkTree::at(&root) {
+        Ok(tree) => {
+            checks.extend(model(args, &settings, &keys, environment, &tree));
+            checks.push(state_folder(&tree));
+            checks.extend(project(&root, &settings));
+        }
+        Err(error) => checks.push(Check::bad("work tree", error.to_string(), "code-commit init")),
+    }
+    checks.extend(agents(environment));
+    Ok(checks)
+}
+
+/// The default loop needs no git program; work orders and the loops of agents do.
+fn git(environment: &Environment) -> Check {
+    let text = "not on PATH; order, phase and spec need it";
+    on_path("git", environment)
+        .map_or_else(|| Check::absent("git", text), |path| Check::good("git", shown(&path)))
+}
+
+fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (Settings, Vec<Check>) {
+    let files = match Files::read(root, environment) {
+        Ok(files) => files,
+        Err(failure) => {
+            let settings = Settings::of_flags(args.settings.layer());
+            return (settings, vec![Check::failed("configuration", failure)]);
+        }
+    };
+    let loaded = files.settings(environment, args.settings.layer());
+    let mut checks = Vec::new();
+    if let Some(file) = &files.user {
+        checks.push(Check::good("configuration", shown(&file.path)));
+    }
+    if let Some(file) = &files.project {
+        let trust = match files.standing {
+            Standing::Trusted => "trusted",
+            Standing::Changed => "changed since it was trusted, may only tighten",
+            Standing::Unknown => "not trusted, may only tighten",
+        };
+        let ignored: String = loaded.ignored.iter().map(|what| format!("\nnot in force: {what}")).collect();
+        checks.push(Check::good("configuration", format!("{} ({trust}){ignored}", shown(&file.path))));
+    }
+    if checks.is_empty() {
+        checks.push(Check::good("configuration", "no file, all defaults"));
+    }
+    (loaded.settings, checks)
+}
+
+/// What is asked for must work; of the rest is said why it does not.
+fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
+    let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
+    let wanted = match runner::probe(wall::mode(settings.sandbox.value), docker_host) {
+        Ok(probed) => Check::good("sandbox", probed.why),
+        Err(error) => Check::bad("sandbox", error.to_string(), "or, with all of your rights: --sandbox off"),
+    };
+    let rungs = runner::survey(docker_host).into_iter().map(|(rung, outcome)| {
+        let name = format!("  {rung}");
+        match outcome {
+            Ok(()) => Check::good(name, "works"),
+            Err(why) => Check::absent(name, why),
+        }
+    });
+    std::iter::once(wanted).chain(rungs).collect()
+}
+
+fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
+    let mut checks: Vec<Check> = keys
+        .found()
+        .map(|(provider, key, source)| {
+            let whose = provider.map_or("other", Provider::as_str);
+            Check::good(format!("key {whose}"), format!("{key} from {source}"))
+        })
+        .collect();
+    checks.extend(preflight::key(&settings.model.value, keys).err().map(|missing| from("key", missing)));
+    if checks.is_empty() {
+        checks.push(Check::absent("key", format!("none; {}", keys::remedy(settings.model.value.provider))));
+    }
+    checks
+}
+
+fn model(
+    args: &DoctorArgs,
+    settings: &Settings,
+    keys: &Keys,
+    environment: &Environment,
+    tree: &WorkTree,
+) -> Vec<Check> {
+    let name = settings.model.value.to_string();
+    let client = match models::open(settings, keys, environment, tree) {
+        Ok(client) => client,
+        Err(failure) => return vec![Check::failed("model", failure)],
+    };
+    let at = settings.base_url.value.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
+    let mut checks = vec![Check::good("model", format!("{name}{at}"))];
+    if args.online {
+        checks.push(match client.check(&mut Blind) {
+            Ok(()) => Check::good("service", "key and model work"),
+            Err(error) => {
+                let remedy = error.remedy().to_owned();
+                Check::bad("service", format!("{:#}", anyhow::Error::from(error)), remedy)
+            }
+        });
+    }
+    checks
+}
+
+/// Lock and transactions are kept here.
+fn state_folder(tree: &WorkTree) -> Check {
+    let folder = match tree.state_dir() {
+        Ok(folder) => folder,
+        Err(error) => {
+            return Check::bad("state", format!("{:#}", anyhow::Error::from(error)), "see who owns it");
+        }
+    };
+    match tempfile::tempfile_in(&folder) {
+        Ok(_) => Check::good("state", shown(&folder)),
+        Err(error) => {
+            Check::bad("state", format!("cannot write in {}: {error}", shown(&folder)), "see who owns it")
+        }
+    }
+}
+
+/// What the default loop looks at before it begins.
+fn project(root: &Path, settings: &Settings) -> Vec<Check> {
+    let check = |name: &str, outcome: Result<String, Missing>| match outcome {
+        Ok(text) => Check::good(name, text),
+        Err(missing) => from(name, missing),
+    };
+    let write = format!("write into {QUERY} what should change");
+    let build = &settings.build.value;
+    vec![
+        check(
+            ".gitignore",
+            preflight::agent_config_is_ignored(root).map(|()| "keeps /agent-config out".to_owned()),
+        ),
+        check("query", preflight::input(root, QUERY, &write).map(|_| QUERY.to_owned())),
+        check(
+            "code roll-up",
+            preflight::input(root, CODE_ROLLUP, "make it with: code-commit rollup")
+                .map(|_| CODE_ROLLUP.to_owned()),
+        ),
+        check("build", preflight::build_command(root, build).map(|()| build.text.clone())),
+    ]
+}
+
+/// Only the loops of agents need one.
+fn agents(environment: &Environment) -> Vec<Check> {
+    let path = environment.all().get(OsStr::new("PATH")).map(OsString::as_os_str);
+    [agent::Kind::Claude, agent::Kind::Gemini, agent::Kind::Codex]
+        .into_iter()
+        .map(|kind| match agent::find(kind, path) {
+            Ok(found) => {
+                let version = found.version.map(|version| format!(" {version}")).unwrap_or_default();
+                Check::good("agent", format!("{}{version}, {}", kind.name(), shown(&found.program)))
+            }
+            Err(missing) => Check::absent("agent", format!("{missing}; {}", kind.remedy())),
+        })
+        .collect()
+}
+
+fn from(name: &str, missing: Missing) -> Check {
+    Check::bad(name, missing.what, missing.remedy)
+}
+
+/// A program that can be started, by its name.
+fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
+    let path = environment.all().get(OsStr::new("PATH"))?;
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| {
+        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,146 @@
+//! `.abl/abl.config.yaml`, as S3's own projects have it. Everything in it may be left out.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::commands::phase::request::Entry;
+
+/// Where it is.
+pub const FILE: &str = ".abl/abl.config.yaml";
+
+/// Asked when nothing else is said.
+const DEFAULT_MODEL: &str = "gemini-3.8-flash";
+
+/// The file. Keys that are not known are passed over: the file is shared with another program.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct File {
+    directories: Option<Directories>,
+    models: Option<Models>,
+    builder_commands: Option<BTreeMap<String, Command>>,
+    verifier_commands: Option<BTreeMap<String, Command>>,
+    #[serde(rename = "loop")]
+    limits: Option<Limits>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Directories {
+    src: Option<String>,
+    tests: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Models {
+    builder: Option<String>,
+    verifier: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+struct Command {
+    command: String,
+    #[serde(default)]
+    description: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Limits {
+    max_verifier_iterations: Option<u32>,
+}
+
+/// What it says, defaults filled in.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The source folder, relative to the root.
+    pub src: String,
+    /// The tests folder, relative to the root.
+    pub tests: String,
+    /// Who builds.
+    pub builder_model: String,
+    /// Who verifies.
+    pub verifier_model: String,
+    /// What `abl-cmd` runs for the builder.
+    pub builder_commands: BTreeMap<String, Entry>,
+    /// What it runs for the verifier.
+    pub verifier_commands: BTreeMap<String, Entry>,
+    /// Verifications at most.
+    pub iterations: u32,
+}
+
+impl Config {
+    /// Reads the file's text; `None` for a project without one. The error says where.
+    pub fn parse(text: Option<&str>) -> Result<Self, String> {
+        let file: File = match text.filter(|text| has_content(text)) {
+            Some(text) => serde_saphyr::from_str(text).map_err(|error| error.to_string())?,
+            None => File::default(),
+        };
+        let (folders, models) = (file.directories.unwrap_or_default(), file.models.unwrap_or_default());
+        let given = |value: Option<String>, default: &str| {
+            value.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).unwrap_or(default.to_owned())
+        };
+        let iterations = file.limits.and_then(|limits| limits.max_verifier_iterations).unwrap_or(5);
+        if iterations == 0 {
+            return Err("loop.max_verifier_iterations must be at least 1".to_owned());
+        }
+        Ok(Self {
+            src: given(folders.src, "src"),
+            tests: given(folders.tests, ".abl/tests"),
+            builder_model: given(models.builder, DEFAULT_MODEL),
+            verifier_model: given(models.verifier, DEFAULT_MODEL),
+            builder_commands: entries(file.builder_commands)?,
+            verifier_commands: entries(file.verifier_commands)?,
+            iterations,
+        })
+    }
+}
+
+/// Comments alone are no document.
+fn has_content(text: &str) -> bool {
+    text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+}
+
+fn entries(commands: Option<BTreeMap<String, Command>>) -> Result<BTreeMap<String, Entry>, String> {
+    let entry = |(name, of): (String, Command)| {
+        let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'));
+        if !plain || name == "get-spec" {
+            return Err(format!("`{name}` cannot be the name of a command"));
+        }
+        Ok((name, Entry { command: of.command, description: of.description.unwrap_or_default() }))
+    };
+    commands.unwrap_or_default().into_iter().map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_an_existing_project_is_understood() {
+        let text = "directories:\n  src: app\n  tests: e2e\nmodels:\n  builder: gemini-2.5-pro\n  verifier: gemini-2.5-flash\n\
+            builder_commands:\n  lint:\n    command: npm run lint\n    description: Run the linter\nverifier_commands:\n\
+            loop:\n  max_verifier_iterations: 3\nunknown: {a: 1}\n";
+        let config = Config::parse(Some(text)).unwrap();
+        assert_eq!((config.src.as_str(), config.tests.as_str(), config.iterations), ("app", "e2e", 3));
+        assert_eq!(config.builder_commands["lint"].command, "npm run lint");
+        assert!(config.verifier_commands.is_empty());
+    }
+
+    #[test]
+    fn an_empty_file_gives_the_defaults() {
+        for text in [None, Some(""), Some("# nothing\n"), Some("builder_commands:\n")] {
+            let config = Config::parse(text).unwrap();
+            assert_eq!((config.src.as_str(), config.tests.as_str(), config.iterations), ("src", ".abl/tests", 5));
+            assert!(config.builder_commands.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for bad in ["directories: 7\n", "loop: {max_verifier_iterations: 0}\n", "a: [1\n", "builder_commands: {get-spec: {command: x}}\n"] {
+            assert!(Config::parse(Some(bad)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The desk: a process outside the walls that runs the configured commands for a role, by name and nothing else.
+//!
+//! A process of its own, because the harness is busy with the role's agent and runs one command at a time. It lives as long as
+//! the role's turn: when its input ends, because the turn is over or because the harness was killed, it ends everything that
+//! the commands left running and goes.
+
+use std::any::Any;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use runner::{Cancel, Command, Confinement, Ended, Env, Leftovers, Limits, run};
+
+use crate::commands::phase::client;
+use crate::commands::phase::request::{Answer, Desk, Request};
+
+/// The name under which the program is the desk.
+pub const NAME: &str = "abl-desk";
+/// So much of each end of a command's output is passed on.
+const SHOWN_BYTES: usize = 32 << 10;
+/// A longer request is no request.
+const LONGEST_REQUEST: u64 = 1 << 20;
+
+/// The folder that a role sees: `bin/abl-cmd` and the socket. Removed when dropped.
+#[derive(Debug)]
+pub struct Counter {
+    folder: tempfile::TempDir,
+    program: PathBuf,
+    desk: Desk,
+}
+
+impl Counter {
+    /// Makes the folder for one role. `program` is this program.
+    pub fn new(program: &Path, mut desk: Desk) -> io::Result<Self> {
+        // A socket's path may be 107 bytes long: not below the project.
+        let folder = tempfile::Builder::new().prefix("code-commit-abl-").tempdir_in("/tmp")?;
+        fs::create_dir(folder.path().join("bin"))?;
+        symlink(program, folder.path().join("bin").join(client::NAME))?;
+        desk.socket = folder.path().join("desk");
+        Ok(Self { folder, program: program.to_owned(), desk })
+    }
+
+    /// What a role has to be able to see.
+    pub fn visible(&self) -> [PathBuf; 2] {
+        [self.folder.path().to_owned(), self.program.clone()]
+    }
+
+    /// The folder for its PATH.
+    pub fn bin(&self) -> PathBuf {
+        self.folder.path().join("bin")
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &Path {
+        &self.desk.socket
+    }
+
+    /// Opens the desk for one turn; it closes when what is given back is dropped.
+    pub fn open(&self) -> io::Result<Box<dyn Any>> {
+        match fs::remove_file(self.socket()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut child = self.start()?;
+        let sent = child.stdin.as_mut().map_or(Ok(()), |stdin| {
+            serde_json::to_writer(&mut *stdin, &self.desk)?;
+            stdin.write_all(b"\n")
+        });
+        let mut ready = String::new();
+        let heard = child.stdout.take().map_or(Ok(0), |stdout| BufReader::new(stdout).read_line(&mut ready));
+        let open = Open { child };
+        sent.and(heard)?;
+        if ready.trim() == "ready" { Ok(Box::new(open)) } else { Err(io::Error::other("the desk for abl-cmd did not open")) }
+    }
+
+    /// In a group of its own: Ctrl-C is for the harness, which then closes the desk.
+    #[expect(clippy::disallowed_methods, reason = "the runner is busy with the agent; the desk uses a runner of its own")]
+    fn start(&self) -> io::Result<Child> {
+        std::process::Command::new(&self.program)
+            .arg0(NAME)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+    }
+}
+
+/// An open desk.
+struct Open {
+    child: Child,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // Its input ends: it sweeps and goes. It gives up by itself after two seconds.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// The desk itself: runs until its input ends.
+pub fn serve() -> u8 {
+    match try_serve() {
+        Ok(()) => 0,
+        Err(_) => 1,
+    }
+}
+
+fn try_serve() -> io::Result<()> {
+    let mut input = BufReader::new(io::stdin());
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    let desk: Arc<Desk> = Arc::new(serde_json::from_str(&line)?);
+    let listener = UnixListener::bind(&desk.socket)?;
+    let cancel = Cancel::new()?;
+    std::thread::spawn({
+        let cancel = cancel.clone();
+        move || {
+            for stream in listener.incoming().flatten() {
+                let (desk, cancel) = (Arc::clone(&desk), cancel.clone());
+                std::thread::spawn(move || attend(&desk, &cancel, &stream));
+            }
+        }
+    });
+    writeln!(io::stdout(), "ready")?;
+    // Until the harness closes it or is gone.
+    io::copy(&mut input, &mut io::sink())?;
+    cancel.set();
+    runner::sweep();
+    Ok(())
+}
+
+/// One caller. One that goes away early has lost the answer, no more.
+fn attend(desk: &Desk, cancel: &Cancel, mut stream: &UnixStream) {
+    let mut text = String::new();
+    let answer = match stream.take(LONGEST_REQUEST).read_to_string(&mut text).map(|_| serde_json::from_str::<Request>(&text)) {
+        Ok(Ok(request)) => desk.answer(&request.argv, cancel),
+        Ok(Err(_)) | Err(_) => Answer { code: 125, output: "abl-cmd: that was no request\n".to_owned() },
+    };
+    let _ = serde_json::to_vec(&answer).map(|bytes| stream.write_all(&bytes));
+}
+
+impl Desk {
+    fn answer(&self, argv: &[String], cancel: &Cancel) -> Answer {
+        match argv {
+            [] => Answer { code: 0, output: self.list() },
+            [name, rest @ ..] if name == "get-spec" => self.spec(rest),
+            [name, rest @ ..] => match self.commands.get(name) {
+                Some(entry) => self.run(&entry.command, rest, cancel),
+                None => Answer { code: 127, output: format!("abl-cmd: there is no command {name}\n{}", self.list()) },
+            },
+        }
+    }
+
+    fn list(&self) -> String {
+        let each = self.commands.iter().map(|(name, entry)| format!("{name}\t{}\n", entry.description));
+        std::iter::once("get-spec\tprints the spec of a phase: get-spec N\n".to_owned()).chain(each).collect()
+    }
+
+    fn spec(&self, arguments: &[String]) -> Answer {
+        let spec = match arguments {
+            [number] => number.parse().ok().and_then(|number: u32| self.specs.get(&number)),
+            _ => None,
+        };
+        match spec {
+            Some(text) => Answer { code: 0, output: text.clone() },
+            None => Answer {
+                code: 1,
+                output: format!("abl-cmd: get-spec takes one of {}\n", numbers(self.specs.keys())),
+            },
+        }
+    }
+
+    /// The arguments are the shell line's `"$@"`, never a part of it.
+    fn run(&self, line: &str, arguments: &[String], cancel: &Cancel) -> Answer {
+        let uses_them = line.contains("$@") || line.contains("$*") || line.contains("$1");
+        let line = if arguments.is_empty() || uses_them { line.to_owned() } else { format!("{line} \"$@\"") };
+        let words = ["sh", "-c", &line, client::NAME].map(str::to_owned).into_iter().chain(arguments.iter().cloned());
+        let env = self.env.iter().fold(Env::default(), |mut env, (name, value)| {
+            env.set(name, value);
+            env
+        });
+        let command = Command {
+            deadline: Some(Duration::from_secs(self.timeout_seconds)),
+            limits: Limits { head_bytes: SHOWN_BYTES, tail_bytes: SHOWN_BYTES, ..Limits::default() },
+            leftovers: Leftovers::Keep,
+            ..Command::new(words, &self.cwd, env, "/dev/null")
+        };
+        match run(&command, &Confinement::off(), cancel, &mut |_, _| {}) {
+            Ok(output) => Answer { code: code(output.ended), output: with_ending(output.text(), output.ended) },
+            Err(error) => Answer { code: 125, output: format!("abl-cmd: {error}\n") },
+        }
+    }
+}
+
+fn numbers<'a>(numbers: impl Iterator<Item = &'a u32>) -> String {
+    numbers.map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn code(ended: Ended) -> u8 {
+    match ended {
+        Ended::Exited(code) => u8::try_from(code).unwrap_or(125),
+        Ended::Signaled(signal) => u8::try_from(128 + signal).unwrap_or(125),
+        Ended::TimedOut => 124,
+        _ => 125,
+    }
+}
+
+fn with_ending(text: String, ended: Ended) -> String {
+    match ended {
+        Ended::Exited(_) => text,
+        other => format!("{text}\nabl-cmd: the command {other}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::phase::request::Entry;
+
+    fn ask(argv: &[&str]) -> (u8, String) {
+        let entry = |command: &str| Entry { command: command.to_owned(), description: "does it".to_owned() };
+        let desk = Desk {
+            commands: [("plain", "printf '%s|'"), ("placed", "printf '<%s>' \"$@\"; exit 3"), ("slow", "sleep 60")]
+                .map(|(name, line)| (name.to_owned(), entry(line)))
+                .into(),
+            specs: [(1, "# Phase 1: A\n".to_owned())].into(),
+            cwd: "/tmp".into(),
+            env: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
+            timeout_seconds: 1,
+            ..Desk::default()
+        };
+        let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+        let Answer { code, output } = desk.answer(&argv, &Cancel::new().unwrap());
+        (code, output)
+    }
+
+    #[test]
+    fn arguments_are_never_a_part_of_the_shell_line() {
+        assert_eq!(ask(&["plain", "a b", "$(id)", ";exit 9"]), (0, "a b|$(id)|;exit 9|".to_owned()));
+        assert_eq!(ask(&["placed", "'\"", "x"]), (3, "<'\"><x>".to_owned()));
+    }
+
+    #[test]
+    fn only_names_of_the_configuration_run() {
+        assert_eq!(ask(&["sh", "-c", "id"]).0, 127);
+        assert_eq!(ask(&["printf '%s|'"]).0, 127);
+        let (code, list) = ask(&[]);
+        assert_eq!(code, 0);
+        assert!(list.contains("plain\tdoes it") && !list.contains("printf"), "{list}");
+    }
+
+    #[test]
+    fn a_spec_is_printed_by_its_number_alone() {
+        assert_eq!(ask(&["get-spec", "1"]), (0, "# Phase 1: A\n".to_owned()));
+        for bad in [&["get-spec"][..], &["get-spec", "2"], &["get-spec", "../../.env"], &["get-spec", "1", "2"]] {
+            assert_eq!(ask(bad).0, 1, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_ended_and_says_so() {
+        let (code, output) = ask(&["slow"]);
+        assert_eq!(code, 124);
+        assert!(output.contains("ran out of time"), "{output}");
+    }
+}

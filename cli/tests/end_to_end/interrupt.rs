@@ -1,0 +1,70 @@
+//! Ctrl-C: once to stop in order, twice to stop at once.
+
+use std::process::{Child, Stdio};
+
+use fixtures::demo::{FILES, MENDS_IT};
+use fixtures::server::{Hang, Script, Step};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::{KEY, Ran, Scene};
+
+fn start(scene: &Scene) -> Child {
+    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    scene
+        .command(&args, &[("GEMINI_API_KEY", KEY)])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn press(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::INT).unwrap();
+}
+
+fn end(child: Child) -> Ran {
+    let done = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { code: done.status.code(), out: text(done.stdout), err: text(done.stderr) }
+}
+
+/// Waits until a file that the build makes is there.
+fn wait_for(path: &std::path::Path) {
+    while !path.exists() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
+    let scene =
+        Scene::new(&FILES, Script::new([Step::text("").hang(Hang::BeforeHead), Step::text(MENDS_IT)]));
+    let child = start(&scene);
+    scene.server.wait_for_requests(1);
+    press(&child);
+    let ran = end(child);
+    assert_eq!(ran.code, Some(130), "{ran}");
+    assert!(ran.err.contains("go on with: code-commit resume"), "{ran}");
+    assert_eq!(scene.project.status().unwrap(), "");
+    let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+}
+
+#[test]
+fn ctrl_c_while_the_build_runs_leaves_the_changes_and_no_process() {
+    let scene = Scene::new(&FILES, Script::new([Step::text(MENDS_IT)]));
+    let mark = scene.project.beside().join("building");
+    let build = format!(
+        "#!/bin/sh\ntrap '' INT TERM\necho $$ > {0}.part && mv {0}.part {0}\nwhile :; do sleep 1; done\n",
+        mark.display()
+    );
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    let child = start(&scene);
+    wait_for(&mark);
+    press(&child);
+    let ran = end(child);
+    assert_eq!(ran.code, Some(130), "{ran}");
+    let pid = std::fs::read_to_string(&mark).unwrap();
+    assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(), "the build is still there");
+    assert_eq!(scene.project.status().unwrap(), " M build.sh\n M src/greet.sh\n?? README.md\n");
+}

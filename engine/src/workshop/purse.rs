@@ -1,0 +1,148 @@
+//! What a run may spend, and has spent: reckoned before a call is sent, not noticed afterwards.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use llm::{
+    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Price, Prices, Provider, Request, Spend, Spent,
+    Usage, Watch,
+};
+
+use crate::workshop::ask::now;
+use crate::{Cause, Fact};
+
+/// The limits of a run, the prices they are kept by, and what was used so far.
+#[derive(Debug, Clone, Default)]
+pub struct Purse {
+    budget: Budget,
+    prices: Prices,
+    /// The day whose prices hold.
+    today: Option<Day>,
+    spent: Cell<Spent>,
+    /// When this part of the run began; what it took before is in `spent`.
+    since: Option<Instant>,
+}
+
+impl Purse {
+    /// Nothing is spent, and the clock of the run begins.
+    pub fn new(budget: Budget, prices: Prices, today: Option<Day>) -> Self {
+        Self { budget, prices, today, spent: Cell::default(), since: Some(now()) }
+    }
+
+    /// Counts what a run that goes on has used before. A call whose answer never came counts with the most it can have used.
+    pub fn count<'f>(&self, facts: impl IntoIterator<Item = &'f Fact>, model: &ModelId) {
+        let mut asked: Option<Forecast> = None;
+        for fact in facts {
+            match fact {
+                Fact::Asked { prompt, .. } => {
+                    self.lost(asked.take(), model);
+                    let request = Request { prompt: prompt.as_str(), ..Request::default() };
+                    asked = Some(Forecast::of(&request, None, self.price(model, None)));
+                }
+                Fact::Attempted { attempt, .. } => {
+                    if let Some(forecast) = &asked {
+                        self.add(attempt, forecast, model);
+                    }
+                }
+                Fact::Answered { elapsed_ms, .. } => {
+                    asked = None;
+                    self.take_time(*elapsed_ms);
+                }
+                Fact::Unanswered { .. } => asked = None,
+                Fact::Built { elapsed_ms, .. } => self.take_time(*elapsed_ms),
+                Fact::Applied { .. } | Fact::Rejected { .. } | Fact::Restored { .. } | Fact::Ended { .. } => {}
+            }
+        }
+        self.lost(asked, model);
+    }
+
+    /// What was used so far.
+    pub fn spent(&self) -> Spent {
+        let mut spent = self.spent.get();
+        spent.time += self.since.map(|since| since.elapsed()).unwrap_or_default();
+        spent
+    }
+
+    /// May `request` be sent? If so it is bounded by what is left, and the most that it can use is told. Where the bytes of the prompt
+    /// are too many, the service is asked how many tokens they are.
+    pub(crate) fn allow(
+        &self,
+        model: &dyn Model,
+        request: &mut Request<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Forecast, BudgetError> {
+        let price = self.price(model.id(), None);
+        let budget = self.budget_for(model.id());
+        let mut forecast = Forecast::of(request, None, price);
+        let mut allowed = budget.allow(&self.spent(), &forecast, price);
+        if matches!(allowed, Err(BudgetError::Tokens { .. } | BudgetError::Cost { .. }))
+            && let Ok(Some(counted)) = model.count_tokens(request, watch)
+        {
+            forecast = Forecast::of(request, Some(counted), price);
+            allowed = budget.allow(&self.spent(), &forecast, price);
+        }
+        let allowance = allowed?;
+        request.max_output_tokens = request.max_output_tokens.or(allowance.max_output_tokens);
+        request.time_left = [request.time_left, allowance.time_left].into_iter().flatten().min();
+        forecast.output_tokens = forecast.output_tokens.or(allowance.max_output_tokens);
+        Ok(forecast)
+    }
+
+    /// May a call whose attempt failed be tried once more?
+    pub(crate) fn allows_another(&self, attempt: &Attempt, forecast: &Forecast, model: &ModelId) -> bool {
+        let mut spent = self.spent();
+        spent.add(attempt, forecast, self.price(model, attempt.served_model.as_deref()));
+        self.budget_for(model).allow(&spent, forecast, self.price(model, None)).is_ok()
+    }
+
+    /// Counts an attempt.
+    pub(crate) fn add(&self, attempt: &Attempt, forecast: &Forecast, model: &ModelId) {
+        let mut spent = self.spent.get();
+        spent.add(attempt, forecast, self.price(model, attempt.served_model.as_deref()));
+        self.spent.set(spent);
+    }
+
+    /// What an answer cost in US dollars; none where the price is unknown. The model that answered is what is paid for.
+    pub(crate) fn cost_usd(&self, model: &ModelId, served: Option<&str>, usage: &Usage) -> Option<f64> {
+        Some(self.price(model, served)?.cost(usage)?.as_usd())
+    }
+
+    fn lost(&self, asked: Option<Forecast>, model: &ModelId) {
+        if let Some(forecast) = asked {
+            self.add(&Attempt { spend: Spend::Unknown, ..Attempt::default() }, &forecast, model);
+        }
+    }
+
+    fn take_time(&self, elapsed_ms: u64) {
+        let mut spent = self.spent.get();
+        spent.time += Duration::from_millis(elapsed_ms);
+        self.spent.set(spent);
+    }
+
+    fn price(&self, asked: &ModelId, served: Option<&str>) -> Option<&Price> {
+        self.prices.of(served.unwrap_or(&asked.name), self.today.as_ref()?)
+    }
+
+    /// Replies from a file cost nothing, whatever they are called.
+    fn budget_for(&self, model: &ModelId) -> Budget {
+        match model.provider {
+            Provider::Scripted | Provider::Recorded => Budget { max_cost: None, ..self.budget },
+            Provider::Gemini | Provider::OpenAi => self.budget,
+        }
+    }
+}
+
+/// Why the model may not be asked: `limit-cost` and the like.
+pub(crate) fn cause(error: &BudgetError) -> Cause {
+    let flag = error.flag();
+    let remedy = if matches!(error, BudgetError::Unpriced { .. }) {
+        format!("put its price into [[price]] of the configuration, or leave {flag} away")
+    } else {
+        format!("raise {flag} if it is worth that")
+    };
+    let code = format!("limit-{}", flag.trim_start_matches("--max-"));
+    Cause { code, message: error.to_string(), remedy: Some(remedy) }
+}
+
+#[cfg(test)]
+mod tests;

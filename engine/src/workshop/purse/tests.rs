@@ -1,0 +1,131 @@
+use llm::Scripted;
+use llm::scripted::Entry;
+use llm::{Blind, Money};
+
+use super::*;
+use crate::Text;
+
+fn flash() -> ModelId {
+    "gemini-3.8-flash".parse().unwrap()
+}
+
+fn purse(budget: Budget) -> Purse {
+    Purse::new(budget, Prices::built_in(), Day::try_from("2026-11-21".to_owned()).ok())
+}
+
+fn usd(usd: f64) -> Option<Money> {
+    Money::from_usd(usd).ok()
+}
+
+/// A model of that name, which is never asked.
+struct Named(ModelId, Option<u64>);
+
+impl Model for Named {
+    fn id(&self) -> &ModelId {
+        &self.0
+    }
+
+    fn call(&self, _: &Request<'_>, _: &mut dyn Watch) -> Result<llm::Reply, llm::CallError> {
+        Err(llm::CallError::NothingLeft { given: 0 })
+    }
+
+    fn count_tokens(&self, _: &Request<'_>, _: &mut dyn Watch) -> Result<Option<u64>, llm::CallError> {
+        Ok(self.1)
+    }
+}
+
+/// The code of the limit that a prompt of so many bytes would pass, or `sent`.
+fn ask(purse: &Purse, model: &dyn Model, bytes: usize) -> String {
+    let prompt = "x".repeat(bytes);
+    let mut request = Request { prompt: &prompt, ..Request::default() };
+    purse.allow(model, &mut request, &mut Blind).map_or_else(|error| cause(&error).code, |_| "sent".to_owned())
+}
+
+fn paid(input: u64, output: u64) -> Attempt {
+    let usage = Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() };
+    Attempt { spend: Spend::Usage, usage, ..Attempt::default() }
+}
+
+#[test]
+fn each_limit_is_kept_before_a_call_is_sent() {
+    let model = Named(flash(), None);
+    let none = Budget::default();
+    for (budget, bytes, expected) in [
+        (none, 1 << 20, "sent"),
+        (Budget { max_calls: Some(0), ..none }, 1, "limit-calls"),
+        (Budget { max_tokens: Some(66_000), ..none }, 1, "sent"),
+        (Budget { max_tokens: Some(66_000), ..none }, 1000, "limit-tokens"),
+        (Budget { max_cost: usd(0.25), ..none }, 1, "sent"),
+        (Budget { max_cost: usd(0.25), ..none }, 100_000, "limit-cost"),
+        (Budget { max_time: Some(Duration::ZERO), ..none }, 1, "limit-time"),
+    ] {
+        assert_eq!(ask(&purse(budget), &model, bytes), expected, "{budget:?}");
+    }
+}
+
+#[test]
+fn the_service_is_asked_for_the_number_of_tokens_where_bytes_would_be_too_many() {
+    let budget = Budget { max_tokens: Some(70_000), ..Budget::default() };
+    assert_eq!(ask(&purse(budget), &Named(flash(), None), 9000), "limit-tokens");
+    assert_eq!(ask(&purse(budget), &Named(flash(), Some(2000)), 9000), "sent");
+}
+
+#[test]
+fn a_limit_on_money_needs_a_price_and_replies_from_a_file_cost_nothing() {
+    let budget = Budget { max_cost: usd(1.0), ..Budget::default() };
+    let local = Named("openai/llama".parse().unwrap(), None);
+    assert_eq!(ask(&purse(budget), &local, 1), "limit-cost");
+    assert_eq!(ask(&purse(budget), &Scripted::new(vec![Entry::default()]), 1), "sent");
+}
+
+#[test]
+fn an_answer_is_bounded_by_what_is_left_where_nothing_else_bounds_it() {
+    let purse = purse(Budget { max_tokens: Some(500), max_time: Some(Duration::from_secs(60)), ..Budget::default() });
+    let mut request = Request { prompt: "x", time_left: Some(Duration::from_secs(600)), ..Request::default() };
+    purse.allow(&Named("openai/llama".parse().unwrap(), None), &mut request, &mut Blind).unwrap();
+    assert_eq!(request.max_output_tokens, Some(500 - 65));
+    assert!(request.time_left.unwrap() <= Duration::from_secs(60));
+}
+
+#[test]
+fn a_retry_is_made_only_where_there_is_something_left_for_it() {
+    let purse = purse(Budget { max_calls: Some(2), ..Budget::default() });
+    let forecast = Forecast::of(&Request { prompt: "x", ..Request::default() }, None, None);
+    assert!(purse.allows_another(&paid(1, 1), &forecast, &flash()));
+    purse.add(&paid(1, 1), &forecast, &flash());
+    assert!(!purse.allows_another(&paid(1, 1), &forecast, &flash()));
+}
+
+#[test]
+fn a_run_that_goes_on_counts_what_it_used_before() {
+    let asked = |round| Fact::Asked { round, prompt: text("1234567890") };
+    let attempted = |round| Fact::Attempted { round, attempt: paid(1000, 500) };
+    let built = Fact::Built { round: 1, ended: crate::Ended::Exited(1), output: text(""), elapsed_ms: 1500 };
+    let facts = [asked(1), attempted(1), answered(1, 2000), built, asked(2), asked(2), attempted(2)];
+    let purse = Purse { since: None, ..purse(Budget::default()) };
+    purse.count(&facts, &flash());
+    let spent = purse.spent();
+    // The first asking of round 2 was killed: all that it can have used is counted.
+    assert_eq!(spent.calls, 3 + 1, "the last asking has no answer either");
+    assert_eq!(spent.time, Duration::from_millis(3500));
+    assert!(spent.tokens > 2 * (1500 + 65_536), "{spent:?}");
+}
+
+fn text(text: &str) -> Text {
+    let stored = logging::Stored { file: "f".to_owned(), bytes: 0, sha256: String::new() };
+    Text::new(stored, text.into())
+}
+
+fn answered(round: u32, elapsed_ms: u64) -> Fact {
+    Fact::Answered {
+        round,
+        reply: text("r"),
+        raw: logging::Stored { file: "r".to_owned(), bytes: 0, sha256: String::new() },
+        finish: llm::Finish::Complete,
+        held_key: false,
+        usage: Usage::default(),
+        served_model: None,
+        cost_usd: None,
+        elapsed_ms,
+    }
+}
