@@ -35,6 +35,10 @@ pub struct Cli {
 pub enum Command {
     /// The first loop: up to eight rounds over a growing transcript
     Implement(RunArgs),
+    /// Build phases: a builder and a verifier that cannot see each other's work, until every contract of the spec holds
+    Phase(crate::commands::phase::PhaseArgs),
+    /// What the turns of all phases have used, by phase, role and model
+    Costs,
     /// List the runs of this project, the newest first
     Runs,
     /// Show what happened in a run, the newest if none is named

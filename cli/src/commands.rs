@@ -2,6 +2,7 @@
 
 mod apply;
 mod commit;
+mod costs;
 mod completions;
 mod config;
 mod demo;
@@ -10,6 +11,7 @@ mod guard;
 mod init;
 pub mod order;
 mod parse;
+pub mod phase;
 mod replay;
 mod resume;
 mod rollup;
@@ -42,6 +44,8 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
         Some(Command::Show(args)) => show::show(args, output),
         Some(Command::Replay(args)) => replay::run(args, environment, output),
         Some(Command::Resume(args)) => resume::run(args, environment, output),
+        Some(Command::Phase(args)) => phase::run(args, environment, output),
+        Some(Command::Costs) => costs::run(output),
         Some(Command::Init) => init::run(output),
         Some(Command::Rollup(args)) => rollup::run(args, output),
         Some(Command::Parse(args)) => parse::run(args, output),

@@ -26,6 +26,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
+    if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment::Environment::read()) {
+        return ExitCode::from(code);
+    }
     let arguments = args::Cli::parse();
     let environment = environment::Environment::read();
     let output = output::Output::new(&arguments.output, &environment);

@@ -2,6 +2,7 @@
 
 pub(crate) mod ask;
 mod build;
+mod purse;
 mod seal;
 
 use std::io::Write as _;
@@ -17,6 +18,7 @@ use crate::{Answer, Event, Fact, Facts, Hands, Problem, Record, Rules, Step, Tex
 
 pub use ask::Asking;
 pub use build::BuildCommand;
+pub use purse::Purse;
 
 /// Folder for pre-images in a run folder, one subfolder for each round.
 pub const UNDO: &str = "undo";

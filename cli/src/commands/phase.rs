@@ -21,6 +21,7 @@ use clap::Args;
 
 use crate::args::{Sandbox, duration};
 use crate::commands::here;
+pub use self::project::{ABL, read};
 use crate::commands::phase::project::Project;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};

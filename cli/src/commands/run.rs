@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use apply::{ApplyError, Lock};
 use engine::{
-    Asking, BuildCommand, Fact, Fault, Next, Outcome, Record, Rules, Workshop, drive, facts_of, undo_folders,
+    Asking, BuildCommand, Fact, Fault, Next, Outcome, Purse, Record, Rules, Workshop, drive, facts_of, undo_folders,
 };
 use guard::Guard;
-use llm::Model;
+use llm::{Day, Model};
 use logging::{Redactor, RunFolder, Stamp};
 use repo::WorkTree;
 use runner::{Cancel, Confinement};
@@ -56,7 +56,7 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let decide = plan.decide();
     let mut observer = observer(&prepared);
     let record = Record::begin(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;
-    lead(prepared, confinement, decide, record)
+    lead(prepared, confinement, decide, record, &[])
 }
 
 /// Goes on with a run where its journal ends. Answers that are in the journal are not asked for again.
@@ -72,7 +72,7 @@ pub fn resume(prepared: Prepared<'_>, folder: RunFolder) -> Result<Finished, Fai
     if let (Next::Stop(_), Some(Fact::Ended { .. })) = (decide.next(), facts.last()) {
         return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
     }
-    lead(prepared, confinement, decide, record)
+    lead(prepared, confinement, decide, record, &facts)
 }
 
 fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
@@ -85,15 +85,18 @@ fn lead(
     confinement: Confinement,
     mut decide: Decide,
     mut record: Record<'_>,
+    so_far: &[Fact],
 ) -> Result<Finished, Failure> {
     let began = now();
     let Prepared { tree, plan, output, .. } = &prepared;
     let (root, output, folder) = (tree.root(), *output, record.folder().clone());
     let guard = Guard::open(root, plan.policy())
         .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
+    let asking = Asking { early_stop: plan.early_stop, ..asking(&plan.settings) };
+    asking.purse.count(so_far, &plan.settings.model.value);
     let mut workshop = Workshop {
         build: build_command(plan, prepared.environment, confinement),
-        asking: Asking { early_stop: plan.early_stop, ..asking(&plan.settings) },
+        asking,
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),
         rules: Rules { root: root.to_owned(), guard, lock: prepared.lock },
@@ -112,7 +115,14 @@ pub fn asking(settings: &Settings) -> Asking {
         stream: settings.stream.value,
         temperature: settings.temperature.value,
         timeout: Some(settings.timeout.value),
+        purse: purse(settings),
     }
+}
+
+/// What a run under these settings may spend; its clock begins.
+pub fn purse(settings: &Settings) -> Purse {
+    let today = Stamp::now().rfc3339().split('T').next().map(str::to_owned);
+    Purse::new(settings.budget(), settings.prices(), today.and_then(|date| Day::try_from(date).ok()))
 }
 
 /// The build that the plan asks for.

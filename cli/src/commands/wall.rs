@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use runner::{Confinement, Env, Mode, Walls};
+use anyhow::anyhow;
+use runner::{Confinement, Env, Mode, Rung, Walls};
 
 use crate::args::Sandbox;
 use crate::config::Settings;
@@ -45,6 +46,10 @@ pub fn confine(
     };
     let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
     match runner::probe(mode(settings.sandbox.value), docker_host) {
+        Ok(probed) if probed.rung != Rung::Off && is_all_of_home(root, environment) => Err(Failure::refused(
+            anyhow!("{} is or holds your home folder, which no wall can both show and hide", root.display()),
+            "keep the project in a folder of its own, or use --sandbox off",
+        )),
         Ok(probed) => {
             output.note(&format!("sandbox: {}", probed.why));
             Ok(probed.confine(walls))
@@ -66,6 +71,10 @@ pub fn mode(sandbox: Sandbox) -> Mode {
         Sandbox::Docker => Mode::Docker,
         Sandbox::Off => Mode::Off,
     }
+}
+
+fn is_all_of_home(root: &Path, environment: &Environment) -> bool {
+    environment.folder("HOME").is_some_and(|home| home.starts_with(root))
 }
 
 /// What the build may read but not change, as far as it is there.

@@ -296,3 +296,35 @@ fn an_answer_that_names_a_forbidden_path_may_be_ended_early() {
     - `.git/config` is or looks like git's own folder; leave it as it is.
     ");
 }
+
+#[test]
+fn a_path_copied_out_of_a_diff_is_refused_with_the_path_that_was_meant() {
+    let copied = MENDS_IT.replace("^^^src/greet.sh", "^^^b/src/greet.sh");
+    let scene = Scene::with_replies([copied.as_str(), MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
+    The reply was not used and no file was changed, because:
+    - `b/src/greet.sh` begins with the prefix of a diff and there is no such folder; write `src/greet.sh`.
+    ");
+}
+
+#[test]
+fn a_project_that_is_the_home_folder_is_not_built_behind_a_wall() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let home = scene.project.root().display().to_string();
+    let args = ["--base-url", scene.server.origin(), "--model", "gemini-test"];
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), ("HOME", &home)]);
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert_eq!(scene.server.requests().len(), 0);
+}
+
+#[test]
+fn the_build_changes_neither_itself_nor_what_is_protected() {
+    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
+    let build = "#!/bin/sh\nif grep -q world src/greet.sh; then printf '#!/bin/sh\\nexit 0\\n' > build.sh; echo tampered; fi\nsh tests/greet_test.sh\nfalse\n";
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    let ran = scene.commit(&["--rounds", "1"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.err.contains("warning: the build changed build.sh; it was put back and the build run again"), "{ran}");
+    assert_eq!(scene.project.read("build.sh").unwrap(), build);
+}

@@ -3,11 +3,11 @@
 #![expect(clippy::disallowed_methods, reason = "this is where the tests start the program")]
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The program in the folder `root`: the caller's PATH, the toolchain that runs this test before it, a home of its own, nothing else of the
-/// caller's environment, and the usual umask.
+/// The program in the folder `root`: the caller's PATH with the toolchain that runs this test before it, the folders of rustup and cargo, a
+/// home of its own, the usual umask, and nothing else of the caller's.
 pub fn program(root: &Path, home: &Path, args: &[&str], environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new("/bin/sh");
     command
@@ -18,6 +18,7 @@ pub fn program(root: &Path, home: &Path, args: &[&str], environment: &[(&str, &s
         .env("PATH", search_path())
         .env("HOME", home)
         .env("GIT_CONFIG_NOSYSTEM", "1")
+        .envs(rust_homes())
         .envs(environment.iter().copied())
         .stdin(Stdio::null());
     command
@@ -29,4 +30,13 @@ pub fn search_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::iter::once(toolchain.to_owned()).chain(std::env::split_paths(&path));
     std::env::join_paths(folders).unwrap_or(path)
+}
+
+/// Where rustup and cargo keep what they need, also when HOME is another.
+fn rust_homes() -> impl Iterator<Item = (&'static str, PathBuf)> {
+    [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")].into_iter().filter_map(|(name, folder)| {
+        let set = std::env::var_os(name).map(PathBuf::from);
+        let usual = std::env::var_os("HOME").map(|home| Path::new(&home).join(folder));
+        set.or(usual).filter(|path| path.is_dir()).map(|path| (name, path))
+    })
 }

@@ -125,8 +125,7 @@ impl Scene {
     pub fn command(&self, more: &[&str]) -> Command {
         let (order, out) = (self.beside("order.json"), self.beside("out"));
         let base = format!("{}/v1", self.server.origin());
-        let mut args =
-            vec!["order", "run", "--repo", ".", "--out", out.to_str().unwrap(), "--base-url", &base];
+        let mut args = vec!["order", "run", "--base-url", &base];
         if !more.iter().any(|arg| arg.ends_with(".json")) {
             args.extend(["--work-order", order.to_str().unwrap()]);
         }

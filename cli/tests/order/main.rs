@@ -2,6 +2,7 @@
 //!
 //! The environment is built from nothing but PATH, so that no setting of the user who runs the tests plays a part.
 
+#![expect(unreachable_pub, reason = "a test program has no outside")]
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod artifacts;

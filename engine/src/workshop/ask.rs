@@ -9,6 +9,7 @@ use parser::partial::Openers;
 use runner::Cancel;
 
 use crate::record::RecordError;
+use crate::workshop::purse::{self, Bill, Purse};
 use crate::workshop::{Fault, Workshop, store};
 use crate::{CallFact, Cause, Event, Fact, Facts, Record};
 
@@ -23,6 +24,8 @@ pub struct Asking {
     pub timeout: Option<Duration>,
     /// End a streamed answer as soon as it names a path that is refused for good.
     pub early_stop: bool,
+    /// What the run may spend.
+    pub purse: Purse,
 }
 
 /// One question to the model.
@@ -80,10 +83,7 @@ impl Asker<'_> {
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
         }
-        let query = store(record, &files.prompt, prompt, Durability::Written)?;
-        record.tell(&Event::AskBegins { round, prompt_bytes: prompt.len() as u64 });
-        record.note(&CallFact::Asked { round, prompt: query }.into())?;
-        let request = Request {
+        let mut request = Request {
             prompt,
             schema,
             stream: self.asking.stream,
@@ -91,17 +91,29 @@ impl Asker<'_> {
             time_left: self.asking.timeout,
             ..Request::default()
         };
+        let purse = &self.asking.purse;
+        let forecast = match purse.allow(self.model, &mut request, &mut Waiting(self.cancel)) {
+            Ok(forecast) => forecast,
+            Err(error) => return Ok(CallFact::Unanswered { round, cause: purse::cause(&error) }),
+        };
+        let query = store(record, &files.prompt, prompt, Durability::Written)?;
+        record.tell(&Event::AskBegins { round, prompt_bytes: prompt.len() as u64 });
+        record.note(&CallFact::Asked { round, prompt: query }.into())?;
+        let bill = Bill { purse, forecast, model: self.model.id() };
         let openers = Openers::default();
         let forbid = self.forbid;
         let mut call =
-            Call { round, record, cancel: self.cancel, began: now(), forbid, openers, failed: None };
+            Call { round, record, cancel: self.cancel, began: now(), forbid, openers, failed: None, bill };
         let answer = self.model.call(&request, &mut call);
         let (elapsed_ms, failed) = (millis(call.began.elapsed()), call.failed.take());
         if let Some(error) = failed {
             return Err(error.into());
         }
         match answer {
-            Ok(reply) => answered(question, &reply, elapsed_ms, record),
+            Ok(reply) => {
+                let cost_usd = purse.cost_usd(self.model.id(), reply.served_model.as_deref(), &reply.usage);
+                answered(question, &reply, cost_usd, elapsed_ms, record)
+            }
             Err(CallError::Cancelled) => Err(Fault::Interrupted),
             Err(error) => Ok(CallFact::Unanswered { round, cause: cause(&error, record) }),
         }
@@ -112,6 +124,7 @@ impl Asker<'_> {
 fn answered<F: Facts>(
     question: &Question<'_>,
     reply: &Reply,
+    cost_usd: Option<f64>,
     elapsed_ms: u64,
     record: &Record<'_, F>,
 ) -> Result<CallFact, Fault> {
@@ -127,7 +140,7 @@ fn answered<F: Facts>(
         held_key,
         usage: reply.usage,
         served_model: reply.served_model.clone(),
-        cost_usd: None,
+        cost_usd,
         elapsed_ms,
     })
 }
@@ -162,6 +175,7 @@ struct Call<'c, 'o, F> {
     openers: Openers,
     /// A record that could not be kept stops the call's run, not the call.
     failed: Option<RecordError>,
+    bill: Bill<'c>,
 }
 
 impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
@@ -171,7 +185,12 @@ impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
         }
     }
 
+    fn may_retry(&mut self, attempt: &Attempt) -> bool {
+        self.bill.allows_another(attempt)
+    }
+
     fn attempt(&mut self, attempt: &Attempt) {
+        self.bill.add(attempt);
         if let Some(wait) = attempt.wait_ms {
             let reason = attempt.message.clone().unwrap_or_default();
             let reason = self.record.folder().redactor().redact(&reason).into_owned();
@@ -202,11 +221,24 @@ impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
     }
 }
 
+/// Lets a small question to the service be cancelled, and shows nothing of it.
+struct Waiting<'c>(&'c Cancel);
+
+impl Watch for Waiting<'_> {
+    fn cancelled(&self) -> bool {
+        self.0.is_set()
+    }
+
+    fn wait(&mut self, duration: Duration) -> Waited {
+        if self.0.wait(duration) { Waited::Cancelled } else { Waited::Through }
+    }
+}
+
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the driver measures how long a call takes")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }

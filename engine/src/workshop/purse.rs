@@ -88,15 +88,7 @@ impl Purse {
         Ok(forecast)
     }
 
-    /// May a call whose attempt failed be tried once more?
-    pub(crate) fn allows_another(&self, attempt: &Attempt, forecast: &Forecast, model: &ModelId) -> bool {
-        let mut spent = self.spent();
-        spent.add(attempt, forecast, self.price(model, attempt.served_model.as_deref()));
-        self.budget_for(model).allow(&spent, forecast, self.price(model, None)).is_ok()
-    }
-
-    /// Counts an attempt.
-    pub(crate) fn add(&self, attempt: &Attempt, forecast: &Forecast, model: &ModelId) {
+    fn add(&self, attempt: &Attempt, forecast: &Forecast, model: &ModelId) {
         let mut spent = self.spent.get();
         spent.add(attempt, forecast, self.price(model, attempt.served_model.as_deref()));
         self.spent.set(spent);
@@ -129,6 +121,31 @@ impl Purse {
             Provider::Scripted | Provider::Recorded => Budget { max_cost: None, ..self.budget },
             Provider::Gemini | Provider::OpenAi => self.budget,
         }
+    }
+}
+
+/// One call, as the purse sees it.
+pub(crate) struct Bill<'p> {
+    /// Who pays.
+    pub(crate) purse: &'p Purse,
+    /// The most that it can use.
+    pub(crate) forecast: Forecast,
+    /// Who is asked.
+    pub(crate) model: &'p ModelId,
+}
+
+impl Bill<'_> {
+    /// May it be tried once more after an attempt that failed, and that is not counted yet?
+    pub(crate) fn allows_another(&self, attempt: &Attempt) -> bool {
+        let Self { purse, forecast, model } = self;
+        let mut spent = purse.spent();
+        spent.add(attempt, forecast, purse.price(model, attempt.served_model.as_deref()));
+        purse.budget_for(model).allow(&spent, forecast, purse.price(model, None)).is_ok()
+    }
+
+    /// Counts an attempt.
+    pub(crate) fn add(&self, attempt: &Attempt) {
+        self.purse.add(attempt, &self.forecast, self.model);
     }
 }
 

@@ -19,6 +19,7 @@ use runner::{Cancel, Confinement, Limits, Walls};
 use serde_json::json;
 
 use crate::changes::{self, FileChange};
+use crate::commands::run::purse;
 use crate::commands::order::args::RunOrderArgs;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::runs::{self, Start};
@@ -127,6 +128,7 @@ impl Ready {
                 stream: setting.settings.stream.value,
                 temperature: setting.settings.temperature.value,
                 timeout: Some(setting.settings.timeout.value),
+                purse: purse(setting.settings),
                 ..Asking::default()
             },
             schema: proposal_schema(),

@@ -91,9 +91,10 @@ fn an_answer_is_bounded_by_what_is_left_where_nothing_else_bounds_it() {
 fn a_retry_is_made_only_where_there_is_something_left_for_it() {
     let purse = purse(Budget { max_calls: Some(2), ..Budget::default() });
     let forecast = Forecast::of(&Request { prompt: "x", ..Request::default() }, None, None);
-    assert!(purse.allows_another(&paid(1, 1), &forecast, &flash()));
-    purse.add(&paid(1, 1), &forecast, &flash());
-    assert!(!purse.allows_another(&paid(1, 1), &forecast, &flash()));
+    let bill = Bill { purse: &purse, forecast, model: &flash() };
+    assert!(bill.allows_another(&paid(1, 1)));
+    bill.add(&paid(1, 1));
+    assert!(!bill.allows_another(&paid(1, 1)));
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! `phase init`: what a project with phases needs. Nothing is overwritten.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::commands::phase::config;
+use crate::commands::phase::project::{PROJECT, SPECS};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+const CONFIG: &str = include_str!("init/abl.config.yaml");
+const DESCRIPTION: &str = include_str!("init/project.md");
+const FIRST_SPEC: &str = include_str!("init/phase1.md");
+
+/// Makes what is not there yet and says what it made.
+pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
+    let first_spec = format!("{SPECS}/phase1.md");
+    let files = [
+        (config::FILE, CONFIG),
+        (PROJECT, DESCRIPTION),
+        (first_spec.as_str(), FIRST_SPEC),
+        ("prompts/builder.md", prompt::phase::BUILDER),
+        ("prompts/verifier.md", prompt::phase::VERIFIER),
+    ];
+    for (path, text) in files {
+        let made = make(&root.join(path), text).with_context(|| format!("cannot make {path}"))?;
+        output.report(&format!("{} {path}", if made { "made" } else { "kept" }));
+    }
+    ignore_secrets(root, output)?;
+    output.report("next: describe the project in .abl/project.md and its first phase in .abl/specs/phase1.md,\nput GEMINI_API_KEY=… into .env, then: code-commit phase run");
+    Ok(Exit::Done)
+}
+
+/// `false`: it was there.
+fn make(path: &Path, text: &str) -> io::Result<bool> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The key's file must not be committed.
+fn ignore_secrets(root: &Path, output: &Output) -> Result<(), Failure> {
+    let path = root.join(".gitignore");
+    let rules = match fs::read_to_string(&path) {
+        Ok(rules) => rules,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(anyhow::Error::from(error).context("cannot read .gitignore").into()),
+    };
+    if rules.lines().any(|line| matches!(line.trim(), ".env" | "/.env")) {
+        return Ok(());
+    }
+    let start = if rules.is_empty() || rules.ends_with('\n') { "" } else { "\n" };
+    let mut file = OpenOptions::new().append(true).create(true).open(&path).context("cannot open .gitignore")?;
+    file.write_all(format!("{start}/.env\n").as_bytes()).context("cannot write .gitignore")?;
+    output.report("made .gitignore: /.env");
+    Ok(())
+}

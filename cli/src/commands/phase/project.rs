@@ -1,0 +1,194 @@
+//! A project with phases: its folders, its specs, how far it has come.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use loop_phase::state::{State, Status};
+use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, RoleInputs, Start};
+use repo::Git;
+
+use crate::commands::phase::config::{self, Config};
+use crate::environment::Environment;
+use crate::exit::Failure;
+
+/// Where the specs are.
+pub const SPECS: &str = ".abl/specs";
+/// Where the phases' own files are.
+pub const ABL: &str = ".abl";
+/// The person's description.
+pub const PROJECT: &str = ".abl/project.md";
+/// Where prompts of the roles may be, the first that is there.
+const PROMPTS: [&str; 2] = ["prompts", ".abl/prompts"];
+
+/// A project as it stands.
+#[derive(Debug)]
+pub struct Project {
+    /// Its root.
+    pub root: PathBuf,
+    /// Its configuration.
+    pub config: Config,
+    /// Specs by phase.
+    pub specs: BTreeMap<u32, String>,
+    /// Where the loop is, as the file says.
+    pub state: State,
+    /// The source folder's repository.
+    pub src_git: Git,
+    /// The tests folder's.
+    pub tests_git: Git,
+}
+
+impl Project {
+    /// Looks everything over; makes the two folders and their repositories if they are not there.
+    pub fn open(root: &Path, environment: &Environment) -> Result<Self, Failure> {
+        let config = Config::parse(read(&root.join(config::FILE))?.as_deref())
+            .map_err(|message| Failure::refused(anyhow!("{}: {message}", config::FILE), "mend the file"))?;
+        let specs = specs(root)?;
+        if specs.is_empty() {
+            return Err(Failure::refused(anyhow!("there is no spec, {SPECS}/phase1.md"), "code-commit phase init makes what a project needs"));
+        }
+        let state = match read(&root.join(ABL).join(loop_phase::STATE))? {
+            Some(text) => serde_json::from_str(&text).map_err(|error| {
+                let file = format!("{ABL}/{}", loop_phase::STATE);
+                Failure::refused(anyhow!("{file}: {error}"), format!("mend the file, or remove it: passed phases are known from {}", config.src))
+            })?,
+            None => State::default(),
+        };
+        let git = |folder: &str| repository(&root.join(folder), environment);
+        let (src_git, tests_git) = (git(&config.src)?, git(&config.tests)?);
+        Ok(Self { root: root.to_owned(), config, specs, state, src_git, tests_git })
+    }
+
+    /// Where the source is.
+    pub fn src(&self) -> PathBuf {
+        self.root.join(&self.config.src)
+    }
+
+    /// Where the tests are.
+    pub fn tests(&self) -> PathBuf {
+        self.root.join(&self.config.tests)
+    }
+
+    /// Whether a phase has passed: a commit says so, whatever the state file says.
+    pub fn has_passed(&self, phase: u32) -> Result<bool, Failure> {
+        let commit = self.src_git.commit_of(&format!("HEAD^{{/^phase{phase}/passed$}}"));
+        let commit = commit.context("cannot look at the commits of the source folder")?;
+        Ok(commit.is_some() || self.state.phases_completed.contains(&phase))
+    }
+
+    /// The phase that is open, or the first one that has not passed; none when all have.
+    pub fn next_phase(&self) -> Result<Option<u32>, Failure> {
+        let open = self.state.current.phase.filter(|phase| self.specs.contains_key(phase));
+        for phase in open.into_iter().chain(self.specs.keys().copied()) {
+            if !self.has_passed(phase)? {
+                return Ok(Some(phase));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the loop is told. `builder` and `verifier` are the models that will really be asked.
+    pub fn inputs(&self, phase: u32, builder: &str, verifier: &str) -> Result<Inputs, Failure> {
+        let mut specs = Vec::new();
+        for (number, text) in &self.specs {
+            let title = loop_phase::spec::title(text, *number);
+            if title.is_none() && *number == phase {
+                let message = anyhow!("the first line of {SPECS}/phase{phase}.md is not `# Phase {phase}: Title`");
+                return Err(Failure::refused(message, "code-commit phase check names every fault of the specs"));
+            }
+            let completed = self.has_passed(*number)?;
+            let title = title.unwrap_or_default().to_owned();
+            specs.push(PhaseSpec { number: *number, title, text: text.as_str().into(), completed });
+        }
+        let config = &self.config;
+        let role = |name: &str, folder: &str, commands: &BTreeMap<String, super::request::Entry>, model: &str| {
+            let commands = commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
+            Ok::<_, Failure>(RoleInputs {
+                prompt: self.role_prompt(name)?.into(),
+                workspace: self.root.join(folder).display().to_string(),
+                commands,
+                model: model.to_owned(),
+            })
+        };
+        Ok(Inputs {
+            phase,
+            specs,
+            project: read(&self.root.join(PROJECT))?.map(Into::into),
+            builder: role(loop_phase::BUILDER, &config.src, &config.builder_commands, builder)?,
+            verifier: role(loop_phase::VERIFIER, &config.tests, &config.verifier_commands, verifier)?,
+            limits: Limits { iterations: config.iterations, ..Limits::default() },
+            start: self.start(phase)?,
+        })
+    }
+
+    fn role_prompt(&self, role: &str) -> Result<String, Failure> {
+        for folder in PROMPTS {
+            if let Some(text) = read(&self.root.join(folder).join(format!("{role}.md")))? {
+                return Ok(text);
+            }
+        }
+        let own = if role == loop_phase::BUILDER { prompt::phase::BUILDER } else { prompt::phase::VERIFIER };
+        Ok(own.to_owned())
+    }
+
+    /// Where a phase begins that has no journal to go on with.
+    fn start(&self, phase: u32) -> Result<Start, Failure> {
+        let failures = read(&self.tests().join(FAILED_SPECS))?;
+        let failures = failures.filter(|text| loop_phase::failed::parse(text).failed).map(Into::into);
+        let current = &self.state.current;
+        if current.phase != Some(phase) {
+            return Ok(Start { iteration: 1, builder_done: false, failures });
+        }
+        let (iteration, builder_done) = match current.status {
+            Status::Building => (current.verifier_iteration, current.builder_done),
+            Status::Verifying => (current.verifier_iteration, true),
+            Status::ContractsFailed => (current.verifier_iteration + 1, false),
+            // A person has looked at what failed: all iterations are there again.
+            Status::Clean | Status::Stuck | Status::Completed => (1, false),
+        };
+        Ok(Start { iteration: iteration.clamp(1, self.config.iterations), builder_done, failures })
+    }
+}
+
+/// The specs by phase.
+pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
+    let folder = root.join(SPECS);
+    let Ok(entries) = fs::read_dir(&folder) else { return Ok(BTreeMap::new()) };
+    let mut specs = BTreeMap::new();
+    for entry in entries {
+        let entry = entry.with_context(|| format!("cannot list {}", folder.display()))?;
+        if let Some(number) = entry.file_name().to_str().and_then(loop_phase::spec::number)
+            && let Some(text) = read(&entry.path())?
+        {
+            specs.insert(number, text);
+        }
+    }
+    Ok(specs)
+}
+
+/// A file's text; none if it is not there. A link is not followed: a role may have planted it.
+pub fn read(path: &Path) -> Result<Option<String>, Failure> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
+    if is_link {
+        return Ok(None);
+    }
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
+            Err(Failure::refused(error, "see that it is a file of UTF-8 text that you may read"))
+        }
+    }
+}
+
+/// The repository of a folder, made if it is not there. One further up is not it: neither role may see the other's history.
+fn repository(folder: &Path, environment: &Environment) -> Result<Git, Failure> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    if !folder.join(".git").exists() {
+        repo::init(folder).map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+    }
+    Ok(Git::new(folder, environment.all().clone()))
+}

@@ -1,0 +1,103 @@
+//! What a person, or a program, sees of a phase while it goes on.
+
+use agent::Event;
+use engine::{AgentFact, AgentWatch, Observer};
+use serde_json::json;
+
+use crate::output::{DIM, Output, printable};
+
+/// Prints what the agents do.
+#[derive(Debug)]
+pub struct Lines {
+    output: Output,
+    /// Words of the agent that have not come to the end of their line.
+    open: String,
+}
+
+impl Lines {
+    /// On standard error, or as JSON on standard output.
+    pub fn new(output: Output) -> Self {
+        Self { output, open: String::new() }
+    }
+
+    fn line(&self, role: &str, text: &str) {
+        let head = self.output.paint_note(DIM, &format!("[{role}]"));
+        self.output.note(&format!("{head} {}", printable(text)));
+    }
+
+    fn end_of_text(&mut self, role: &str) {
+        let text = std::mem::take(&mut self.open);
+        text.lines().filter(|line| !line.trim().is_empty()).for_each(|line| self.line(role, line));
+    }
+
+    fn text(&mut self, role: &str, text: &str) {
+        self.open.push_str(text);
+        while let Some((line, rest)) = self.open.split_once('\n') {
+            let (line, rest) = (line.to_owned(), rest.to_owned());
+            if !line.trim().is_empty() {
+                self.line(role, &line);
+            }
+            self.open = rest;
+        }
+    }
+}
+
+impl AgentWatch for Lines {
+    fn begins(&mut self, role: &str, number: u32) {
+        self.open.clear();
+        self.line(role, &format!("turn {number} begins"));
+    }
+
+    fn sees(&mut self, role: &str, event: &Event) {
+        self.output.object(&json!({ "event": "agent", "role": role, "what": event }));
+        if let Event::Text(text) = event {
+            return self.text(role, text);
+        }
+        self.end_of_text(role);
+        match event {
+            Event::ToolCall { name, argument, .. } => {
+                self.line(role, &format!("{name} {}", argument.as_deref().unwrap_or_default()));
+            }
+            Event::ToolResult { ok: false, message, .. } => {
+                self.line(role, &format!("failed: {}", message.as_deref().unwrap_or("the tool does not say why")));
+            }
+            Event::Retry { reason, .. } => self.line(role, &format!("tries again: {reason}")),
+            _ => {}
+        }
+    }
+}
+
+/// Prints the facts of the journal.
+#[derive(Debug)]
+pub struct Facts {
+    output: Output,
+}
+
+impl Facts {
+    /// On standard error, or as JSON on standard output.
+    pub fn new(output: Output) -> Self {
+        Self { output }
+    }
+}
+
+impl Observer<AgentFact> for Facts {
+    fn see(&mut self, event: &engine::Event<'_, AgentFact>) {
+        let engine::Event::Fact(fact) = event else { return };
+        self.output.object(&json!({ "event": "fact", "fact": fact }));
+        match fact {
+            AgentFact::Turned(turned) => {
+                let seconds = turned.elapsed_ms.div_ceil(1000);
+                let tokens: Option<u64> =
+                    turned.usage.iter().map(|usage| Some(usage.input_tokens? + usage.output_tokens?)).sum();
+                let tokens = tokens.filter(|_| !turned.usage.is_empty());
+                let tokens = tokens.map_or("tokens unknown".to_owned(), |count| format!("{count} tokens"));
+                let end = printable(&turned.end.to_string());
+                self.output.note(&format!("the {} {end} ({seconds} s, {tokens})", turned.role));
+            }
+            AgentFact::Committed { repository, message, .. } => {
+                self.output.note(&format!("committed in {repository}: {message}"));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What each role can see and change (S3 §Information Boundaries).
+
+use std::path::{Path, PathBuf};
+
+use runner::{Env, Mode, Probed, Walls, probe};
+
+use crate::args::Sandbox;
+use crate::commands::phase::agents::DOT_ENV;
+use crate::commands::phase::project::{ABL, SPECS};
+use crate::exit::Failure;
+use crate::output::Output;
+
+/// What no role may see, relative to the root, besides the other one's folder: secrets, the harness's own files, and the
+/// prompts of both.
+const HIDDEN: [&str; 8] =
+    [DOT_ENV, "agent-config", "prompts", repo::STATE_IN_TREE, ".abl/logs", ".abl/prompts", ".abl/state.json", ".abl/abl.config.yaml"];
+
+/// The walls of one role. The same for a container and for bubblewrap.
+pub fn around(root: &Path, own: &Path, other: &Path, visible: &[PathBuf], env: &Env) -> Walls {
+    let hidden = HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")]);
+    let specs = root.join(SPECS);
+    Walls {
+        // A role's own repository may be looked at; the harness commits.
+        read_only: [own.join(".git"), specs.clone()].into_iter().filter(|path| path.starts_with(own)).collect(),
+        masked: hidden.filter(|path| path.starts_with(own) && path != &own.join(".git")).collect(),
+        readable: visible.iter().cloned().chain([specs]).collect(),
+        // The agent has to reach its service.
+        network: true,
+        // What a PATH of the project's own would open is either the role's already, or not for it.
+        path: Walls::new(own, env).path.into_iter().filter(|folder| !folder.starts_with(root)).collect(),
+        ..Walls::new(own, env)
+    }
+}
+
+/// A container where Docker is there, else bubblewrap, else Landlock, else nothing runs.
+pub fn choose(sandbox: Sandbox, docker_host: Option<&std::ffi::OsStr>, output: &Output) -> Result<Probed, Failure> {
+    let mode = match sandbox {
+        Sandbox::Auto => match probe(Mode::Docker, docker_host) {
+            Ok(mut probed) => {
+                "a Docker container for each role".clone_into(&mut probed.why);
+                return Ok(said(probed, output));
+            }
+            Err(_) => Mode::Auto,
+        },
+        Sandbox::Bwrap => Mode::Bwrap,
+        Sandbox::Landlock => Mode::Landlock,
+        Sandbox::Docker => Mode::Docker,
+        Sandbox::Off => Mode::Off,
+    };
+    let probed = probe(mode, docker_host)
+        .map_err(|reason| Failure::refused(reason, "--sandbox off lets each role see the other's folder"))?;
+    if mode == Mode::Off {
+        output.warn("there is no wall: each role can see the other's folder, its history, and everything else that you can");
+    }
+    Ok(said(probed, output))
+}
+
+fn said(probed: Probed, output: &Output) -> Probed {
+    output.note(&format!("sandbox: {}", probed.why));
+    probed
+}
+
+/// Folders that are part of neither role's work, left out of lists.
+pub fn skipped() -> Vec<String> {
+    [".git", "node_modules", "target", "__pycache__", ".venv", "venv", "dist", ".next", ABL, "failed_specs.md.new"]
+        .map(str::to_owned)
+        .into()
+}
