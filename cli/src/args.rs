@@ -85,7 +85,8 @@ pub struct OutputArgs {
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Show the build's output while it runs, and every attempt to reach the model
-    #[arg(long, short, global = true)]
+    // S3 has -v for the verifier's model.
+    #[arg(long, global = true)]
     pub verbose: bool,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]

@@ -28,7 +28,7 @@ pub struct Keys {
 #[derive(Debug)]
 struct Key {
     whose: Option<Provider>,
-    key: Secret,
+    secret: Secret,
     source: String,
 }
 
@@ -37,34 +37,36 @@ impl Keys {
     pub fn find(environment: &Environment, root: &Path) -> Self {
         let from_environment = VARIABLES.iter().filter_map(|(name, provider)| {
             let key = Secret::new(environment.text(name)?);
-            Some(Key { whose: *provider, key, source: (*name).to_owned() })
+            Some(Key { whose: *provider, secret: key, source: (*name).to_owned() })
         });
         let mut known: Vec<_> = from_environment.collect();
-        known.extend(key_files(&root.join(AGENT_CONFIG)));
+        known.extend(key_files(root, "agent-config/"));
         // S0 keeps its key at the root.
-        known.extend(key_files(root));
-        known.retain(|found| !found.key.is_empty());
+        known.extend(key_files(root, ""));
+        known.retain(|found| !found.secret.is_empty());
         Self { known }
     }
 
     /// One key for every provider that wants one.
     pub fn just(key: Secret) -> Self {
-        Self { known: vec![Key { whose: Some(Provider::Gemini), key, source: "the program".to_owned() }] }
+        Self {
+            known: vec![Key { whose: Some(Provider::Gemini), secret: key, source: "the program".to_owned() }],
+        }
     }
 
     /// The key for a provider.
     pub fn of(&self, provider: Provider) -> Option<&Secret> {
-        self.known.iter().find(|found| found.whose == Some(provider)).map(|found| &found.key)
+        self.known.iter().find(|found| found.whose == Some(provider)).map(|found| &found.secret)
     }
 
     /// Every key as it is, for the redactor.
     pub fn exposed(&self) -> impl Iterator<Item = &str> {
-        self.known.iter().map(|found| found.key.expose())
+        self.known.iter().map(|found| found.secret.expose())
     }
 
     /// Every key, as it may be shown, whose it is, and where it was found.
     pub fn found(&self) -> impl Iterator<Item = (Option<Provider>, &Secret, &str)> {
-        self.known.iter().map(|found| (found.whose, &found.key, found.source.as_str()))
+        self.known.iter().map(|found| (found.whose, &found.secret, found.source.as_str()))
     }
 }
 
@@ -83,15 +85,15 @@ pub fn remedy(provider: Provider) -> String {
 }
 
 /// `gemini-key.txt`, `openai-key.txt`, and any other `…-key.txt`.
-fn key_files(folder: &Path) -> Vec<Key> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+fn key_files(root: &Path, folder: &str) -> Vec<Key> {
+    let Ok(entries) = fs::read_dir(root.join(folder)) else { return Vec::new() };
     let mut keys: Vec<Key> = entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             let whose = path.file_name()?.to_str()?.strip_suffix("-key.txt")?.to_owned();
             let key = Secret::new(&fs::read_to_string(&path).ok()?);
             let provider = [Provider::Gemini, Provider::OpenAi].into_iter().find(|p| p.as_str() == whose);
-            Some(Key { whose: provider, key, source: format!("{AGENT_CONFIG}/{whose}-key.txt") })
+            Some(Key { whose: provider, secret: key, source: format!("{folder}{whose}-key.txt") })
         })
         .collect();
     keys.sort_by(|a, b| a.source.cmp(&b.source));

@@ -37,7 +37,7 @@ pub fn open(
         }
         Provider::Scripted => {
             let scripted = Scripted::read(Path::new(&model.name))
-                .map_err(|error| Failure::refused(error, "see the replies that scripted/FILE can hold"))?;
+                .map_err(|error| Failure::refused(error, "name a file of replies, parted by lines that say `--- next reply ---`"))?;
             Ok(Box::new(scripted))
         }
         Provider::Recorded => {

@@ -1,5 +1,7 @@
 //! The vocabulary of loops that drive coding-agent CLIs: whole turns of an agent instead of single model calls.
 
+mod checkpoint;
+mod ears;
 mod shell;
 mod shop;
 mod snapshot;
@@ -11,6 +13,7 @@ use agent::{Denial, End, ModelUsage, Session};
 use logging::Durability;
 use runner::Ended;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::record::Facts;
 use crate::{Outcome, Text};
@@ -70,6 +73,22 @@ pub enum AgentStep {
         /// The message.
         message: String,
     },
+    /// Look at what is not committed in a repository before anything is changed. Ends in [`AgentFact::Surveyed`].
+    Survey {
+        /// A key of [`AgentShop::repositories`].
+        repository: String,
+    },
+    /// Commit what has changed, if anything has. That git fails is an answer. Ends in [`AgentFact::Checkpointed`].
+    Checkpoint {
+        /// A key of [`AgentShop::repositories`].
+        repository: String,
+        /// The message.
+        message: String,
+        /// Left out as long as they are what they were.
+        spare: Arc<[Uncommitted]>,
+    },
+    /// Write something that only the loop knows into the journal, for whoever watches. Ends in [`AgentFact::Announced`].
+    Announce(Value),
     /// Read a file. Ends in [`AgentFact::WasRead`].
     Read(Place),
     /// Write a file, whole. Ends in [`AgentFact::Wrote`].
@@ -138,6 +157,29 @@ pub enum AgentFact {
         /// Its hash.
         commit: String,
     },
+    /// What a repository holds that is not committed.
+    Surveyed {
+        /// Which.
+        repository: String,
+        /// The commit that is checked out; none in a repository without commits.
+        head: Option<String>,
+        /// What differs from it.
+        uncommitted: Vec<Uncommitted>,
+    },
+    /// What came of a checkpoint.
+    Checkpointed {
+        /// Where.
+        repository: String,
+        /// Its message.
+        message: String,
+        /// Whether there is a commit.
+        checkpoint: Checkpoint,
+    },
+    /// Something that only the loop knows.
+    Announced {
+        /// What.
+        event: Value,
+    },
     /// A file's content, or that it is not there.
     WasRead {
         /// Which.
@@ -158,6 +200,42 @@ pub enum AgentFact {
     },
 }
 
+/// A file that is not committed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uncommitted {
+    /// Relative to the folder of the repository.
+    pub path: String,
+    /// SHA-256 of its content, or of a link's target; none when it is not there.
+    pub sha256: Option<String>,
+}
+
+/// What came of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "checkpoint", rename_all = "kebab-case")]
+pub enum Checkpoint {
+    /// A commit was made.
+    Made {
+        /// Its hash.
+        commit: String,
+    },
+    /// Nothing had changed.
+    Nothing,
+    /// Git would not.
+    Failed {
+        /// What it said.
+        error: String,
+    },
+}
+
+/// A marker that an agent has emitted, such as `<NOTE>…</NOTE>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marked {
+    /// Its name.
+    pub name: String,
+    /// What is between the tags, blank lines around it left away.
+    pub content: String,
+}
+
 /// What came of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turned {
@@ -169,6 +247,9 @@ pub struct Turned {
     pub end: End,
     /// The answer.
     pub answer: Text,
+    /// The markers that were listened for, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub markers: Vec<Marked>,
     /// The session, to go on with.
     pub session: Option<String>,
     /// Tokens by model; empty when the CLI did not say.
@@ -202,6 +283,9 @@ impl Facts for AgentFact {
             | Self::WasRead { text: Some(text), .. } => vec![text],
             Self::Turned(turned) => vec![&mut turned.answer],
             Self::Committed { .. }
+            | Self::Surveyed { .. }
+            | Self::Checkpointed { .. }
+            | Self::Announced { .. }
             | Self::WasRead { text: None, .. }
             | Self::Wrote { .. }
             | Self::Ended { .. } => Vec::new(),
@@ -216,6 +300,9 @@ impl Facts for AgentFact {
             | Self::TurnBegins { .. }
             | Self::Ran { .. }
             | Self::Committed { .. }
+            | Self::Surveyed { .. }
+            | Self::Checkpointed { .. }
+            | Self::Announced { .. }
             | Self::WasRead { .. }
             | Self::Wrote { .. }
             | Self::Ended { .. } => Durability::Written,

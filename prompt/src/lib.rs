@@ -5,6 +5,7 @@ pub mod implement;
 pub mod order;
 pub mod phase;
 pub mod rollup;
+pub mod spec;
 
 /// A part of a prompt with a blank line behind it. A part that does not end its last line has it ended, so that what follows
 /// begins a line; otherwise parts are copied as they are.

@@ -9,6 +9,7 @@ use crate::config::values::{
 use crate::config::{Build, Layer, Limits, Model, Walls};
 
 /// Settings of every loop that asks a model. Defaults are in the configuration, not here.
+#[expect(clippy::struct_excessive_bools, reason = "two flags and their opposites, as clap has them")]
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Settings (code-commit config shows what is in force)")]
 pub struct SettingArgs {

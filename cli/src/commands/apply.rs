@@ -3,19 +3,22 @@
 use anyhow::Context as _;
 use apply::{Action, Applied};
 use engine::{Answer, Finish, Intake, Problem, Rules, UNDO};
-use guard::{Guard, Policy};
+use guard::Guard;
 use logging::{Redactor, RunFolder, Stamp};
 use repo::WorkTree;
 use serde_json::{Value, json};
 
 use crate::args::ApplyArgs;
 use crate::commands::{parse, runs};
+use crate::config::{self, Layer};
+use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
+use crate::plan;
 use crate::terminal::phrases;
 
 /// Parses, judges and writes; or says what would be written.
-pub fn run(args: &ApplyArgs, output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let bytes = super::read_input(&args.file)?;
     let reply = match parser::parse_bytes(&bytes) {
         Ok(reply) => reply,
@@ -28,7 +31,8 @@ pub fn run(args: &ApplyArgs, output: &Output) -> Result<Exit, Failure> {
     };
     let tree = super::work_tree(&super::here()?)?;
     let lock = super::lock(&tree, output)?;
-    let guard = Guard::open(tree.root(), Policy::commit())
+    let settings = config::load(tree.root(), environment, Layer::default(), output)?;
+    let guard = Guard::open(tree.root(), plan::policy(&settings))
         .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
     let rules = Rules { root: tree.root().to_owned(), guard, lock };
     if args.dry_run {

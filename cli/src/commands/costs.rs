@@ -46,7 +46,7 @@ fn price(row: &Row) -> Option<f64> {
         reasoning_tokens: row.thoughts,
         ..llm::Usage::default()
     };
-    let day = logging::Stamp::now().rfc3339().get(..10)?.parse().ok()?;
+    let day = llm::Day::try_from(logging::Stamp::now().rfc3339().get(..10)?.to_owned()).ok()?;
     llm::Prices::built_in().of(&row.model, &day)?.cost(&usage).map(llm::Money::as_usd)
 }
 

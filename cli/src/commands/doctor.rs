@@ -78,7 +78,9 @@ const NAME_WIDTH: usize = 16;
 /// Looks at everything, whatever comes of each; exit code 0 if a run of the default loop could start.
 pub fn run(args: &DoctorArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let checks = checks::all(args, environment, output)?;
-    checks.iter().for_each(|check| check.print(output));
+    for check in &checks {
+        check.print(output);
+    }
     let bad = checks.iter().filter(|check| check.state == State::Bad).count();
     if bad == 0 {
         output.report("a run can start");

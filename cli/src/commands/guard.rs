@@ -5,17 +5,21 @@ use std::io::BufRead as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use anyhow::{Context as _, anyhow};
-use guard::{Guard, Op, Policy, Request, Verdict};
+use guard::{Guard, Op, Request, Verdict};
 use serde_json::json;
 
 use crate::args::GuardArgs;
+use crate::config::{self, Layer};
+use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, GOOD, Output, printable};
+use crate::plan;
 
 /// Judges the paths as one reply and prints a verdict for each.
-pub fn run(args: &GuardArgs, output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
-    let guard = Guard::open(&args.root, Policy::commit())
+    let settings = config::load(&args.root, environment, Layer::default(), output)?;
+    let guard = Guard::open(&args.root, plan::policy(&settings))
         .map_err(|error| Failure::refused(error, "name the project's root with --root"))?;
     let requests: Vec<Request<'_>> = paths
         .iter()

@@ -56,7 +56,9 @@ fn show(files: &Files, output: &Output) {
     } else {
         output.report(&format!("what {PROJECT_FILE} would weaken:"));
     }
-    weakening.iter().for_each(|what| output.report(&format!("  {}", printable(what))));
+    for what in &weakening {
+        output.report(&format!("  {}", printable(what)));
+    }
 }
 
 /// Only a person at a terminal can say yes.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::file::CommitScope;
 use super::settings::{Origin, Setting, Settings};
 use super::values::{Size, Time};
 
@@ -55,9 +56,7 @@ impl Settings {
         list(&mut rows, "sandbox.env", &self.env, |name| json!(name));
         list(&mut rows, "price", &self.prices, |price| json!(price.prefix));
         rows.extend([
-            Row::new("spec.commit_scope", &self.commit_scope, |scope| {
-                json!(scope.map(|scope| scope.as_str()))
-            }),
+            Row::new("spec.commit_scope", &self.commit_scope, |scope| json!(scope.map(CommitScope::as_str))),
             Row::new("spec.notify", &self.notify, |command| {
                 json!(command.as_ref().map(|command| &command.text))
             }),

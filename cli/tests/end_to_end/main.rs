@@ -3,9 +3,13 @@
 #![expect(clippy::unwrap_used, clippy::panic, unreachable_pub, reason = "tests")]
 
 mod commit;
+mod config;
+mod doctor;
 mod harness;
 mod house;
 mod implement;
 mod interrupt;
+mod limits;
+mod models;
 mod record;
 mod tools;

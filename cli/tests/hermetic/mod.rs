@@ -24,11 +24,13 @@ pub fn program(root: &Path, home: &Path, args: &[&str], environment: &[(&str, &s
     command
 }
 
-/// Cargo itself stands before the wrappers of rustup, which look for their toolchains below the user's home.
+/// Cargo itself and the system's programs stand before the wrappers of version managers, which look for the real ones in places that a
+/// wall hides.
 pub fn search_path() -> OsString {
     let toolchain = Path::new(env!("CARGO")).parent().unwrap_or(Path::new("/"));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(toolchain.to_owned()).chain(std::env::split_paths(&path));
+    let folders = [toolchain, Path::new("/usr/bin"), Path::new("/bin")].map(Path::to_owned).into_iter();
+    let folders = folders.chain(std::env::split_paths(&path));
     std::env::join_paths(folders).unwrap_or(path)
 }
 

@@ -13,12 +13,12 @@ use repo::{Git, GitError, Identity};
 use runner::{Cancel, Confinement, Env};
 
 use crate::agents::snapshot::Tree;
-use crate::agents::{AgentFact, AgentStep, Place};
+use crate::agents::{AgentFact, AgentStep, Marked, Place};
 use crate::record::RecordError;
 use crate::{Hands, Record, Text};
 
 /// Who commits in a repository that the harness made, when nobody has set a name.
-const IDENTITY: Identity<'_> = Identity { name: "code-commit", email: "code-commit@localhost" };
+pub(super) const IDENTITY: Identity<'_> = Identity { name: "code-commit", email: "code-commit@localhost" };
 
 /// What stops a run from the outside. The journal stays as it is, so that the run can be resumed.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +53,14 @@ pub enum AgentFault {
         role: String,
         /// Why.
         source: agent::AgentError,
+    },
+    /// A marker could not be kept.
+    #[error("cannot keep a marker of the {role}")]
+    Marker {
+        /// Whose.
+        role: String,
+        /// Why.
+        source: io::Error,
     },
     /// What goes on beside a turn could not be started.
     #[error("cannot get ready for the {role}")]
@@ -117,7 +125,9 @@ pub struct Watched {
     pub root: PathBuf,
     /// Folders that are not looked into, relative to it: repositories, build products. A name without a `/` counts anywhere.
     pub skip: Vec<String>,
-    /// What the role may touch, relative to the root: files, or folders with a final `/`. Everything else is put back after the turn.
+    /// What the role may touch, relative to the root: files, or folders with a final `/`, `/` for all of them; the last entry
+    /// that fits counts, and one with a `!` before it takes back. Everything else is put back after the turn; what it was put
+    /// back from is kept in the run folder. In a git work tree only files that git does not ignore count.
     /// `None`: it may touch everything that its walls let it.
     pub may_touch: Option<Vec<String>>,
     /// Further folders for the list of what the role can see, each with the name that stands for it.
@@ -129,7 +139,7 @@ pub struct Watched {
 pub struct Repository {
     /// The git program for it.
     pub git: Git,
-    /// Never committed, relative to its top.
+    /// Never committed, relative to the folder of `git`.
     pub exclude: Vec<String>,
 }
 
@@ -137,8 +147,16 @@ pub struct Repository {
 pub trait AgentWatch {
     /// A turn begins.
     fn begins(&mut self, role: &str, number: u32);
-    /// The agent did something.
+    /// The agent did something. Markers that are listened for are not part of its text.
     fn sees(&mut self, role: &str, event: &Event);
+    /// The names of the markers that are read out of the role's text.
+    fn listens_for(&self, _role: &str) -> &[&'static str] {
+        &[]
+    }
+    /// The agent has emitted such a marker. Called before the turn is over.
+    fn marked(&mut self, _role: &str, _marker: &Marked) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Something that has to be there while a turn lasts and ends when it is dropped.
@@ -191,6 +209,11 @@ impl Hands<AgentStep, AgentFact> for AgentShop<'_> {
             }
             AgentStep::Shell { number, name, line } => self.shell(*number, name, line, record),
             AgentStep::Commit { repository, message } => self.commit(repository, message),
+            AgentStep::Survey { repository } => self.survey(repository),
+            AgentStep::Checkpoint { repository, message, spare } => {
+                self.checkpoint(repository, message, spare, record)
+            }
+            AgentStep::Announce(event) => Ok(AgentFact::Announced { event: event.clone() }),
             AgentStep::Read(place) => self.read(place, record),
             AgentStep::Write { place, text } => {
                 let path = self.path(place)?;
@@ -216,6 +239,10 @@ impl AgentShop<'_> {
         self.roles.get(name).ok_or_else(|| AgentFault::Unknown(format!("role {name}")))
     }
 
+    pub(super) fn repository(&self, name: &str) -> Result<&Repository, AgentFault> {
+        self.repositories.get(name).ok_or_else(|| AgentFault::Unknown(format!("repository {name}")))
+    }
+
     fn path(&self, place: &Place) -> Result<PathBuf, AgentFault> {
         let folder = self.places.get(&place.place);
         Ok(folder.ok_or_else(|| AgentFault::Unknown(format!("place {}", place.place)))?.join(&place.file))
@@ -236,8 +263,7 @@ impl AgentShop<'_> {
     }
 
     fn commit(&self, name: &str, message: &str) -> Result<AgentFact, AgentFault> {
-        let repository =
-            self.repositories.get(name).ok_or_else(|| AgentFault::Unknown(format!("repository {name}")))?;
+        let repository = self.repository(name)?;
         let exclude: Vec<&str> = repository.exclude.iter().map(String::as_str).collect();
         let commit =
             repository.git.commit_all(&exclude, message, Some(IDENTITY)).map_err(AgentFault::Commit)?;

@@ -1,10 +1,12 @@
 //! What a folder holds before and after a turn, and putting back what may not have changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+
+use repo::WorkTree;
 
 use crate::agents::shop::Watched;
 
@@ -15,6 +17,12 @@ struct Stamp {
     bytes: u64,
     mode: u32,
     changed: (i64, i64),
+}
+
+impl Stamp {
+    fn is_link(&self) -> bool {
+        self.mode & 0o170_000 == 0o120_000
+    }
 }
 
 /// The files of a folder, by their paths relative to it. Links count as files and are not followed.
@@ -67,7 +75,9 @@ impl Tree {
 pub(super) struct Before<'w> {
     watched: &'w Watched,
     tree: Tree,
+    known: Option<BTreeSet<String>>,
     kept: PathBuf,
+    taken: PathBuf,
 }
 
 /// What a turn changed.
@@ -78,27 +88,40 @@ pub(super) struct Changes {
 }
 
 impl<'w> Before<'w> {
-    /// Copies go to `kept`, which is removed by [`compare`](Self::compare).
-    pub(super) fn take(watched: &'w Watched, kept: &Path) -> io::Result<Self> {
+    /// Copies go to `kept`, which is removed by [`compare`](Self::compare); what is put back is first moved to `taken`.
+    pub(super) fn take(watched: &'w Watched, kept: &Path, taken: &Path) -> io::Result<Self> {
         let tree = Tree::of(&watched.root, &watched.skip)?;
-        let before = Self { watched, tree, kept: kept.to_owned() };
-        for path in before.tree.paths().filter(|path| !before.may_touch(path)) {
-            copy(&watched.root.join(path), &before.kept.join(path))?;
+        let known = watched.may_touch.as_ref().and_then(|_| known_to_git(&watched.root));
+        let before = Self { watched, tree, known, kept: kept.to_owned(), taken: taken.to_owned() };
+        for (path, stamp) in before.tree.files.iter().filter(|(path, _)| !before.may_touch(path)) {
+            if before.is_known(path) || stamp.is_link() {
+                copy(&watched.root.join(path), &before.kept.join(path))?;
+            }
         }
         Ok(before)
     }
 
+    fn is_known(&self, path: &str) -> bool {
+        self.known.as_ref().is_none_or(|known| known.contains(path))
+    }
+
+    /// The last entry that fits decides.
     fn may_touch(&self, path: &str) -> bool {
         let Some(allowed) = &self.watched.may_touch else { return true };
-        allowed.iter().any(|one| one == path || (one.ends_with('/') && path.starts_with(one.as_str())))
+        let fits = |entry: &str| entry == "/" || entry == path || (entry.ends_with('/') && path.starts_with(entry));
+        let last = allowed.iter().rev().find(|entry| fits(entry.strip_prefix('!').unwrap_or(entry)));
+        last.is_some_and(|entry| !entry.starts_with('!'))
     }
 
     /// Looks what is different now, and puts back what the role may not touch.
     pub(super) fn compare(self) -> io::Result<Changes> {
         let after = Tree::of(&self.watched.root, &self.watched.skip)?;
+        let known_now = self.known.as_ref().and_then(|_| known_to_git(&self.watched.root));
+        let counts = |path: &str| self.is_known(path) || known_now.as_ref().is_some_and(|now| now.contains(path));
         let gone = self.tree.files.keys().filter(|path| !after.files.contains_key(*path));
         let different = after.files.iter().filter(|(path, stamp)| self.tree.files.get(*path) != Some(stamp));
         let mut paths: Vec<&String> = gone.chain(different.map(|(path, _)| path)).collect();
+        paths.retain(|path| counts(path));
         paths.sort_unstable();
         let mut changes = Changes::default();
         for path in paths {
@@ -119,7 +142,11 @@ impl<'w> Before<'w> {
         let place = self.watched.root.join(path);
         match fs::symlink_metadata(&place) {
             Ok(data) if data.is_dir() => fs::remove_dir_all(&place)?,
-            Ok(_) => fs::remove_file(&place)?,
+            Ok(_) => {
+                // It may be the work of a person who was at it at the same time.
+                copy(&place, &self.taken.join(path))?;
+                fs::remove_file(&place)?;
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             // A folder on the way is a file now; that file is put right by itself.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
@@ -127,6 +154,13 @@ impl<'w> Before<'w> {
         }
         if self.tree.files.contains_key(path) { copy(&self.kept.join(path), &place) } else { Ok(()) }
     }
+}
+
+/// What git tracks, and what it would track: neither committed nor ignored. `None` where there is no repository.
+fn known_to_git(root: &Path) -> Option<BTreeSet<String>> {
+    let tree = WorkTree::at(root).ok()?;
+    let tracked = tree.tracked().ok()?.into_iter().map(|file| file.path);
+    Some(tracked.chain(tree.dirty().ok()?).collect())
 }
 
 /// A file with its mode, or a link. Other kinds are not kept.
@@ -190,7 +224,10 @@ mod tests {
         }
 
         fn during(&self, turn: impl FnOnce()) -> Changes {
-            let before = Before::take(&self.watched, &self.folder.path().join("kept")).unwrap();
+            let before = {
+                let at = |name: &str| self.folder.path().join(name);
+                Before::take(&self.watched, &at("kept"), &at("taken")).unwrap()
+            };
             turn();
             let changes = before.compare().unwrap();
             assert!(!self.folder.path().join("kept").exists());
@@ -213,6 +250,39 @@ mod tests {
         assert_eq!(changes.put_back, ["src/main.rs", "src/new.rs"]);
         assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "src/main.rs");
         assert!(!scene.at("src/new.rs").exists() && scene.at("notes/a").exists());
+    }
+
+    #[test]
+    fn what_was_put_back_is_kept_and_the_last_entry_that_fits_counts() {
+        let scene = Scene::new(Some(&["/", "!src/", "src/open.rs"]));
+        let changes = scene.during(|| {
+            for file in ["plan.md", "src/main.rs", "src/open.rs"] {
+                fs::write(scene.at(file), "changed").unwrap();
+            }
+        });
+        assert_eq!(changes.allowed, ["plan.md", "src/open.rs"]);
+        assert_eq!(changes.put_back, ["src/main.rs"]);
+        assert_eq!(fs::read_to_string(scene.folder.path().join("taken/src/main.rs")).unwrap(), "changed");
+    }
+
+    #[test]
+    fn what_git_ignores_is_nobodys_concern() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("tree");
+        fs::create_dir_all(root.join("target")).unwrap();
+        fs::write(root.join(".gitignore"), "target/\n").unwrap();
+        fs::write(root.join("target/old"), "old").unwrap();
+        repo::init(&root).unwrap();
+        let watched =
+            Watched { root, skip: vec![".git".into()], may_touch: Some(Vec::new()), shown: Vec::new() };
+        let scene = Scene { folder, watched };
+        let changes = scene.during(|| {
+            fs::write(scene.at("target/old"), "new").unwrap();
+            fs::write(scene.at("target/new"), "new").unwrap();
+            fs::write(scene.at("lib.rs"), "new").unwrap();
+        });
+        assert_eq!((changes.allowed.len(), changes.put_back), (0, vec!["lib.rs".to_owned()]));
+        assert!(scene.at("target/new").exists() && !scene.at("lib.rs").exists());
     }
 
     #[test]

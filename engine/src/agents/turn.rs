@@ -7,9 +7,10 @@ use agent::{End, Home, Session, Spawn};
 use logging::{Durability, Stamp};
 
 use crate::Record;
+use crate::agents::ears::Ears;
 use crate::agents::shop::{AgentFault, AgentShop, Role, fault, store};
 use crate::agents::snapshot::Before;
-use crate::agents::{AgentFact, Turned};
+use crate::agents::{AgentFact, Marked, Turned};
 
 /// What is asked of whom.
 pub(super) struct Request<'r> {
@@ -43,9 +44,10 @@ impl AgentShop<'_> {
             role: request.role.to_owned(),
             prompt,
         })?;
-        let kept = record.folder().path().join(format!("before-{}", request.number));
-        let before = Before::take(&role.watched, &kept).map_err(fault("list", &role.watched.root))?;
-        let outcome = self.run(&role, request, record)?;
+        let [kept, taken] =
+            ["before", "taken"].map(|name| record.folder().path().join(format!("{name}-{}", request.number)));
+        let before = Before::take(&role.watched, &kept, &taken).map_err(fault("list", &role.watched.root))?;
+        let (outcome, markers) = self.run(&role, request, record)?;
         let changes = before.compare().map_err(fault("list", &role.watched.root))?;
         if outcome.end == End::Interrupted {
             return Err(AgentFault::Interrupted);
@@ -58,6 +60,7 @@ impl AgentShop<'_> {
             role: request.role.to_owned(),
             end: redacted(outcome.end, redact),
             answer,
+            markers: markers.into_iter().map(|one| Marked { content: redact(&one.content), ..one }).collect(),
             session: outcome.session,
             usage: outcome.usage,
             cost_usd: outcome.cost_usd,
@@ -74,7 +77,7 @@ impl AgentShop<'_> {
         role: &Role,
         request: &Request<'_>,
         record: &Record<'_, AgentFact>,
-    ) -> Result<agent::Outcome, AgentFault> {
+    ) -> Result<(agent::Outcome, Vec<Marked>), AgentFault> {
         let name = request.role;
         let _guarded =
             (self.around)(name).map_err(|source| AgentFault::Guard { role: name.to_owned(), source })?;
@@ -82,17 +85,19 @@ impl AgentShop<'_> {
         let file = request.file("output.jsonl");
         let mut log = record.folder().writer(&file)?;
         let spawn = spawn(role, request);
-        let watch = &mut *self.watch;
+        let mut ears = Ears::new(name, &mut *self.watch);
         let outcome =
-            agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| watch.sees(name, event))
+            agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
                 .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
+        let markers =
+            ears.finish().map_err(|source| AgentFault::Marker { role: name.to_owned(), source })?;
         log.flush()
             .and_then(|()| log.finish().map(drop))
             .map_err(|e| record.folder().error("write", &file, e))?;
         if let Some(path) = &role.log {
             fs::copy(record.folder().path().join(&file), path).map_err(fault("write", path))?;
         }
-        Ok(outcome)
+        Ok((outcome, markers))
     }
 }
 

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use llm::{
-    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Price, Prices, Provider, Request, Spend, Spent,
-    Usage, Watch,
+    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Price, Prices, Provider, Request, Spend,
+    Spent, Usage, Watch,
 };
 
 use crate::workshop::ask::now;
@@ -50,7 +50,8 @@ impl Purse {
                 }
                 Fact::Unanswered { .. } => asked = None,
                 Fact::Built { elapsed_ms, .. } => self.take_time(*elapsed_ms),
-                Fact::Applied { .. } | Fact::Rejected { .. } | Fact::Restored { .. } | Fact::Ended { .. } => {}
+                Fact::Applied { .. } | Fact::Rejected { .. } | Fact::Restored { .. } | Fact::Ended { .. } => {
+                }
             }
         }
         self.lost(asked, model);

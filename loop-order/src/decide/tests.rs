@@ -1,1 +1,300 @@
+use engine::{Condition, Finish, Tail, Text, Why};
+use llm::Usage;
+use logging::{Durability, Redactor, RunFolder};
+use serde_json::json;
 
+use super::*;
+
+const REPLY: &str = r#"{"summary": "s", "writes": [{"path": "a", "base_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "content": "x"}]}"#;
+
+fn inputs(over: &serde_json::Value) -> Inputs {
+    let mut order = json!({
+        "id": "1", "title": "t", "intent": "i", "allowed_files": ["a"], "forbidden": [],
+        "acceptance_commands": ["accept one", "accept two"], "context_files": [],
+    });
+    for (field, value) in over.as_object().unwrap() {
+        order[field] = value.clone();
+    }
+    Inputs {
+        order: WorkOrder::parse(order.to_string().as_bytes()).unwrap(),
+        work_order_path: "/o.json".to_owned(),
+        repo_path: "/r".to_owned(),
+        baseline_commit: "c0".to_owned(),
+        tree_hash_before: "t0".to_owned(),
+        run_id: "id".to_owned(),
+        max_attempts: 2,
+        allowed: Vec::new(),
+        context: Vec::new(),
+    }
+}
+
+fn text(content: &str) -> Text {
+    let folder = RunFolder::create(&std::env::temp_dir(), "order-loop-test", Redactor::default()).unwrap();
+    let stored = folder.store("t", content, Durability::Written).unwrap();
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    Text::new(stored, content.into())
+}
+
+/// What the world answers: all is well but for the commands whose first word is in `failing`.
+struct World {
+    failing: Vec<&'static str>,
+    reply: &'static str,
+    conditions_hold: bool,
+}
+
+impl World {
+    fn failing(commands: &[&'static str]) -> Self {
+        Self { failing: commands.to_vec(), reply: REPLY, conditions_hold: true }
+    }
+
+    fn answer(&self, step: &OrderStep) -> OrderFact {
+        match step {
+            OrderStep::Stamp => OrderFact::Stamped { at: "now".to_owned() },
+            OrderStep::Look { conditions } => {
+                let failed = if self.conditions_hold { Vec::new() } else { conditions.clone() };
+                OrderFact::Looked { failed }
+            }
+            OrderStep::Ask { attempt, .. } => OrderFact::Call(answered(*attempt, self.reply)),
+            OrderStep::Write { attempt, answer } if &*answer.reply == REPLY => OrderFact::Written {
+                attempt: *attempt,
+                touched: vec!["a".to_owned()],
+                changes: Vec::new(),
+                warnings: Vec::new(),
+                verify_script: true,
+            },
+            OrderStep::Write { attempt, .. } => {
+                OrderFact::Refused { attempt: *attempt, why: Why::Unusable, touched: Vec::new(), problems: Vec::new() }
+            }
+            OrderStep::Run { log, argv } => {
+                let command = argv.join(" ");
+                let fails = self.failing.iter().any(|failing| command.starts_with(failing));
+                let tail = || Tail { file: String::new(), text: String::new() };
+                OrderFact::Ran {
+                    log: log.clone(),
+                    argv: argv.clone(),
+                    ended: Ended::Exited(i32::from(fails)),
+                    stdout: tail(),
+                    stderr: tail(),
+                    elapsed_ms: 0,
+                }
+            }
+            OrderStep::RollBack => OrderFact::RolledBack,
+            OrderStep::Keep { file, .. } => {
+                let stored = logging::Stored { file: file.clone(), bytes: 0, sha256: String::new() };
+                OrderFact::Kept { stored }
+            }
+            OrderStep::Measure => OrderFact::Measured { tree_sha256: "t1".to_owned() },
+        }
+    }
+
+    /// Lets the loop run to its end; its steps, a line each.
+    fn run(&self, decide: &mut OrderLoop) -> String {
+        let mut steps = Vec::new();
+        while let Next::Do(step) = decide.next() {
+            steps.push(line(&step));
+            decide.learn(&self.answer(&step));
+            assert!(steps.len() < 200, "no end: {steps:#?}");
+        }
+        steps.join("\n")
+    }
+}
+
+fn answered(round: u32, reply: &str) -> CallFact {
+    let reply = text(reply);
+    CallFact::Answered {
+        round,
+        raw: reply.stored.clone(),
+        reply,
+        finish: Finish::Complete,
+        held_key: false,
+        usage: Usage::default(),
+        served_model: None,
+        cost_usd: None,
+        elapsed_ms: 0,
+    }
+}
+
+fn line(step: &OrderStep) -> String {
+    match step {
+        OrderStep::Stamp => "stamp".to_owned(),
+        OrderStep::Look { conditions } => format!("look at {} conditions", conditions.len()),
+        OrderStep::Ask { attempt, .. } => format!("ask {attempt}"),
+        OrderStep::Write { attempt, .. } => format!("write {attempt}"),
+        OrderStep::Run { log, argv } => format!("run {} as {log}", argv.join(" ")),
+        OrderStep::RollBack => "roll back".to_owned(),
+        OrderStep::Keep { file, .. } => format!("keep {file}"),
+        OrderStep::Measure => "measure".to_owned(),
+    }
+}
+
+#[test]
+fn engineer_tool_runner_and_judge_follow_each_other() {
+    let mut decide = OrderLoop::new(inputs(&json!({})));
+    insta::assert_snapshot!(World::failing(&[]).run(&mut decide), @"
+    stamp
+    ask 1
+    write 1
+    run bash scripts/verify.sh as attempt_1/verify_1
+    run accept one as attempt_1/acceptance_1
+    run accept two as attempt_1/acceptance_2
+    keep attempt_1/proposed_writes.json
+    keep attempt_1/write_result.json
+    keep attempt_1/verify_result.json
+    keep attempt_1/acceptance_result.json
+    measure
+    stamp
+    keep run_summary.json
+    ");
+    let summary = decide.summary();
+    assert_eq!((summary.verdict, summary.ended_stage.as_str()), (Verdict::Pass, "success"));
+    assert_eq!(summary.repo_tree_hash_after.as_deref(), Some("t1"));
+}
+
+#[test]
+fn a_failure_rolls_back_before_anything_is_kept_and_goes_back_to_the_engineer() {
+    let mut decide = OrderLoop::new(inputs(&json!({})));
+    insta::assert_snapshot!(World::failing(&["accept one"]).run(&mut decide), @"
+    stamp
+    ask 1
+    write 1
+    run bash scripts/verify.sh as attempt_1/verify_1
+    run accept one as attempt_1/acceptance_1
+    roll back
+    keep attempt_1/proposed_writes.json
+    keep attempt_1/write_result.json
+    keep attempt_1/verify_result.json
+    keep attempt_1/acceptance_result.json
+    keep attempt_1/failure_brief.json
+    ask 2
+    write 2
+    run bash scripts/verify.sh as attempt_2/verify_1
+    run accept one as attempt_2/acceptance_1
+    roll back
+    keep attempt_2/proposed_writes.json
+    keep attempt_2/write_result.json
+    keep attempt_2/verify_result.json
+    keep attempt_2/acceptance_result.json
+    keep attempt_2/failure_brief.json
+    stamp
+    keep run_summary.json
+    ");
+    let summary = decide.summary();
+    assert_eq!((summary.verdict, summary.ended_stage.as_str()), (Verdict::Fail, "acceptance_failed"));
+    assert_eq!((summary.attempts.len(), summary.repo_tree_hash_after), (2, None));
+}
+
+#[test]
+fn a_proposal_that_was_not_written_needs_no_rollback() {
+    let mut decide = OrderLoop::new(inputs(&json!({})));
+    let world = World { reply: "no", ..World::failing(&[]) };
+    let steps = world.run(&mut decide);
+    assert!(!steps.contains("roll back") && !steps.contains("proposed_writes"), "{steps}");
+    assert_eq!(decide.summary().ended_stage, "llm_output_invalid");
+}
+
+#[test]
+fn the_baseline_is_probed_and_restored_before_the_first_call() {
+    let over = json!({ "must_fail_before": ["accept two"], "preconditions": [{ "file_exists": "a" }] });
+    let mut decide = OrderLoop::new(inputs(&over));
+    let steps = World::failing(&["accept two"]).run(&mut decide);
+    let before: Vec<&str> = steps.lines().take_while(|line| *line != "ask 1").collect();
+    assert_eq!(
+        before,
+        ["stamp", "look at 1 conditions", "run accept two as preflight/must_fail_before_1", "roll back"]
+    );
+}
+
+#[test]
+fn a_run_that_may_not_begin_leaves_a_brief_and_a_summary_and_asks_nobody() {
+    let over = json!({ "must_fail_before": ["accept two"] });
+    let mut decide = OrderLoop::new(inputs(&over));
+    insta::assert_snapshot!(World::failing(&[]).run(&mut decide), @"
+    stamp
+    run accept two as preflight/must_fail_before_1
+    roll back
+    keep preflight/failure_brief.json
+    stamp
+    keep run_summary.json
+    ");
+    assert_eq!(decide.summary().ended_stage, "preflight");
+
+    let over = json!({ "preconditions": [{ "file_exists": "a" }] });
+    let mut decide = OrderLoop::new(inputs(&over));
+    let world = World { conditions_hold: false, ..World::failing(&[]) };
+    assert!(!world.run(&mut decide).contains("ask"));
+    assert_eq!(decide.summary().ended_stage, "preflight");
+}
+
+#[test]
+fn a_model_that_gives_no_answer_is_not_asked_again() {
+    let mut decide = OrderLoop::new(inputs(&json!({})));
+    decide.learn(&OrderFact::Stamped { at: "now".to_owned() });
+    let cause = Cause { code: "x".to_owned(), message: "gone".to_owned(), remedy: None };
+    decide.learn(&OrderFact::Call(CallFact::Unanswered { round: 1, cause }));
+    let steps = World::failing(&[]).run(&mut decide);
+    assert!(!steps.contains("ask"), "{steps}");
+    assert!(matches!(decide.next(), Next::Stop(Outcome::ModelUnavailable { round: 1, .. })));
+    assert_eq!(decide.summary().ended_stage, "exception");
+}
+
+#[test]
+fn a_step_that_breaks_ends_the_run_with_the_tree_as_it_was() {
+    let mut decide = OrderLoop::new(inputs(&json!({})));
+    let world = World::failing(&[]);
+    for _ in 0..3 {
+        let Next::Do(step) = decide.next() else { panic!() };
+        decide.learn(&world.answer(&step));
+    }
+    decide.learn(&OrderFact::Broke { message: "the disk is gone".to_owned() });
+    let steps = world.run(&mut decide);
+    assert!(steps.starts_with("roll back") && !steps.contains("ask 2"), "{steps}");
+    assert_eq!(decide.summary().ended_stage, "exception");
+}
+
+#[test]
+fn facts_on_the_way_change_nothing() {
+    let mut decide = OrderLoop::new(inputs(&json!({})));
+    let before = decide.next();
+    decide.learn(&OrderFact::RolledBack);
+    decide.learn(&OrderFact::Call(CallFact::Asked { round: 1, prompt: text("p") }));
+    assert_eq!(decide.next(), before);
+}
+
+/// Whatever the point at which a run was stopped and its tree put back: it ends as if it had not been, and an answer that is there is
+/// not asked for again.
+#[test]
+fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
+    let all = json!({
+        "must_fail_before": ["probe"], "acceptance_commands": ["probe", "accept"],
+        "preconditions": [{ "file_exists": "a" }], "postconditions": [{ "file_exists": "a" }],
+    });
+    for failing in [&["probe"][..], &["bash"], &[], &["accept", "probe"]] {
+        let world = World::failing(failing);
+        let mut whole = OrderLoop::new(inputs(&all));
+        let count = world.run(&mut whole).lines().count();
+        for stop in 0..=count {
+            let mut decide = OrderLoop::new(inputs(&all));
+            let mut asked = 0;
+            for _ in 0..stop {
+                if let Next::Do(step) = decide.next() {
+                    asked += usize::from(matches!(step, OrderStep::Ask { .. }));
+                    decide.learn(&world.answer(&step));
+                }
+            }
+            decide.learn(&OrderFact::Resumed);
+            asked += world.run(&mut decide).lines().filter(|line| line.starts_with("ask")).count();
+            assert_eq!(decide.summary(), whole.summary(), "{failing:?} stopped after {stop}");
+            assert_eq!(asked, whole.summary().attempts.len(), "{failing:?} stopped after {stop}");
+        }
+    }
+}
+
+#[test]
+fn conditions_are_named_in_the_brief() {
+    let order = inputs(&json!({})).order;
+    let failed = [Condition::FileExists("a".to_owned()), Condition::FileAbsent("b".to_owned())];
+    insta::assert_snapshot!(brief::conditions(Stage::Preflight, &failed, &order).primary_error_excerpt, @"
+    file_exists: a is no file
+    file_absent: b is there
+    ");
+}

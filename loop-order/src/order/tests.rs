@@ -1,1 +1,108 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
+use super::*;
+
+fn order(over: &Value) -> Value {
+    let mut order = json!({
+        "id": "1", "title": "t", "intent": "i", "allowed_files": ["a", "b/c"], "forbidden": [],
+        "acceptance_commands": ["sh 'a b'"], "context_files": ["a"],
+    });
+    for (field, value) in over.as_object().unwrap() {
+        order[field] = value.clone();
+    }
+    order
+}
+
+fn parse(over: &Value) -> Result<WorkOrder, Vec<FieldProblem>> {
+    WorkOrder::parse(order(over).to_string().as_bytes())
+}
+
+/// All problems, a line each.
+fn check(over: &Value) -> String {
+    let problems = parse(over).unwrap_err();
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_order_says_what_it_says() {
+    let order = parse(&json!({ "allowed_files": ["./a", "b//c"], "notes": "n" })).unwrap();
+    assert_eq!((order.allowed_files, order.notes.as_deref()), (vec!["a".to_owned(), "b/c".to_owned()], Some("n")));
+    assert_eq!(order.acceptance_commands[0].argv, ["sh", "a b"]);
+    assert_eq!((order.max_cost, order.preconditions.len()), (None, 0));
+}
+
+#[test]
+fn every_mistake_is_named_with_its_field() {
+    insta::assert_snapshot!(
+        check(&json!({ "allowed_files": ["/a", "../b", "C:\\c", "d/*", "e/", "f", "./f"], "context_files": ["g", "f"] })),
+        @"
+    allowed_files[0]: is an absolute path; give it relative to the repository
+    allowed_files[1]: has a `..` component
+    allowed_files[2]: has a drive letter; give it relative to the repository
+    allowed_files[3]: is a pattern; name each file
+    allowed_files[4]: names a folder; name each file
+    allowed_files[6]: stands in the list twice
+    context_files[0]: is not among the allowed_files
+    "
+    );
+    insta::assert_snapshot!(
+        check(&json!({ "id": 1, "forbidden": ["a", 2], "acceptance_commands": ["a", "b | c"], "extra": 1, "max_cost": "1" })),
+        @"
+    id: must be a string
+    forbidden[1]: must be a string
+    acceptance_commands[1]: has the shell operator `|`, but no shell runs it: give one command, or quote the sign
+    max_cost: must be an amount of US dollars, 0 or more
+    extra: is not a field of a work order
+    "
+    );
+}
+
+#[test]
+fn a_document_that_is_no_object_is_named_as_a_whole() {
+    for json in ["", "[]", "{", "\"x\"", "{}{}", r#"{"id": "1", "id": "2"}"#] {
+        let problems = WorkOrder::parse(json.as_bytes()).unwrap_err();
+        assert_eq!((problems.len(), problems[0].field.as_str()), (1, ""), "{json}");
+    }
+}
+
+#[test]
+fn the_hash_depends_on_what_is_said_and_not_on_how() {
+    let hash = |over: Value| parse(&over).unwrap().hash;
+    let plain = hash(json!({}));
+    assert_eq!(hash(json!({ "notes": null, "max_cost": null, "preconditions": null })), plain);
+    let spaced = serde_json::to_string_pretty(&order(&json!({}))).unwrap();
+    assert_eq!(WorkOrder::parse(spaced.as_bytes()).unwrap().hash, plain);
+    for over in [json!({ "notes": "" }), json!({ "max_cost": 1 }), json!({ "title": "T" }), json!({ "forbidden": ["x"] })] {
+        assert_ne!(hash(over), plain);
+    }
+}
+
+#[test]
+fn fields_beyond_the_seed_are_read() {
+    let order = parse(&json!({
+        "max_cost": 0.5, "preconditions": [{ "file_exists": "a" }], "postconditions": [{ "file_absent": "x" }],
+        "must_fail_before": ["sh 'a b'"],
+    }))
+    .unwrap();
+    assert_eq!(order.max_cost, Some(0.5));
+    assert_eq!(order.preconditions, [Condition::FileExists("a".to_owned())]);
+    assert_eq!(order.postconditions, [Condition::FileAbsent("x".to_owned())]);
+    assert_eq!(order.must_fail_before, order.acceptance_commands);
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = WorkOrder::parse(&bytes);
+    }
+
+    #[test]
+    fn an_allowed_file_never_leads_out_of_the_tree(path in "[a-c./\\\\ :]{0,12}") {
+        if let Ok(order) = parse(&json!({ "allowed_files": [path], "context_files": [] })) {
+            let path = &order.allowed_files[0];
+            prop_assert!(!path.starts_with('/') && !path.is_empty());
+            prop_assert!(path.split('/').all(|part| !matches!(part, "" | "." | "..")));
+        }
+    }
+}

@@ -1,1 +1,187 @@
-//! Filled below.
+#![expect(clippy::disallowed_methods, reason = "the tests make their repositories with git and plain writes")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+/// A repository with two files in one commit.
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    fn new() -> Self {
+        let scratch = Self(tempfile::tempdir().unwrap());
+        scratch.git(&["init", "-q", "-b", "main", "."]);
+        scratch.write("kept", "one\n");
+        scratch.write("folder/changed", "one\n");
+        scratch.write(".gitignore", "/ignored\n");
+        scratch.git(&["add", "-A"]);
+        scratch.git(&["commit", "-qm", "c"]);
+        scratch
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let done = Command::new("git")
+            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
+            .args(args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path().join(path)).unwrap()
+    }
+
+    /// With nothing of the user's but PATH.
+    fn hardened(&self, more: &[(&str, &str)]) -> Git {
+        let path = ("PATH".into(), std::env::var_os("PATH").unwrap());
+        let more = more.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Git::new(self.path(), [path].into_iter().chain(more))
+    }
+}
+
+const ME: Option<Identity<'_>> = Some(Identity { name: "Harness", email: "harness@example.invalid" });
+
+#[test]
+fn a_rollback_brings_files_index_and_branch_back_and_leaves_ignored_files_alone() {
+    let scratch = Scratch::new();
+    let git = scratch.hardened(&[]);
+    let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
+    assert_eq!(head, Head::Branch("refs/heads/main".to_owned()));
+    scratch.write("ignored", "mine");
+    scratch.git(&["checkout", "-q", "-b", "other"]);
+    scratch.write("kept", "two\n");
+    scratch.git(&["commit", "-qam", "stray"]);
+    scratch.git(&["rm", "-q", "folder/changed"]);
+    scratch.write("new/deep/file", "x");
+    scratch.write("nested/file", "x");
+    scratch.git(&["init", "-q", "nested"]);
+    git.roll_back(&head, &commit).unwrap();
+    assert_eq!((scratch.read("kept"), scratch.read("folder/changed")), ("one\n".to_owned(), "one\n".to_owned()));
+    assert_eq!((git.head().unwrap(), git.commit_of("HEAD").unwrap()), (head, Some(commit)));
+    assert!(!scratch.path().join("new").exists() && !scratch.path().join("nested").exists());
+    assert_eq!(scratch.read("ignored"), "mine");
+    assert_eq!(git.dirty().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn what_differs_is_named_as_it_is_spelled() {
+    let scratch = Scratch::new();
+    scratch.write("kept", "two, longer\n");
+    scratch.write("new folder/ü \"quoted\"", "x");
+    scratch.write("staged", "x");
+    scratch.git(&["add", "staged"]);
+    let mut dirty = scratch.hardened(&[]).dirty().unwrap();
+    dirty.sort();
+    assert_eq!(dirty, ["kept", "new folder/ü \"quoted\"", "staged"]);
+}
+
+#[test]
+fn nothing_of_the_repository_is_started() {
+    let scratch = Scratch::new();
+    let trap = scratch.path().join("ignored");
+    for hook in ["pre-commit", "post-commit", "post-index-change", "reference-transaction", "commit-msg"] {
+        let path = format!(".git/hooks/{hook}");
+        scratch.write(&path, &format!("#!/bin/sh\ntouch {}\n", trap.display()));
+        fs::set_permissions(scratch.path().join(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for setting in ["core.fsmonitor", "core.pager", "core.editor", "gpg.program"] {
+        scratch.git(&["-c", "core.hooksPath=/dev/null", "config", setting, &format!("touch {} #", trap.display())]);
+    }
+    scratch.git(&["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "config", "commit.gpgsign", "true"]);
+    let _ = fs::remove_file(&trap);
+    let git = scratch.hardened(&[]);
+    scratch.write("kept", "two, longer\n");
+    git.commit_paths(&["kept".to_owned()], "m", ME).unwrap();
+    let commit = git.commit_of("HEAD").unwrap().unwrap();
+    scratch.write("kept", "three, longer\n");
+    git.roll_back(&git.head().unwrap(), &commit).unwrap();
+    assert!(!trap.exists());
+}
+
+#[test]
+fn a_commit_holds_the_paths_that_are_named_and_no_others() {
+    let scratch = Scratch::new();
+    let git = scratch.hardened(&[]);
+    scratch.write("new *", "x");
+    scratch.write("new other", "x");
+    fs::remove_file(scratch.path().join("kept")).unwrap();
+    let made = git.commit_paths(&["new *".to_owned(), "kept".to_owned()], "the message", ME).unwrap();
+    assert_eq!(scratch.git(&["show", "--format=%an %s", "--name-status", "-z", &made]), "Harness the message\0\0D\0kept\0A\0new *\0");
+    assert_eq!(git.dirty().unwrap(), ["new other"]);
+}
+
+#[test]
+fn a_commit_of_everything_leaves_out_what_is_excluded_and_may_be_empty() {
+    let scratch = Scratch::new();
+    let git = scratch.hardened(&[]);
+    scratch.write("state/session", "x");
+    scratch.write("new", "x");
+    let made = git.commit_all(&["state"], "m", ME).unwrap();
+    assert_eq!(scratch.git(&["show", "--format=", "--name-only", &made]), "new\n");
+    assert_eq!(git.dirty().unwrap(), ["state/session"]);
+    assert_ne!(git.commit_all(&["state"], "again", ME).unwrap(), made);
+}
+
+#[test]
+fn a_fallback_name_counts_only_where_there_is_none() {
+    let scratch = Scratch::new();
+    let author = |git: &Git| {
+        git.commit_all(&[], "m", ME).unwrap();
+        scratch.git(&["log", "-1", "--format=%an %cn"])
+    };
+    assert_eq!(author(&scratch.hardened(&[])), "Harness Harness\n");
+    let named = [
+        ("GIT_AUTHOR_NAME", "A"),
+        ("GIT_AUTHOR_EMAIL", "a@x"),
+        ("GIT_COMMITTER_NAME", "C"),
+        ("GIT_COMMITTER_EMAIL", "c@x"),
+    ];
+    assert_eq!(author(&scratch.hardened(&named)), "A C\n");
+    scratch.git(&["config", "user.name", "Mine"]);
+    scratch.git(&["config", "user.email", "mine@x"]);
+    assert_eq!(author(&scratch.hardened(&[])), "Mine Mine\n");
+}
+
+#[test]
+fn other_git_variables_do_not_reach_git() {
+    let scratch = Scratch::new();
+    let elsewhere = Scratch::new();
+    let git_dir = elsewhere.path().join(".git");
+    let git = scratch.hardened(&[("GIT_DIR", git_dir.to_str().unwrap()), ("GIT_INDEX_FILE", "/nowhere")]);
+    scratch.write("new", "x");
+    assert_eq!(git.dirty().unwrap(), ["new"]);
+}
+
+#[test]
+fn a_name_that_looks_like_a_flag_is_a_name() {
+    let scratch = Scratch::new();
+    let git = scratch.hardened(&[]);
+    assert_eq!(git.commit_of("--help").unwrap(), None);
+    assert!(matches!(git.reset_hard("--soft"), Err(GitError::Failed { .. })));
+}
+
+#[test]
+fn a_failure_says_what_git_said() {
+    let scratch = Scratch::new();
+    let error = scratch.hardened(&[]).reset_hard("no-such-commit").unwrap_err();
+    assert!(matches!(&error, GitError::Failed { command, .. } if command == "reset"), "{error}");
+    let gone = Git::new(scratch.path().join("gone"), []);
+    assert!(matches!(gone.dirty(), Err(GitError::Start { .. })));
+}

@@ -1,1 +1,74 @@
-//! Filled below.
+#![expect(clippy::disallowed_methods, reason = "the tests write their trees plainly")]
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let tree = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = tree.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    tree
+}
+
+fn hash(files: &[(&str, &str)]) -> String {
+    stable_hash(tree(files).path()).unwrap()
+}
+
+/// The rule in other words: `for each file, sorted: path NUL bytes NUL`.
+#[test]
+fn files_are_hashed_in_the_order_of_their_whole_paths() {
+    let files = [("a.b", "1"), ("a/z", "2"), ("a", "never")];
+    let expected = hex(&Sha256::digest(b"a.b\x001\0a/z\x002\0"));
+    assert_eq!(hash(&files[..2]), expected);
+    assert_eq!(hash(&[]), hex(&Sha256::digest(b"")));
+}
+
+#[test]
+fn folders_that_do_not_count_are_left_out_at_every_level() {
+    let plain = hash(&[("src/a", "1")]);
+    for folder in LEFT_OUT {
+        assert_eq!(hash(&[("src/a", "1"), (&format!("src/{folder}/x"), "2")]), plain, "{folder}");
+        assert_eq!(hash(&[("src/a", "1"), (&format!("{folder}/deep/x"), "2")]), plain, "{folder}");
+    }
+    assert_eq!(hash(&[("src/a", "1"), (".git", "gitdir: elsewhere"), (".code-commit/lock", "")]), plain);
+    for counted in ["envelope/x", "src/node_modules2/x", "src/.code-commit/x", "src/venv.txt"] {
+        assert_ne!(hash(&[("src/a", "1"), (counted, "2")]), plain, "{counted}");
+    }
+}
+
+#[test]
+fn links_do_not_count_and_are_not_followed() {
+    let tree = tree(&[("a", "1")]);
+    let before = stable_hash(tree.path()).unwrap();
+    symlink("a", tree.path().join("link")).unwrap();
+    symlink("/", tree.path().join("root")).unwrap();
+    assert_eq!(stable_hash(tree.path()).unwrap(), before);
+}
+
+#[test]
+fn a_name_cannot_stand_in_for_a_content() {
+    assert_ne!(hash(&[("a", "b")]), hash(&[("ab", "")]));
+    assert_ne!(hash(&[("a", ""), ("b", "")]), hash(&[("a", "b")]));
+}
+
+#[test]
+fn empty_folders_are_found_and_made_again_with_their_modes() {
+    let tree = tree(&[("src/a", ""), (".git/refs/x", "")]);
+    let root = tree.path();
+    for folder in ["empty/inner", "src/none", "linked"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    fs::create_dir_all(root.join(".git/objects")).unwrap();
+    symlink("a", root.join("linked/link")).unwrap();
+    fs::set_permissions(root.join("empty/inner"), fs::Permissions::from_mode(0o700)).unwrap();
+    let found = empty_folders(root).unwrap();
+    let names: Vec<&str> = found.iter().map(|folder| folder.path.to_str().unwrap()).collect();
+    assert_eq!(names, ["empty", "empty/inner", "src/none"]);
+    fs::remove_dir_all(root.join("empty")).unwrap();
+    restore_empty_folders(root, &found).unwrap();
+    assert_eq!(empty_folders(root).unwrap(), found);
+}

@@ -71,8 +71,10 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
             Standing::Changed => "changed since it was trusted, may only tighten",
             Standing::Unknown => "not trusted, may only tighten",
         };
-        let ignored: String = loaded.ignored.iter().map(|what| format!("\nnot in force: {what}")).collect();
-        checks.push(Check::good("configuration", format!("{} ({trust}){ignored}", shown(&file.path))));
+        let lines: Vec<String> = std::iter::once(format!("{} ({trust})", shown(&file.path)))
+            .chain(loaded.ignored.iter().map(|what| format!("not in force: {what}")))
+            .collect();
+        checks.push(Check::good("configuration", lines.join("\n")));
     }
     if checks.is_empty() {
         checks.push(Check::good("configuration", "no file, all defaults"));

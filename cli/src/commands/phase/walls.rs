@@ -62,7 +62,7 @@ fn said(probed: Probed, output: &Output) -> Probed {
 
 /// Folders that are part of neither role's work, left out of lists.
 pub fn skipped() -> Vec<String> {
-    [".git", "node_modules", "target", "__pycache__", ".venv", "venv", "dist", ".next", ABL, "failed_specs.md.new"]
+    [".git", "node_modules", "target", "__pycache__", ".venv", "venv", "dist", ".next", ABL]
         .map(str::to_owned)
         .into()
 }

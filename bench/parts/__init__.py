@@ -1,0 +1,1 @@
+"""Parts of `bench/run`. Python's standard library only."""

@@ -1,0 +1,78 @@
+"""The results as Markdown tables, and as the page and the chart of the docs."""
+
+import re
+
+from parts import chart
+
+MARK = "<!-- {}: made by bench/run --write-docs -->"
+
+
+def section(name, found):
+    """The table of one section."""
+    return TABLES[name](found) if found else "*not measured*\n"
+
+
+def table(heads, rows):
+    lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def number(value, unit="", digits=None):
+    if value is None:
+        return "–"
+    digits = digits if digits is not None else (0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2)
+    return f"{value:,.{digits}f}{unit}"
+
+
+def small(found):
+    rows = [[name, number(row["own"], " ms"), number(row["own_ratio"], " ×"), number(row["cpu"], " ms"), number(row["cpu_ratio"], " ×"),
+             number(row["rss"], " MiB"), number(row.get("first"), " ms"), number(row["left"], digits=0)] for name, row in found.items()]
+    return table(["", "wall − server", "ratio", "CPU", "ratio", "peak memory", "first request after", "files left"], rows)
+
+
+def peers(found):
+    rows = [[name, number(row["own"], " ms"), number(row["own_ratio"], " ×"), number(row["cpu"], " ms"), number(row["rss"], " MiB"),
+             number(row.get("first"), " ms"), number(row["requests"], digits=0), number(row["left"], digits=0)] for name, row in found.items()]
+    return table(["", "wall − server", "ratio", "CPU", "peak memory", "first request after", "requests", "files left"], rows)
+
+
+def fsyncs(found):
+    return table(["system call", "times"], [*found.items(), ["all", sum(found.values())]])
+
+
+def calls(found):
+    return f"One more model call: {number(found['cpu'], ' ms')} of CPU, {number(found['own'], ' ms')} of wall − server time.\n"
+
+
+def sizes(found):
+    rows = [[f"{int(files):,}", number(row["run"], " ms"), number(row["growth"], " ms"), number(row["status"], " ms"), number(row["ratio"], " ×"),
+             number(row["rss"], " MiB")] for files, row in found.items()]
+    return table(["files", "run: wall − server", "growth", "`git status`", "growth / `git status`", "peak memory"], rows)
+
+
+def rollup(found):
+    rows = [[f"{int(files):,}", number(row["rollup"], " ms"), number(row["cat"], " ms"), number(row["ratio"], " ×"), number(row["rss"], " MiB")]
+            for files, row in found.items()]
+    return table(["files", "`rollup`", "`git ls-files -z \\| xargs -0 cat`", "ratio", "peak memory"], rows)
+
+
+def replies(found):
+    rows = [[name, number(row["cpu"], " ms"), number(row["rss"], " MiB"), number(row["ratio"], " ×")] for name, row in found.items()]
+    return table(["reply", "CPU", "peak memory", "memory / reply"], rows)
+
+
+TABLES = {"small": small, "fsyncs": fsyncs, "calls": calls, "sizes": sizes, "rollup": rollup, "replies": replies, "peers": peers}
+
+
+def write(found, docs):
+    """Puts the tables between their marks in `performance.md`, and draws the chart."""
+    page = docs / "performance.md"
+    text = page.read_text()
+    for name, results in found.items():
+        begin, end = re.escape(MARK.format(name)), re.escape(MARK.format(f"end of {name}"))
+        if not re.search(f"{begin}.*?{end}", text, re.S):
+            raise SystemExit(f"{page} has no place for {name}")
+        fresh = f"{MARK.format(name)}\n\n{section(name, results)}\n{MARK.format(f'end of {name}')}"
+        text = re.sub(f"{begin}.*?{end}", lambda _, fresh=fresh: fresh, text, flags=re.S)
+    page.write_text(text)
+    (docs / "performance.svg").write_text(chart.draw(found))

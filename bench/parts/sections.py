@@ -1,0 +1,150 @@
+"""The sections of the bench. Each prints nothing and gives plain data."""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from parts import measure, peers, task
+
+SIZES = (1, 100, 10_000, 100_000)
+REPLY_MB = (1, 10, 100)
+MB = 1_000_000
+
+
+def scratch():
+    return tempfile.TemporaryDirectory(prefix="code-commit-bench-")
+
+
+def small(programs, pairs):
+    """The small task: ours beside the least-work program, and ours behind each wall."""
+    with scratch() as folder, measure.Server(programs, task.two_rounds()) as server:
+        project = task.Project(Path(folder))
+        contestants = {"least work": task.least(programs, project, server)}
+        for wall in ("off", "landlock", "bwrap"):
+            contestants[f"code-commit --sandbox {wall}"] = task.ours(programs, project, server, "--sandbox", wall)
+        costs = measure.interleaved(present(contestants), pairs)
+    rows = {name: measure.medians(costs[name]) for name in costs}
+    for name in rows:
+        for figure in ("own", "cpu", "rss"):
+            rows[name][f"{figure}_ratio"] = measure.paired_ratio(costs, name, "least work", figure)
+    return rows
+
+
+def present(contestants):
+    """Those that work on this machine; the others are named loudly."""
+    working = {}
+    for name, once in contestants.items():
+        try:
+            once()
+            working[name] = once
+        except (RuntimeError, OSError) as error:
+            print(f"SKIPPED: {name}, because {error}")
+    return working
+
+
+def fsyncs(programs):
+    """How often a two-round run waits for the disk, by system call; None where there is no strace."""
+    calls = "fsync,fdatasync,syncfs,sync"
+    with scratch() as folder, measure.Server(programs, task.two_rounds()) as server:
+        project = task.Project(Path(folder))
+        trace = Path(folder) / "trace"
+        wrapped = ["strace", "-f", "-o", trace, "-e", f"trace={calls}", programs.ours, "--model", "openai/bench",
+                   "--base-url", f"{server.origin}/v1", "--quiet", "--sandbox", "off"]
+        try:
+            subprocess.run(wrapped, cwd=project.root, env=measure.environment(project.home), check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"SKIPPED: counting fsyncs, because {error}")
+            return None
+        lines = trace.read_text().splitlines()
+        return {call: sum(f" {call}(" in line for line in lines) for call in calls.split(",")}
+
+
+def sizes(programs, turns):
+    """The small task in repositories of several sizes, beside one `git status` of each."""
+    rows, base = {}, None
+    for files in SIZES:
+        with scratch() as folder, measure.Server(programs, task.two_rounds()) as server:
+            project = task.Project(Path(folder), files)
+            status = task.contestant(programs, project, server, ["git", "status"], 0, None)
+            costs = measure.interleaved({"run": task.ours(programs, project, server, "--sandbox", "off"), "status": status}, turns)
+        run, status = measure.medians(costs["run"]), measure.medians(costs["status"])
+        base = base or run["own"]
+        growth = run["own"] - base
+        rows[files] = {"run": run["own"], "cpu": run["cpu"], "rss": run["rss"], "status": status["wall"], "growth": growth,
+                       "ratio": growth / status["wall"]}
+    return rows
+
+
+def rollup(programs, turns):
+    """`code-commit rollup` beside what git and cat do."""
+    rows = {}
+    for files in SIZES[2:]:
+        with scratch() as folder:
+            project = task.Project(Path(folder), files)
+            cat = ["sh", "-c", "git ls-files -z | xargs -0 cat > agent-config/cat.txt"]
+            mine = [programs.ours, "rollup", "--quiet", "--output", "agent-config/codeRollup.txt"]
+
+            def once(argv):
+                return lambda: measure.run(programs, argv, project.root, measure.environment(project.home))
+            costs = measure.interleaved({"rollup": once(mine), "cat": once(cat)}, turns)
+        rollup, cat = measure.medians(costs["rollup"]), measure.medians(costs["cat"])
+        ratio = measure.paired_ratio(costs, "rollup", "cat", "wall")
+        rows[files] = {"rollup": rollup["wall"], "cat": cat["wall"], "rss": rollup["rss"], "ratio": ratio}
+    return rows
+
+
+def replies(programs, turns):
+    """One reply of so many MB that writes one file, streamed in pieces of 10 kB and whole."""
+    rows = {}
+    line = "0123456789abcdef" * 6 + "\n"
+    for mb in REPLY_MB:
+        text = "^^^big.txt\n" + line * (mb * MB // len(line)) + "^^^end\n" + task.fenced("hello")
+        big = {"rules": [["POST", {"text": text, "pieces": mb * 100}]]}
+        with scratch() as folder, measure.Server(programs, big) as server:
+            project = task.Project(Path(folder))
+            # The service's own work on such a reply would be most of the time, so only CPU and memory are told.
+            contestants = {"streamed": task.ours(programs, project, server, "--sandbox", "off", requests=1),
+                           "whole": task.ours(programs, project, server, "--sandbox", "off", "--no-stream", requests=1)}
+            costs = measure.interleaved(contestants, turns)
+        for name in contestants:
+            found = measure.medians(costs[name])
+            rows[f"{mb} MB {name}"] = {"cpu": found["cpu"], "rss": found["rss"], "ratio": found["rss"] * 1024 * 1024 / (mb * MB)}
+    return rows
+
+
+def calls(programs, turns):
+    """What one more model call costs: a run with three useless replies before the good one, less a run without."""
+    useless = "I would rather talk about the weather.\n"
+    steps = [{"text": useless, "times": 3}, {"text": task.fenced("hello")}]
+    with scratch() as folder:
+        project = task.Project(Path(folder))
+
+        def once(script, requests):
+            def run():
+                with measure.Server(programs, {"steps": script}) as server:
+                    return task.ours(programs, project, server, "--sandbox", "off", requests=requests)()
+            return run
+        costs = measure.interleaved({"four": once(steps, 4), "one": once(steps[1:], 1)}, turns)
+    four, one = measure.medians(costs["four"]), measure.medians(costs["one"])
+    return {figure: (four[figure] - one[figure]) / 3 for figure in ("cpu", "own")}
+
+
+def side_by_side(programs, turns, folder):
+    """The small task by the peers that can be installed, ours and the least-work program."""
+    with scratch() as work:
+        contestants, servers = {}, []
+        try:
+            for peer in peers.ALL:
+                servers.append(measure.Server(programs, peer.script))
+                project = task.Project(Path(work) / str(len(servers)))
+                once = peer.contestant(programs, project, servers[-1], folder)
+                contestants |= {peer.label(folder): once} if once else {}
+            working = present(contestants)
+            costs = measure.interleaved(working, turns)
+        finally:
+            for server in servers:
+                server.__exit__()
+    rows = {name: measure.medians(costs[name]) for name in costs}
+    for name in rows:
+        rows[name]["own_ratio"] = measure.paired_ratio(costs, name, "least work", "own")
+    return rows

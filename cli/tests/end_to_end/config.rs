@@ -1,0 +1,289 @@
+//! `code-commit.toml`, the user's own file, what each may decide, and `config` and `trust`.
+
+use std::io::Write as _;
+
+use fixtures::demo::MENDS_IT;
+use fixtures::server::{Script, Server, Step};
+
+use crate::harness::{KEY, Ran, Scene};
+
+impl Scene {
+    /// The user's own configuration.
+    fn user_file(&self, text: &str) {
+        let folder = self.project.beside().join(".config/code-commit");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::File::create(folder.join("config.toml")).unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn project_file(&self, text: &str) {
+        self.project.write("code-commit.toml", text.as_bytes()).unwrap();
+    }
+
+    /// The default loop with a key and nothing else: the files decide.
+    fn plainly(&self, more: &[&str]) -> Ran {
+        self.run_with(more, &[("GEMINI_API_KEY", KEY)])
+    }
+
+    /// A user's file that makes runs reach this scene's server.
+    fn reachable(&self, more: &str) {
+        let origin = self.server.origin();
+        self.user_file(&format!(
+            "[model]\nname = \"gemini-test\"\nbase_url = \"{origin}\"\n[sandbox]\nmode = \"off\"\n{more}"
+        ));
+    }
+}
+
+#[test]
+fn every_setting_is_shown_with_its_origin() {
+    let scene = Scene::with_replies([]);
+    scene.user_file(
+        "protect = [\"*.snap\"]\n[model]\nname = \"gpt-6\"\ntimeout = \"90s\"\n[sandbox]\nenv = [\"CC\"]\n",
+    );
+    scene.project_file(
+        "protect = [\"tests/**\"]\n[limits]\nmax_cost = 2.5\n[build]\ncommand = \"make check\"\n",
+    );
+    let shown = scene.run_with(
+        &["config", "--max-calls", "3", "--writable", "~/.cache", "--no-stream"],
+        &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"), ("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:2")],
+    );
+    let home = scene.project.beside().display().to_string();
+    insta::assert_snapshot!(shown.to_string().replace(&home, "[HOME]"), @"
+    exit 0
+    --- out
+    user file: [HOME]/.config/code-commit/config.toml
+    project file: [ROOT]/code-commit.toml (not trusted)
+    protect                     *.snap  user file
+    protect                     tests/**  project file
+    model.name                  openai/gpt-6  user file
+    model.base_url              http://127.0.0.1:1/v1  OPENAI_BASE_URL
+    model.temperature           -  default
+    model.stream                false  flag
+    model.timeout               1m30s  user file
+    model.dialect.max_tokens    -  default
+    model.dialect.system_role   -  default
+    model.dialect.schema        -  default
+    limits.max_cost             2.5  project file
+    limits.max_tokens           -  default
+    limits.max_calls            3  flag
+    limits.max_time             -  default
+    limits.rounds               -  default
+    build.command               make check  project file
+    build.timeout               10m  default
+    build.output_limit          64MiB  default
+    sandbox.mode                auto  default
+    sandbox.network             false  default
+    sandbox.writable            [HOME]/.cache  flag
+    sandbox.readable            -  default
+    sandbox.env                 CC  user file
+    price                       -  default
+    spec.commit_scope           -  default
+    spec.notify                 -  default
+    --- err
+    ");
+}
+
+#[test]
+fn config_as_json_is_one_object_a_setting() {
+    let scene = Scene::with_replies([]);
+    let shown = scene.run(&["config", "--json", "--build-timeout", "2m"]);
+    let lines: Vec<&str> =
+        shown.out.lines().filter(|line| line.contains("build.") || line.contains("\"file\"")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    {"file":"user","path":null,"trust":null}
+    {"file":"project","path":null,"trust":null}
+    {"key":"build.command","origin":"default","value":"./build.sh"}
+    {"key":"build.timeout","origin":"flag","value":"2m"}
+    {"key":"build.output_limit","origin":"default","value":"64MiB"}
+    "#);
+}
+
+#[test]
+fn an_error_in_a_file_points_at_its_line_and_nothing_is_touched() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project_file("[build]\ntimeout = \"10 minutes\"\n");
+    insta::assert_snapshot!(scene.commit(&[]), @r#"
+    exit 3
+    --- out
+    --- err
+    error: `10 minutes` is no duration; write it like 90s, 10m or 1h30m
+     --> code-commit.toml:2:11
+      |
+    2 | timeout = "10 minutes"
+      |           ^^^^^^^^^^^^
+     help: put the line right, or take it out
+    "#);
+    scene.project_file("[sandbox]\nnetwrok = true\n");
+    insta::assert_snapshot!(scene.commit(&[]), @"
+    exit 3
+    --- out
+    --- err
+    error: unknown field `netwrok`, expected one of `mode`, `network`, `writable`, `readable`, `env`
+     --> code-commit.toml:2:1
+      |
+    2 | netwrok = true
+      | ^^^^^^^
+     help: put the line right, or take it out
+    ");
+    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
+}
+
+#[test]
+fn a_flag_that_cannot_be_is_a_usage_error() {
+    let scene = Scene::with_replies([]);
+    for args in [
+        ["--max-cost", "0"],
+        ["--max-calls", "0"],
+        ["--max-tokens", "0"],
+        ["--max-time", "0s"],
+        ["--rounds", "0"],
+        ["--max-cost", "-1"],
+        ["--base-url", "ftp://x"],
+        ["--model", "llama"],
+        ["--protect", "../x"],
+        ["--build-command", "'"],
+    ] {
+        assert_eq!(scene.run(&args).code, Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn a_project_that_is_not_trusted_does_not_send_the_key_elsewhere() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let elsewhere = Server::start(Script::new([Step::text(MENDS_IT)])).unwrap();
+    scene.reachable("");
+    scene.project_file(&format!(
+        "[model]\nbase_url = \"{}\"\n[sandbox]\nnetwork = true\n",
+        elsewhere.origin()
+    ));
+    let ran = scene.plainly(&["--quiet"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!((scene.server.requests().len(), elsewhere.requests().len()), (1, 0));
+    insta::assert_snapshot!(ran.err.replace(elsewhere.origin(), "[ELSEWHERE]"), @r#"
+    warning: code-commit.toml is not trusted and may only tighten, so `model.base_url = "[ELSEWHERE]"` is not in force; look at the file, then: code-commit trust
+    warning: code-commit.toml is not trusted and may only tighten, so `sandbox.network = true` is not in force; look at the file, then: code-commit trust
+    warning: not committed: code-commit.toml; code-commit undo will give back what is there now
+    "#);
+}
+
+#[test]
+fn trust_pins_the_file_until_it_changes() {
+    let scene = Scene::with_replies([]);
+    let trusted = || scene.run(&["config"]).out.contains("code-commit.toml (trusted)");
+    scene.project_file("[sandbox]\nnetwork = true\nenv = [\"CC\"]\n");
+    insta::assert_snapshot!("trust_without_a_terminal", scene.run(&["trust"]));
+    assert!(!trusted());
+    let given = scene.run(&["trust", "--yes"]);
+    let home = scene.project.beside().display().to_string();
+    insta::assert_snapshot!("trust_given", given.to_string().replace(&home, "[HOME]"));
+    assert!(trusted());
+    assert!(
+        scene
+            .run(&["config"])
+            .out
+            .lines()
+            .any(|line| line.starts_with("sandbox.network") && line.contains("true"))
+    );
+    insta::assert_snapshot!("trust_again", scene.run(&["trust"]));
+    scene.project_file("[sandbox]\nnetwork = true\nenv = [\"CC\", \"CXX\"]\n");
+    assert!(!trusted());
+    insta::assert_snapshot!("trust_after_a_change", scene.run(&["trust"]));
+    assert!(scene.run(&["config"]).err.contains("has changed since it was trusted"));
+}
+
+#[test]
+fn trust_needs_a_file() {
+    let scene = Scene::with_replies([]);
+    insta::assert_snapshot!(scene.run(&["trust", "--yes"]), @"
+    exit 3
+    --- out
+    --- err
+    error: there is no code-commit.toml here
+     help: change to the project's root
+    ");
+}
+
+#[test]
+fn what_the_configuration_protects_is_refused_and_the_model_is_told_of_it() {
+    let writes_a_test = "^^^Tests/greet_test.sh\nexit 0\n^^^end\n";
+    let scene = Scene::with_replies([writes_a_test, MENDS_IT]);
+    scene.project_file("protect = [\"tests/**\"]\n");
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
+    The reply was not used and no file was changed, because:
+    - `Tests/greet_test.sh` is protected (the configuration's `protect` list); leave it as it is.
+    ");
+    assert!(scene.recorded("1-query.txt").contains("tests/**"));
+}
+
+#[test]
+fn the_tools_heed_what_the_configuration_protects() {
+    let scene = Scene::with_replies([]);
+    scene.project_file("protect = [\"tests/**\"]\n");
+    insta::assert_snapshot!(scene.run(&["guard", "tests/new.sh", "src/new.sh"]), @"");
+    scene.project.write("reply.txt", b"^^^tests/new.sh\nexit 0\n^^^end\n").unwrap();
+    assert_eq!(scene.run(&["apply", "reply.txt"]).code, Some(1));
+    assert!(!scene.project.root().join("tests/new.sh").exists());
+}
+
+#[test]
+fn the_build_that_is_configured_decides_and_no_shell_reads_it() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.reachable("[build]\ncommand = \"printf '%s\\\\n' '$(touch made)' 'two words'\"\n");
+    let ran = scene.plainly(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
+    $(touch made)
+    two words
+    exit code: 0
+    ");
+    assert!(!scene.project.root().join("made").exists());
+}
+
+#[test]
+fn a_build_that_is_not_there_is_named_with_the_setting() {
+    let scene = Scene::with_replies([]);
+    insta::assert_snapshot!(scene.commit(&["--build-command", "./check.sh --all"]), @"
+    exit 3
+    --- out
+    --- err
+    error: there is no check.sh
+     help: see build.command in code-commit config
+    ");
+}
+
+#[test]
+fn variables_pass_into_the_build_where_they_are_named() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let printed = "sh -c 'echo one=$ONE two=$TWO key=$GEMINI_API_KEY'";
+    let ran = scene.run_with(
+        &[
+            "--model",
+            "gemini-test",
+            "--base-url",
+            scene.server.origin(),
+            "--sandbox",
+            "off",
+            "--env",
+            "ONE",
+            "--build-command",
+            printed,
+        ],
+        &[("GEMINI_API_KEY", KEY), ("ONE", "1"), ("TWO", "2")],
+    );
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(
+        scene.recorded("1-build.txt").starts_with("one=1 two= key=\n"),
+        "{}",
+        scene.recorded("1-build.txt")
+    );
+}
+
+#[test]
+fn fewer_rounds_can_be_had_and_more_cannot() {
+    let scene = Scene::with_replies(["nothing", "nothing", "nothing", "nothing", "nothing"]);
+    assert_eq!(scene.commit(&["--rounds", "1"]).code, Some(1));
+    assert_eq!(scene.server.requests().len(), 1);
+    assert_eq!(scene.commit(&["--rounds", "9"]).code, Some(1));
+    assert_eq!(scene.server.requests().len(), 1 + 4);
+}

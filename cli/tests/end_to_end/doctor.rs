@@ -1,0 +1,218 @@
+//! `doctor`, `completions`, `man`, `--edit`.
+
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use fixtures::demo::{FILES, MENDS_IT};
+use fixtures::server::{Script, Step};
+
+use crate::harness::{KEY, Ran, Scene};
+
+/// The report without what differs from machine to machine: rungs, programs.
+fn steady(ran: &Ran) -> String {
+    let varies = ["git ", "bwrap ", "landlock ", "docker ", "agent "];
+    let keep = |line: &&str| {
+        !varies.iter().any(|name| line.get(4..).is_some_and(|rest| rest.trim_start().starts_with(name)))
+    };
+    ran.to_string().lines().filter(keep).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_project_in_order_can_be_run() {
+    let scene = Scene::with_replies([]);
+    let args = ["doctor", "--online", "--sandbox", "off", "--base-url", scene.server.origin()];
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), ("OPENAI_API_KEY", "sk-another-key-000011")]);
+    insta::assert_snapshot!(steady(&ran), @"
+    exit 0
+    --- out
+    ok  configuration   no file, all defaults
+    ok  sandbox         OFF, commands run with all your rights (asked for)
+    ok  key gemini      …77 from GEMINI_API_KEY
+    ok  key openai      …11 from OPENAI_API_KEY
+    ok  model           gemini/gemini-3.8-flash at [SERVER]
+    ok  service         key and model work
+    ok  state           [ROOT]/.git/code-commit
+    ok  .gitignore      keeps /agent-config out
+    ok  query           agent-config/query.txt
+    ok  code roll-up    agent-config/codeRollup.txt
+    ok  build           ./build.sh
+    a run can start
+    --- err
+    ");
+    let asked: Vec<String> = scene
+        .server
+        .requests()
+        .iter()
+        .map(|request| format!("{} {}", request.method, request.path))
+        .collect();
+    assert_eq!(asked, ["GET /v1beta/models/gemini-3.8-flash"]);
+}
+
+#[test]
+fn without_online_nothing_is_sent() {
+    let scene = Scene::with_replies([]);
+    scene.run_with(&["doctor", "--base-url", scene.server.origin()], &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!(scene.server.requests().len(), 0);
+}
+
+#[test]
+fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_its_remedy() {
+    let scene = Scene::with_replies([]);
+    for missing in ["agent-config/query.txt", "build.sh", ".gitignore"] {
+        std::fs::remove_file(scene.project.root().join(missing)).unwrap();
+    }
+    scene.project.write("code-commit.toml", b"[limits]\nmax_calls = 0\n").unwrap();
+    insta::assert_snapshot!(steady(&scene.run(&["doctor", "--sandbox", "off"])), @"
+    exit 3
+    --- out
+    NO  configuration   0 would allow nothing; for no limit leave it out
+                         --> code-commit.toml:2:13
+                          |
+                        2 | max_calls = 0
+                          |             ^
+                        help: put the line right, or take it out
+    ok  sandbox         OFF, commands run with all your rights (asked for)
+    NO  key             there is no key for gemini/gemini-3.8-flash
+                        help: set GEMINI_API_KEY, or put the key into agent-config/gemini-key.txt
+    ok  model           gemini/gemini-3.8-flash
+    ok  state           [ROOT]/.git/code-commit
+    NO  .gitignore      .gitignore has no line /agent-config, so a key could be committed
+                        help: add the line: echo /agent-config >> .gitignore
+    NO  query           there is no agent-config/query.txt
+                        help: write into agent-config/query.txt what should change
+    ok  code roll-up    agent-config/codeRollup.txt
+    NO  build           there is no build.sh
+                        help: write one that exits with 0 if and only if the project is right: code-commit init makes a first build.sh
+    no run can start: 5 to put right
+    --- err
+    ");
+}
+
+#[test]
+fn a_service_that_turns_the_key_down_is_told() {
+    let scene = Scene::new(&FILES, Script::new([]).rule("/models/", Step::status(403)));
+    let args = ["doctor", "--online", "--sandbox", "off", "--base-url", scene.server.origin()];
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert!(ran.out.contains("NO  service"), "{ran}");
+    assert!(!ran.to_string().contains(KEY));
+}
+
+#[test]
+fn doctor_as_json_is_one_object_a_check() {
+    let scene = Scene::with_replies([]);
+    let ran = scene.run(&["doctor", "--json", "--sandbox", "off"]);
+    assert_eq!(ran.code, Some(3), "no key: {ran}");
+    let checks: Vec<serde_json::Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let bad: Vec<&str> = checks
+        .iter()
+        .filter(|check| check["ok"] == false)
+        .map(|check| check["check"].as_str().unwrap())
+        .collect();
+    assert_eq!(bad, ["key"]);
+}
+
+#[test]
+fn every_shell_gets_its_completions() {
+    let scene = Scene::with_replies([]);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = scene.run(&["completions", shell]);
+        assert_eq!(ran.code, Some(0), "{shell}");
+        for word in ["code-commit", "rollup", "max-cost"] {
+            assert!(ran.out.contains(word), "{shell} does not complete {word}");
+        }
+    }
+    assert_eq!(scene.run(&["completions", "tcsh"]).code, Some(2));
+}
+
+#[test]
+fn every_command_has_a_page_of_the_manual() {
+    let scene = Scene::with_replies([]);
+    let page = scene.run(&["man"]);
+    assert!(page.out.contains(".TH code-commit 1"), "{page}");
+    let folder = scene.project.beside().join("man/man1");
+    assert_eq!(scene.run(&["man", folder.to_str().unwrap()]).code, Some(0));
+    for name in ["code-commit", "code-commit-doctor", "code-commit-undo"] {
+        assert!(folder.join(format!("{name}.1")).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn an_editor_is_not_opened_without_a_terminal() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    insta::assert_snapshot!(scene.commit(&["--edit"]), @"
+    exit 3
+    --- out
+    --- err
+    error: --edit needs a terminal
+     help: write agent-config/query.txt before, and leave --edit away
+    ");
+    assert_eq!(scene.server.requests().len(), 0);
+}
+
+/// An editor that writes `text` and ends with `code`.
+fn editor(scene: &Scene, text: &str, code: u8) -> PathBuf {
+    let path = scene.project.beside().join("editor.sh");
+    let script =
+        format!("#!/bin/sh\nprintf '%s\\n' '{text}' \"key=$GEMINI_API_KEY\" > \"$2\"\nexit {code}\n");
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o755).open(&path).unwrap();
+    file.write_all(script.as_bytes()).unwrap();
+    path
+}
+
+/// The default loop on a terminal of its own, made by script(1).
+fn on_a_terminal(scene: &Scene, args: &str, editor: &str) -> Option<Ran> {
+    if !std::path::Path::new("/usr/bin/script").exists() {
+        #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+        {
+            eprintln!("SKIPPED: --edit on a terminal, because script(1) is not installed");
+        }
+        return None;
+    }
+    let program = scene.command(&[], &[]).get_program().to_owned();
+    let exe = if program == "/bin/sh" { env!("CARGO_BIN_EXE_code-commit").into() } else { program };
+    let line = format!("{} {args}", exe.to_str().unwrap());
+    #[expect(clippy::disallowed_methods, reason = "this is where the test starts the program")]
+    let done = Command::new("/usr/bin/script")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .current_dir(scene.project.root())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", scene.project.beside())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GEMINI_API_KEY", KEY)
+        .env("VISUAL", editor)
+        .env("EDITOR", "false")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&done.stdout).into_owned();
+    Some(Ran { code: done.status.code(), out, err: String::new() })
+}
+
+#[test]
+fn the_query_is_written_in_the_editor_of_the_user_which_has_no_key() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    std::fs::remove_file(scene.project.root().join("agent-config/query.txt")).unwrap();
+    let editor = editor(&scene, "greet the world", 0);
+    let args = format!("--edit --sandbox off --model gemini-test --base-url {}", scene.server.origin());
+    let Some(ran) = on_a_terminal(&scene, &args, &format!("{} --wait", editor.display())) else { return };
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(scene.project.read("agent-config/query.txt").unwrap(), "greet the world\nkey=\n");
+    assert!(scene.recorded("1-query.txt").contains("greet the world"));
+}
+
+#[test]
+fn an_editor_that_fails_ends_the_run_before_it_begins() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let editor = editor(&scene, "half a query", 3);
+    let args = format!("--edit --sandbox off --model gemini-test --base-url {}", scene.server.origin());
+    let Some(ran) = on_a_terminal(&scene, &args, &format!("{} --wait", editor.display())) else { return };
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert!(ran.out.contains("the editor exited with code 3"), "{ran}");
+    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
+}

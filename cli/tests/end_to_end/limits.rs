@@ -1,0 +1,134 @@
+//! Limits that a run may not pass, and what a run costs.
+
+use std::io::Write as _;
+
+use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
+use fixtures::server::{Script, Step};
+use serde_json::json;
+
+use crate::harness::{KEY, Scene};
+
+/// What the scripted service says that each answer used.
+fn priced(text: &str) -> Step {
+    Step::text(text).usage(json!({
+        "promptTokenCount": 1000, "candidatesTokenCount": 200, "totalTokenCount": 1200,
+    }))
+}
+
+/// A scene whose model costs 1 $ a million tokens of input and 10 $ a million of output, and answers with 1,000 at most.
+fn scene(replies: &[&str]) -> Scene {
+    let scene = Scene::new(&FILES, Script::new(replies.iter().map(|reply| priced(reply))));
+    let folder = scene.project.beside().join(".config/code-commit");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::File::create(folder.join("config.toml"))
+        .unwrap()
+        .write_all(b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n")
+        .unwrap();
+    scene
+}
+
+#[test]
+fn an_answer_is_paid_for_by_the_price_of_the_model() {
+    let scene = scene(&[BREAKS_THE_BUILD, MENDS_IT]);
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    // Twice 1,000 tokens in and 200 out.
+    assert!(ran.out.contains("cost $0.0060"), "{ran}");
+}
+
+#[test]
+fn the_last_allowed_call_is_made_and_the_next_is_not() {
+    let scene = scene(&[BREAKS_THE_BUILD; 4]);
+    let ran = scene.commit(&["--max-calls", "2"]);
+    insta::assert_snapshot!(ran, @"
+    exit 4
+    --- out
+    Failed in round 3: 2 calls were made, and there may be no more
+    help: raise --max-calls if it is worth that
+      M src/greet.sh  +1 −1
+    rounds 2, 2,000 tokens in, 400 out, cost $0.0060, [TIME]
+    log: agent-config/logs/[STAMP]-commit
+    --- err
+    sandbox: OFF, commands run with all your rights (asked for)
+    round 1/4  asking gemini/gemini-test (3.2 kB)
+    round 1/4  answered in [TIME]: 95 B, 1,000 tokens in, 200 out
+    round 1/4  wrote src/greet.sh
+    round 1/4  the build fails: exit code 1 ([TIME])
+               ok: a name is greeted
+               FAILED: nobody is the world: expected 'Hello, world!', got 'Hello, !'
+               exit code: 1
+    round 2/4  asking gemini/gemini-test (3.8 kB)
+    round 2/4  answered in [TIME]: 95 B, 1,000 tokens in, 200 out
+    round 2/4  left as it is: src/greet.sh
+    round 2/4  the build fails: exit code 1 ([TIME])
+               ok: a name is greeted
+               FAILED: nobody is the world: expected 'Hello, world!', got 'Hello, !'
+               exit code: 1
+    round 3/4  no answer: 2 calls were made, and there may be no more
+    ");
+    assert_eq!(scene.server.requests().len(), 2);
+    assert!(scene.recorded("events.jsonl").contains("\"limit-calls\""));
+}
+
+#[test]
+fn each_limit_ends_the_run_with_exit_code_4_before_it_is_passed() {
+    // The service counts about 1,000 tokens of prompt, and an answer has 1,000 at most: a call may cost 0.011 $. It costs 0.003 $.
+    for (limit, value, calls, code) in [
+        ("--max-cost", "0.001", 0, "limit-cost"),
+        ("--max-cost", "0.012", 1, "limit-cost"),
+        ("--max-tokens", "1500", 0, "limit-tokens"),
+        ("--max-tokens", "2500", 1, "limit-tokens"),
+    ] {
+        let scene = scene(&[BREAKS_THE_BUILD; 4]);
+        let ran = scene.commit(&[limit, value]);
+        assert_eq!(ran.code, Some(4), "{limit} {value}: {ran}");
+        let calls_made =
+            scene.server.requests().iter().filter(|request| !request.path.contains("countTokens")).count();
+        assert_eq!(calls_made, calls, "{limit} {value}: {ran}");
+        assert!(scene.recorded("events.jsonl").contains(&format!("\"{code}\"")), "{ran}");
+    }
+}
+
+#[test]
+fn a_limit_on_money_is_not_kept_by_guessing() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let ran = scene.commit(&["--max-cost", "100"]);
+    insta::assert_snapshot!(ran, @"
+    exit 4
+    --- out
+    Failed in round 1: the price of this model is unknown, so that the limit of $100.00 cannot be kept
+    help: put its price into [[price]] of the configuration, or leave --max-cost away
+      no file was changed
+    rounds 0, cost $0.0000, [TIME]
+    log: agent-config/logs/[STAMP]-commit
+    --- err
+    sandbox: OFF, commands run with all your rights (asked for)
+    round 1/4  no answer: the price of this model is unknown, so that the limit of $100.00 cannot be kept
+    ");
+    assert_eq!(scene.server.requests().len(), 0);
+}
+
+#[test]
+fn retries_are_calls_too() {
+    let broken = Step::text(MENDS_IT).cut_after(200);
+    let scene = Scene::new(&FILES, Script::new([broken, Step::text(MENDS_IT)]));
+    let ran = scene.commit(&["--max-calls", "1"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert_eq!(scene.server.requests().len(), 1);
+}
+
+#[test]
+fn a_run_that_goes_on_counts_what_was_spent_before() {
+    let scene = scene(&[BREAKS_THE_BUILD, MENDS_IT]);
+    let asked = scene.commit(&["--max-calls", "1"]);
+    assert_eq!(asked.code, Some(4), "{asked}");
+    // As if it had been killed in its first build.
+    let journal = scene.runs().pop().unwrap().join("events.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let cut: String = text.split_inclusive('\n').take_while(|line| !line.contains("\"built\"")).collect();
+    std::fs::File::create(&journal).unwrap().write_all(cut.as_bytes()).unwrap();
+    let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!(resumed.code, Some(4), "{resumed}");
+    assert!(resumed.out.contains("1 calls were made, and there may be no more"), "{resumed}");
+    assert_eq!(scene.server.requests().len(), 1);
+}

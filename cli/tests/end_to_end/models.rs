@@ -1,0 +1,85 @@
+//! Models by their names: every provider through the whole loop.
+
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+
+use crate::harness::{Ran, Scene};
+
+const KEY: &str = "sk-key-that-opens-nothing-0088";
+
+impl Scene {
+    fn openai(&self, more: &[&str], environment: &[(&str, &str)]) -> Ran {
+        let mut args = vec!["--sandbox", "off", "--model", "openai/gpt-test"];
+        args.extend(more);
+        self.run_with(&args, environment)
+    }
+}
+
+#[test]
+fn the_openai_dialect_is_spoken_to_the_address_of_its_variable() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    let url = format!("{}/v1", scene.server.origin());
+    let ran = scene.openai(&[], &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &url)]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    for request in scene.server.requests() {
+        assert_eq!(request.path, "/v1/chat/completions");
+        assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+        assert_eq!(request.json()["model"], "gpt-test");
+    }
+    assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
+}
+
+#[test]
+fn a_local_server_wants_no_key_and_gets_none() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let url = format!("{}/v1", scene.server.origin());
+    let ran = scene.openai(&["--base-url", &url], &[("GEMINI_API_KEY", "AIzaSyAnother-key-000000000")]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(scene.server.requests()[0].header("authorization"), None);
+    assert_eq!(scene.server.requests()[0].header("x-goog-api-key"), None);
+}
+
+#[test]
+fn a_dialect_that_is_configured_goes_before_what_the_address_makes_likely() {
+    let limited = |dialect: &str| {
+        let scene = Scene::with_replies([MENDS_IT]);
+        scene.project.write("code-commit.toml", dialect.as_bytes()).unwrap();
+        let url = format!("{}/v1", scene.server.origin());
+        let ran = scene.openai(&["--base-url", &url, "--max-tokens", "900000"], &[]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let sent = scene.server.requests()[0].json();
+        ["max_tokens", "max_completion_tokens"].map(|name| sent.get(name).is_some())
+    };
+    assert_eq!(limited("[model]\nname = \"openai/x\"\n"), [true, false]);
+    let configured =
+        "[model]\nname = \"openai/x\"\n[model.dialect]\nmax_tokens = \"max_completion_tokens\"\n";
+    assert_eq!(limited(configured), [false, true]);
+}
+
+#[test]
+fn replies_of_a_file_are_a_model_that_needs_neither_key_nor_network() {
+    let scene = Scene::with_replies([]);
+    let replies = format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}");
+    scene.project.write("agent-config/replies.txt", replies.as_bytes()).unwrap();
+    let ran = scene.run(&["--model", "scripted/agent-config/replies.txt", "--sandbox", "off"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("Done after 2 rounds"), "{ran}");
+}
+
+#[test]
+fn a_run_can_be_the_model_of_another() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let run = scene.runs().pop().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    let again = scene.run(&["--model", &format!("recorded/{run}"), "--sandbox", "off"]);
+    assert_eq!(again.code, Some(0), "{again}");
+    assert_eq!(scene.server.requests().len(), 2, "the recorded run asked the service");
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n");
+}
+
+#[test]
+fn a_script_or_a_run_that_is_not_there_is_refused() {
+    let scene = Scene::with_replies([]);
+    insta::assert_snapshot!("no_script", scene.run(&["--model", "scripted/none.txt", "--sandbox", "off"]));
+    insta::assert_snapshot!("no_recorded_run", scene.run(&["--model", "recorded/none", "--sandbox", "off"]));
+}

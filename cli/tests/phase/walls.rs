@@ -1,0 +1,59 @@
+//! What a role can see: its own folder and the specs, in bubblewrap as in a container.
+
+use crate::docker::Daemon;
+use crate::scene::{KEY, Scene};
+
+/// A line for everything that can be read, listed or written and should not be.
+fn probes(scene: &Scene, other: &str) -> String {
+    let project = scene.at("project");
+    let places = [other.to_owned(), format!("{other}/.git"), format!("{other}/.git/HEAD"), ".env".into(), ".abl/logs".into(), ".abl/state.json".into(), "prompts/verifier.md".into()];
+    let places = places.iter().map(|place| project.join(place).display().to_string());
+    let home = scene.at("home").join("secret").display().to_string();
+    let reads = places.chain([home, "/root".into(), "/etc/shadow".into()]);
+    let read = |place: String| format!("if ls '{place}' >/dev/null 2>&1 && [ -n \"$(ls -A '{place}' 2>/dev/null; cat '{place}' 2>/dev/null)\" ]; then echo 'SEEN {place}' >> probes; fi\n");
+    let mut lines: String = reads.map(read).collect();
+    lines.push_str(&format!("if echo x 2>/dev/null >> '{0}/.abl/specs/phase1.md'; then echo 'WROTE specs' >> probes; fi\n", project.display()));
+    lines.push_str("if echo x 2>/dev/null >> .git/config; then echo 'WROTE git' >> probes; fi\n");
+    lines.push_str(&format!("cat '{0}/.abl/specs/phase1.md' > spec-seen\n", project.display()));
+    lines.push_str("abl-cmd get-spec 1 > desk-seen\nenv | grep -v '^GEMINI_API_KEY=' > env-seen\necho done >> probes\n");
+    lines
+}
+
+fn check(sandbox: &str, environment: &[(&str, &str)]) {
+    let scene = Scene::new(&[]);
+    std::fs::write(scene.at("home/secret"), "private").unwrap();
+    scene.write("src/code.txt", "the source");
+    scene.write(".abl/tests/test.txt", "the tests");
+    for (role, other) in [("builder", ".abl/tests"), ("verifier", "src")] {
+        std::fs::write(scene.at("bin/turns").join(format!("{role}-1.sh")), probes(&scene, other)).unwrap();
+    }
+    let ran = scene.run_with(&["run", "--sandbox", sandbox], environment);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for folder in ["src", ".abl/tests"] {
+        assert_eq!(scene.read(&format!("{folder}/probes")), "done\n", "{sandbox} {folder}");
+        assert!(scene.read(&format!("{folder}/spec-seen")).contains("# Phase 1"), "{sandbox}");
+        assert!(scene.read(&format!("{folder}/desk-seen")).contains("# Phase 1"), "{sandbox}");
+        assert!(!scene.read(&format!("{folder}/env-seen")).contains(KEY), "{sandbox}");
+    }
+    assert!(scene.project("src/code.txt").exists() && scene.project(".abl/tests/test.txt").exists());
+}
+
+#[test]
+fn each_role_behind_bubblewrap_sees_its_own_folder_and_the_specs_and_no_more() {
+    if runner::probe(runner::Mode::Bwrap, None).is_err() {
+        eprintln!("SKIPPED: the wall of bubblewrap around the roles, because bubblewrap does not work here");
+        return;
+    }
+    check("bwrap", &[]);
+}
+
+#[test]
+fn each_role_in_a_container_sees_its_own_folder_and_the_specs_and_no_more() {
+    let Some(daemon) = Daemon::start() else { return };
+    check("docker", &[("DOCKER_HOST", daemon.host())]);
+    assert_eq!(daemon.containers(), "", "no container is left");
+    // Where a daemon is, a container is what `auto` means.
+    let scene = Scene::new(&[]);
+    let ran = scene.run_with(&["run"], &[("DOCKER_HOST", daemon.host())]);
+    assert!(ran.code == Some(0) && ran.err.contains("Docker"), "{ran:?}");
+}

@@ -1,0 +1,93 @@
+//! Commits of what agents changed, without what a person had not committed.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use logging::sha256_hex;
+use repo::{Git, GitError, WorkTree};
+
+use crate::Record;
+use crate::agents::shop::{AgentFault, AgentShop, IDENTITY, Repository, fault};
+use crate::agents::{AgentFact, Checkpoint, Uncommitted};
+
+impl AgentShop<'_> {
+    pub(super) fn survey(&self, name: &str) -> Result<AgentFact, AgentFault> {
+        let git = &self.repository(name)?.git;
+        let head = git.commit_of("HEAD").map_err(AgentFault::Commit)?;
+        let mut uncommitted = Vec::new();
+        for path in dirty(git).map_err(AgentFault::Commit)? {
+            let place = git.top().join(&path);
+            let sha256 = fingerprint(&place).map_err(fault("read", &place))?;
+            uncommitted.push(Uncommitted { path, sha256 });
+        }
+        Ok(AgentFact::Surveyed { repository: name.to_owned(), head, uncommitted })
+    }
+
+    pub(super) fn checkpoint(
+        &self,
+        name: &str,
+        message: &str,
+        spare: &[Uncommitted],
+        record: &Record<'_, AgentFact>,
+    ) -> Result<AgentFact, AgentFault> {
+        let message = record.folder().redactor().redact(message).into_owned();
+        let checkpoint = match commit(self.repository(name)?, &message, spare) {
+            Ok(Some(commit)) => Checkpoint::Made { commit },
+            Ok(None) => Checkpoint::Nothing,
+            Err(error) => Checkpoint::Failed { error: error.to_string() },
+        };
+        Ok(AgentFact::Checkpointed { repository: name.to_owned(), message, checkpoint })
+    }
+}
+
+fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Option<String>, GitError> {
+    let git = &repository.git;
+    let is_spared = |path: &String| {
+        let known = spare.iter().find(|one| one.path == *path);
+        known.is_some_and(|one| fingerprint(&git.top().join(path)).is_ok_and(|now| now == one.sha256))
+    };
+    let is_excluded =
+        |path: &String| repository.exclude.iter().any(|folder| Path::new(path).starts_with(folder));
+    let mut paths = dirty(git)?;
+    paths.retain(|path| !is_excluded(path) && !is_spared(path));
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    git.commit_paths(&paths, message, Some(IDENTITY)).map(Some)
+}
+
+/// What is not committed below the folder of `git`, relative to it; that folder need not be the top of its work tree.
+fn dirty(git: &Git) -> Result<Vec<String>, GitError> {
+    let prefix = WorkTree::at(git.top()).ok().and_then(|tree| {
+        let below = tree.root().strip_prefix(tree.top()).ok()?.to_str()?.to_owned();
+        Some(if below.is_empty() { below } else { below + "/" })
+    });
+    let prefix = prefix.unwrap_or_default();
+    let mut paths: Vec<String> =
+        git.dirty()?.into_iter().filter_map(|path| Some(path.strip_prefix(&prefix)?.to_owned())).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    Ok(paths)
+}
+
+/// What a file holds; `None` when it is not there.
+fn fingerprint(path: &Path) -> io::Result<Option<String>> {
+    let data = match fs::symlink_metadata(path) {
+        Ok(data) => data,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let bytes = if data.is_symlink() {
+        fs::read_link(path)?.as_os_str().as_bytes().to_vec()
+    } else if data.is_file() {
+        fs::read(path)?
+    } else {
+        // A repository within the repository.
+        Vec::new()
+    };
+    Ok(Some(sha256_hex(&bytes)))
+}

@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod event;
+mod files;
+mod judge;
+mod marker;
+mod run;
+pub mod watch;
+
+pub use event::PhaseEvent;
+pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
+pub use marker::{Role, is_terminal};
+pub use run::{CommitScope, Inputs, Patience, SpecLoop};
+
+/// The name of the one repository of a run.
+pub const PROJECT: &str = "project";
+/// The user's line that runs after planning.
+pub const SETUP: &str = "setup";
+/// The user's line that runs before implementing and reviewing.
+pub const CHECK: &str = "check";

@@ -1,0 +1,244 @@
+//! The prompts of the agents of the spec loop (S4 §Agent Architecture).
+
+use crate::{push_last_part, push_part};
+
+/// What stands for the specs folder in a system prompt.
+const SPECS: &str = "{specs}";
+
+/// Who the planning agent is.
+const PLANNING: &str = include_str!("../text/spec/planning.md");
+/// Who an implementing agent is.
+const IMPLEMENTING: &str = include_str!("../text/spec/implementing.md");
+/// Who the reviewing agent is.
+const REVIEWING: &str = include_str!("../text/spec/reviewing.md");
+/// Who the auditing agent is.
+const AUDIT: &str = include_str!("../text/spec/audit.md");
+/// Who helps a person to plan.
+const PLAN: &str = include_str!("../text/spec/plan.md");
+
+/// An agent of the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// Makes the plan.
+    Planning,
+    /// Implements one task of it.
+    Implementing,
+    /// Compares the result with the specs.
+    Reviewing,
+    /// Looks for what a person should see, in idle time.
+    Audit,
+    /// Talks with a person about specs and backlog.
+    Plan,
+}
+
+/// Who the agent is to be; `specs` is the folder with the specs.
+#[must_use]
+pub fn system(who: Who, specs: &str) -> String {
+    let text = match who {
+        Who::Planning => PLANNING,
+        Who::Implementing => IMPLEMENTING,
+        Who::Reviewing => REVIEWING,
+        Who::Audit => AUDIT,
+        Who::Plan => PLAN,
+    };
+    text.replace(SPECS, specs)
+}
+
+/// What a turn is about. All files as paths relative to the project's root.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Turn<'a> {
+    /// What the person asked for.
+    pub focus: &'a str,
+    /// The folder with the specs.
+    pub specs: &'a str,
+    /// The plan and its progress log.
+    pub session: &'a str,
+    /// Where the plan is to be written.
+    pub plan: &'a str,
+    /// Where the review is, or is to be written.
+    pub review: &'a str,
+    /// Whether the planning agent has a review to answer.
+    pub has_review: bool,
+    /// The last check: how it ended, and the file with its output.
+    pub check: Option<(&'a str, &'a str)>,
+    /// The commit before the run began.
+    pub initial_commit: Option<&'a str>,
+    /// Files that this agent changed the last time and may not.
+    pub put_back: &'a [String],
+}
+
+/// The planning agent's prompt.
+#[must_use]
+pub fn planning(turn: &Turn<'_>) -> String {
+    let mut text = head(turn);
+    if turn.has_review {
+        push(&mut text, "Review", &format!("The last implementation was reviewed: read `{}`.", turn.review));
+    }
+    push_last(&mut text, "Plan file", &format!("Write the plan to `{}`.", turn.plan));
+    text
+}
+
+/// An implementing agent's prompt.
+#[must_use]
+pub fn implementing(turn: &Turn<'_>) -> String {
+    let mut text = head(turn);
+    push_check(&mut text, turn);
+    push_last(&mut text, "Session file", &format!("The plan and the progress log are in `{}`.", turn.session));
+    text
+}
+
+/// The reviewing agent's prompt.
+#[must_use]
+pub fn reviewing(turn: &Turn<'_>) -> String {
+    let mut text = head(turn);
+    push_check(&mut text, turn);
+    push(&mut text, "Session file", &format!("The plan and the progress log are in `{}`.", turn.session));
+    if let Some(commit) = turn.initial_commit {
+        let scope = format!(
+            "Focus on what has changed since commit {commit}: `git diff {commit}..HEAD` shows it, and `git status` what is not \
+             committed."
+        );
+        push(&mut text, "Scope", &scope);
+    }
+    push_last(&mut text, "Review file", &format!("If you request changes, write the review to `{}`.", turn.review));
+    text
+}
+
+/// The auditing agent's prompt.
+#[must_use]
+pub fn audit(specs: &str) -> String {
+    format!("Compare the specs in `{specs}` with the code.\n")
+}
+
+/// For an agent that has stopped without saying how it stands.
+#[must_use]
+pub fn again(why: &str, markers: &[&str]) -> String {
+    let names: Vec<String> = markers.iter().map(|name| format!("<{name}>…</{name}>")).collect();
+    format!("You are not done: {why}\n\nGo on where you were, and end with exactly one of {}.\n", names.join(", "))
+}
+
+fn head(turn: &Turn<'_>) -> String {
+    let mut text = String::new();
+    push(&mut text, "Focus", turn.focus);
+    push(&mut text, "Specs", &format!("They are in `{}`.", turn.specs));
+    if !turn.put_back.is_empty() {
+        let files: String = turn.put_back.iter().map(|path| format!("- {path}\n")).collect();
+        let told = format!("The agent before you changed files that are not its to change. They were put back:\n\n{files}");
+        push(&mut text, "Not yours", &told);
+    }
+    text
+}
+
+fn push_check(text: &mut String, turn: &Turn<'_>) {
+    if let Some((ended, file)) = turn.check {
+        push(text, "Check", &format!("The check command {ended}. Its output is in `{file}`."));
+    }
+}
+
+fn push(text: &mut String, heading: &str, part: &str) {
+    text.push_str(&format!("# {heading}\n\n"));
+    push_part(text, part);
+}
+
+fn push_last(text: &mut String, heading: &str, part: &str) {
+    text.push_str(&format!("# {heading}\n\n"));
+    push_last_part(text, part);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TURN: Turn<'_> = Turn {
+        focus: "Add feature X",
+        specs: ".specs",
+        session: ".cuggino/wip/ID.md",
+        plan: ".cuggino/wip/ID.plan.md",
+        review: ".cuggino/wip/ID.review.md",
+        has_review: false,
+        check: None,
+        initial_commit: None,
+        put_back: &[],
+    };
+
+    #[test]
+    fn a_first_plan_has_no_review_to_answer() {
+        insta::assert_snapshot!(planning(&TURN), @r"
+        # Focus
+
+        Add feature X
+
+        # Specs
+
+        They are in `.specs`.
+
+        # Plan file
+
+        Write the plan to `.cuggino/wip/ID.plan.md`.
+        ");
+        assert!(planning(&Turn { has_review: true, ..TURN }).contains("read `.cuggino/wip/ID.review.md`"));
+    }
+
+    #[test]
+    fn the_reviewer_is_told_check_and_initial_commit() {
+        let check = Some(("exited with 1", ".cuggino/wip/ID.check.txt"));
+        insta::assert_snapshot!(reviewing(&Turn { check, initial_commit: Some("abc"), ..TURN }), @r"
+        # Focus
+
+        Add feature X
+
+        # Specs
+
+        They are in `.specs`.
+
+        # Check
+
+        The check command exited with 1. Its output is in `.cuggino/wip/ID.check.txt`.
+
+        # Session file
+
+        The plan and the progress log are in `.cuggino/wip/ID.md`.
+
+        # Scope
+
+        Focus on what has changed since commit abc: `git diff abc..HEAD` shows it, and `git status` what is not committed.
+
+        # Review file
+
+        If you request changes, write the review to `.cuggino/wip/ID.review.md`.
+        ");
+    }
+
+    #[test]
+    fn nobody_is_told_of_a_check_that_is_not_configured() {
+        for text in [implementing(&TURN), reviewing(&TURN)] {
+            assert!(!text.contains("# Check") && !text.contains("git diff"), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_agent_is_taught_its_own_markers_and_no_others() {
+        let table = [
+            (Who::Planning, "SPEC_ISSUE PLAN_COMPLETE"),
+            (Who::Implementing, "NOTE SPEC_ISSUE PROGRESS DONE"),
+            (Who::Reviewing, "SPEC_ISSUE APPROVED REQUEST_CHANGES"),
+            (Who::Audit, "TO_BE_DISCUSSED"),
+            (Who::Plan, ""),
+        ];
+        let all = "NOTE SPEC_ISSUE PLAN_COMPLETE PROGRESS DONE APPROVED REQUEST_CHANGES TO_BE_DISCUSSED";
+        for (who, own) in table {
+            let text = system(who, "docs/specs");
+            assert!(text.contains("docs/specs") && !text.contains(SPECS));
+            for name in all.split(' ') {
+                let taught = text.contains(&format!("<{name}>"));
+                assert_eq!(taught, own.split(' ').any(|one| one == name), "{who:?} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_agent_hears_what_was_put_back() {
+        let put_back = ["src/a.rs".to_owned()];
+        assert!(implementing(&Turn { put_back: &put_back, ..TURN }).contains("put back:\n\n- src/a.rs\n"));
+    }
+}
