@@ -17,7 +17,9 @@ pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
         Some("assistant") => assistant(told, event, see),
         Some("user") => blocks(event).for_each(|block| tool_result(block, see)),
         Some("result") => result(told, event),
-        Some("rate_limit_event") => told.resets_unix = number(event, "/rate_limit_info/resetsAt").or(told.resets_unix),
+        Some("rate_limit_event") if text(event, "/rate_limit_info/status") == Some("rejected") => {
+            told.resets_unix = number(event, "/rate_limit_info/resetsAt");
+        }
         Some(_) => see(Event::Ping),
         None => {}
     }
@@ -31,7 +33,8 @@ fn system(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
             see(Event::System { model: told.model.clone(), session: told.session.clone() });
         }
         Some("api_retry") => {
-            let status = number(event, "/error_status").map(|status| format!("{status} ")).unwrap_or_default();
+            let status =
+                number(event, "/error_status").map(|status| format!("{status} ")).unwrap_or_default();
             see(Event::Retry {
                 attempt: number(event, "/attempt"),
                 // Jittered, so not always whole.
@@ -43,7 +46,11 @@ fn system(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and a part of a millisecond is nothing")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, and a part of a millisecond is nothing"
+)]
 fn whole(ms: f64) -> u64 {
     ms as u64
 }
@@ -86,13 +93,18 @@ fn tool_result(block: &Value, see: &mut dyn FnMut(Event)) {
     }
     let failed = block.get("is_error") == Some(&Value::Bool(true));
     let said = || text(block, "/content").or_else(|| text(block, "/content/0/text")).map(one_line);
-    see(Event::ToolResult { id: owned(block, "/tool_use_id"), ok: !failed, message: said().filter(|_| failed) });
+    see(Event::ToolResult {
+        id: owned(block, "/tool_use_id"),
+        ok: !failed,
+        message: said().filter(|_| failed),
+    });
 }
 
 fn result(told: &mut Told, event: &Value) {
     let is_error = event.get("is_error") != Some(&Value::Bool(false));
     let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten();
-    let said: Vec<&str> = text(event, "/result").into_iter().chain(errors.filter_map(Value::as_str)).collect();
+    let said: Vec<&str> =
+        text(event, "/result").into_iter().chain(errors.filter_map(Value::as_str)).collect();
     if !is_error && let Some(answer) = text(event, "/result") {
         answer.clone_into(&mut told.answer);
     }

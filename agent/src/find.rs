@@ -110,7 +110,8 @@ fn is_package(folder: &Path) -> bool {
 }
 
 fn version_of(package: &Path) -> Option<String> {
-    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(package.join("package.json")).ok()?).ok()?;
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&fs::read(package.join("package.json")).ok()?).ok()?;
     Some(manifest.get("version")?.as_str()?.to_owned())
 }
 

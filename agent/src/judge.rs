@@ -38,17 +38,17 @@ fn by_code(facts: &Facts<'_>, code: i32) -> End {
     match (&facts.told.last, code) {
         (Some(last), _) if last.is_error => by_error(facts, last, code),
         (Some(_), 0) => without_error(facts),
-        (Some(_), _) => crashed(facts, Some(code), None),
         (None, 0) => End::NoResult,
         (None, _) if is_lost_session(facts.stderr) => End::LostSession,
         (None, _) if is_logged_out(facts.stderr) => End::Auth { message: last_line(facts.stderr) },
-        (None, _) => crashed(facts, Some(code), None),
+        (Some(_) | None, _) => crashed(facts, Some(code), None),
     }
 }
 
 /// Exit codes that Gemini CLI documents.
 fn by_special_code(facts: &Facts<'_>, code: i32) -> Option<End> {
-    let message = || facts.told.last.as_ref().map_or_else(|| last_line(facts.stderr), |last| last.message.clone());
+    let message =
+        || facts.told.last.as_ref().map_or_else(|| last_line(facts.stderr), |last| last.message.clone());
     match (facts.kind, code) {
         (Kind::Gemini, 41) => Some(End::Auth { message: message() }),
         (Kind::Gemini, 53) => Some(End::TurnLimit { message: message() }),
@@ -112,19 +112,41 @@ fn says(text: &str, any: &[&str]) -> bool {
 }
 
 fn is_logged_out(text: &str) -> bool {
-    let words =
-        ["not logged in", "invalid api key", "api key not valid", "api_key_invalid", "authentication_error", "missing environment variable"];
+    let words = [
+        "not logged in",
+        "invalid api key",
+        "api key not valid",
+        "api_key_invalid",
+        "authentication_error",
+        "missing environment variable",
+    ];
     says(text, &words)
 }
 
 fn is_lost_session(text: &str) -> bool {
-    let words = ["no conversation found", "invalid session identifier", "no previous sessions found", "no rollout found", "error resuming session"];
+    let words = [
+        "no conversation found",
+        "invalid session identifier",
+        "no previous sessions found",
+        "no rollout found",
+        "error resuming session",
+    ];
     says(text, &words)
 }
 
 /// Per day, or for good: what waiting a minute does not mend.
 fn is_used_up(text: &str) -> bool {
-    let words = ["per day", "perday", "daily", "insufficient_quota", "credit balance", "usage limit", "limit reached", "hit your limit", "exhausted your"];
+    let words = [
+        "per day",
+        "perday",
+        "daily",
+        "insufficient_quota",
+        "credit balance",
+        "usage limit",
+        "limit reached",
+        "hit your limit",
+        "exhausted your",
+    ];
     says(text, &words)
 }
 

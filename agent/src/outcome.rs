@@ -119,7 +119,9 @@ impl End {
             | Self::Auth { message }
             | Self::Refused { message }
             | Self::TurnLimit { message }
-            | Self::Crashed { message, .. } => Some(message).filter(|text| !text.is_empty()).map(String::as_str),
+            | Self::Crashed { message, .. } => {
+                Some(message).filter(|text| !text.is_empty()).map(String::as_str)
+            }
             Self::Ok
             | Self::MaxTokens
             | Self::PermissionDenied
@@ -132,12 +134,32 @@ impl End {
         }
     }
 
+    /// The same end with another message, for whoever has to strike something out of it.
+    #[must_use]
+    pub fn map_message(self, change: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::ApiError { status, message } => Self::ApiError { status, message: change(message) },
+            Self::Quota { message, resets_unix } => Self::Quota { message: change(message), resets_unix },
+            Self::Auth { message } => Self::Auth { message: change(message) },
+            Self::Refused { message } => Self::Refused { message: change(message) },
+            Self::TurnLimit { message } => Self::TurnLimit { message: change(message) },
+            Self::Crashed { code, signal, message } => Self::Crashed { code, signal, message: change(message) },
+            Self::Ok
+            | Self::MaxTokens
+            | Self::PermissionDenied
+            | Self::LostSession
+            | Self::NoResult
+            | Self::TimedOut { .. }
+            | Self::TooMuchOutput
+            | Self::Interrupted
+            | Self::NotInstalled => self,
+        }
+    }
+
     /// Whether the same turn may well succeed when it is tried again at once.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::ApiError { status, .. } => {
-                !matches!(status, Some(400 | 402 | 404 | 405 | 413 | 422))
-            }
+            Self::ApiError { status, .. } => !matches!(status, Some(400 | 402 | 404 | 405 | 413 | 422)),
             Self::MaxTokens | Self::NoResult | Self::Crashed { .. } | Self::TimedOut { .. } => true,
             Self::Ok
             | Self::Quota { .. }

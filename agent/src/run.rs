@@ -86,7 +86,7 @@ pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Resul
         runner::Ended::NotFound => 127,
         runner::Ended::NotExecutable => 126,
         runner::Ended::Interrupted => 130,
-        _ => 1,
+        runner::Ended::TimedOut | runner::Ended::TooMuchOutput | _ => 1,
     })
 }
 
@@ -99,7 +99,10 @@ fn prepare(kind: Kind, spawn: &Spawn<'_>) -> Result<tempfile::TempDir, AgentErro
     if let Home::Own(folder) = spawn.home {
         home::prepare(kind, folder, spawn).map_err(|(path, source)| AgentError::Prepare { path, source })?;
     }
-    tempfile::Builder::new().prefix("code-commit-agent-").tempdir().map_err(|source| at(&std::env::temp_dir(), source))
+    tempfile::Builder::new()
+        .prefix("code-commit-agent-")
+        .tempdir()
+        .map_err(|source| at(&std::env::temp_dir(), source))
 }
 
 fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, AgentError> {

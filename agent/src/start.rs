@@ -142,7 +142,10 @@ pub(crate) fn interactive_argv(cli: &Installed, spawn: &Spawn<'_>) -> Vec<OsStri
         Kind::Claude | Kind::Codex => drop(words.add(&["--", &prompt])),
         Kind::Gemini => drop(words.add(&["--prompt-interactive", &prompt])),
     }
-    [cli.program.clone().into_os_string()].into_iter().chain(words.0.into_iter().map(OsString::from)).collect()
+    [cli.program.clone().into_os_string()]
+        .into_iter()
+        .chain(words.0.into_iter().map(OsString::from))
+        .collect()
 }
 
 /// Everything that the CLI finds in its environment.

@@ -87,6 +87,11 @@ pub enum AgentStep {
         /// Left out as long as they are what they were.
         spare: Arc<[Uncommitted]>,
     },
+    /// Let time pass. Ends in [`AgentFact::Waited`].
+    Wait {
+        /// Until this moment, in seconds since 1970 (UTC).
+        until_unix: u64,
+    },
     /// Write something that only the loop knows into the journal, for whoever watches. Ends in [`AgentFact::Announced`].
     Announce(Value),
     /// Read a file. Ends in [`AgentFact::WasRead`].
@@ -174,6 +179,11 @@ pub enum AgentFact {
         message: String,
         /// Whether there is a commit.
         checkpoint: Checkpoint,
+    },
+    /// A moment has come.
+    Waited {
+        /// Which, in seconds since 1970 (UTC).
+        until_unix: u64,
     },
     /// Something that only the loop knows.
     Announced {
@@ -286,6 +296,7 @@ impl Facts for AgentFact {
             | Self::Surveyed { .. }
             | Self::Checkpointed { .. }
             | Self::Announced { .. }
+            | Self::Waited { .. }
             | Self::WasRead { text: None, .. }
             | Self::Wrote { .. }
             | Self::Ended { .. } => Vec::new(),
@@ -303,6 +314,7 @@ impl Facts for AgentFact {
             | Self::Surveyed { .. }
             | Self::Checkpointed { .. }
             | Self::Announced { .. }
+            | Self::Waited { .. }
             | Self::WasRead { .. }
             | Self::Wrote { .. }
             | Self::Ended { .. } => Durability::Written,

@@ -32,11 +32,6 @@ impl ChangedFiles {
         }
     }
 
-    /// Whether no reply has changed anything yet.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// As the repair prompt lists them.
     pub(crate) fn replacements(&self) -> Vec<Replacement<'_>> {
         self.0

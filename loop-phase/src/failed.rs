@@ -51,7 +51,9 @@ pub fn parse(text: &str) -> Report {
 
 /// Which field a line begins, and what stands behind it. What Markdown puts around a word does not hide it.
 fn field(line: &str) -> Option<(usize, &str)> {
-    let plain = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '-' | '#' | '>' | '`' | '_' | '\u{feff}'));
+    let plain = line.trim_start_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '*' | '-' | '#' | '>' | '`' | '_' | '\u{feff}')
+    });
     FIELDS.iter().enumerate().find_map(|(index, name)| {
         let start = plain.get(..name.len())?;
         let rest = plain.get(name.len()..)?;
@@ -142,10 +144,14 @@ mod tests {
 
     #[test]
     fn any_spec_line_is_a_failure_however_malformed() {
-        for text in ["SPEC:", "spec: x", "- SPEC: x", "**SPEC:** x", "## SPEC: x", "  > SPEC:x", "\u{feff}SPEC: x"] {
+        for text in
+            ["SPEC:", "spec: x", "- SPEC: x", "**SPEC:** x", "## SPEC: x", "  > SPEC:x", "\u{feff}SPEC: x"]
+        {
             assert!(parse(text).failed, "{text}");
         }
-        for text in ["", "\n \n", "All SPEC: entries passed? no: this line only mentions one", "SPECS: none", "é"] {
+        for text in
+            ["", "\n \n", "All SPEC: entries passed? no: this line only mentions one", "SPECS: none", "é"]
+        {
             assert!(!parse(text).failed, "{text}");
         }
     }

@@ -152,7 +152,12 @@ impl PhaseLoop {
         let specs = self.inputs.specs.iter();
         let phases: Vec<Phase<'_>> = specs
             .map(|spec| (spec, each(spec)))
-            .map(|(spec, (number, completed))| Phase { number, title: &spec.title, completed, spec: &spec.text })
+            .map(|(spec, (number, completed))| Phase {
+                number,
+                title: &spec.title,
+                completed,
+                spec: &spec.text,
+            })
             .collect();
         let turn = Turn {
             role: &role.prompt,
@@ -172,7 +177,8 @@ impl PhaseLoop {
 
     fn state(&self, status: Status) -> State {
         let phase = self.inputs.phase;
-        let done = |spec: &&PhaseSpec| spec.completed || (status == Status::Completed && spec.number == phase);
+        let done =
+            |spec: &&PhaseSpec| spec.completed || (status == Status::Completed && spec.number == phase);
         let titles: BTreeMap<u32, String> =
             self.inputs.specs.iter().map(|spec| (spec.number, spec.title.clone())).collect();
         State {
@@ -193,7 +199,8 @@ impl PhaseLoop {
         let phase = self.inputs.phase;
         let iteration = self.iteration;
         let (name, role) = self.role();
-        let commit = |repository: &str, message| AgentStep::Commit { repository: repository.to_owned(), message };
+        let commit =
+            |repository: &str, message| AgentStep::Commit { repository: repository.to_owned(), message };
         let write = |file: &str, text| AgentStep::Write { place: Place::new(ABL, file), text };
         match self.stage {
             Stage::Save(status) => write(STATE, self.state(status).to_json().into()),
@@ -212,7 +219,9 @@ impl PhaseLoop {
                 AgentStep::Append { place: Place::new(ABL, TOKENS), head: tokens::HEADER.into(), text }
             }
             Stage::CommitBuild => commit(SRC, format!("phase{phase}/build/step-{iteration}")),
-            Stage::RemoveOldFailures | Stage::RemoveFailures => AgentStep::Delete(Place::new(TESTS, FAILED_SPECS)),
+            Stage::RemoveOldFailures | Stage::RemoveFailures => {
+                AgentStep::Delete(Place::new(TESTS, FAILED_SPECS))
+            }
             Stage::ReadFailures => AgentStep::Read(Place::new(TESTS, FAILED_SPECS)),
             Stage::CommitFailed => commit(TESTS, format!("phase{phase}/verify/step-{iteration}")),
             Stage::CommitPassed | Stage::Over => commit(SRC, format!("phase{phase}/passed")),
@@ -267,7 +276,9 @@ impl PhaseLoop {
             Verdict::Good => self.stage = Stage::CommitBuild,
             Verdict::Again(complaint) if self.tries < self.inputs.limits.tries => self.again(complaint),
             // The verifier's word on what was built counts more than the builder's report.
-            Verdict::Again(_) if !self.is_verifying && turned.end == agent::End::Ok => self.stage = Stage::CommitBuild,
+            Verdict::Again(_) if !self.is_verifying && turned.end == agent::End::Ok => {
+                self.stage = Stage::CommitBuild
+            }
             Verdict::Again(complaint) => self.stop(&turned, complaint),
             Verdict::Stop(message) => self.stop(&turned, message),
         }

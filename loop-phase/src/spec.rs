@@ -52,13 +52,16 @@ fn contracts_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 fn fault(contract: &str) -> Option<String> {
     let plain = contract.replace("->", "→");
-    let parts: Vec<&str> = plain.split('→').map(|part| part.trim_matches(|c: char| c.is_whitespace() || c == '`')).collect();
+    let parts: Vec<&str> =
+        plain.split('→').map(|part| part.trim_matches(|c: char| c.is_whitespace() || c == '`')).collect();
     match parts.as_slice() {
-        [action, result] => match (action.trim_start_matches(['-', '*', ' ']).is_empty(), result.is_empty()) {
-            (true, _) => Some("the contract has no action".to_owned()),
-            (_, true) => Some("the contract has no expected result".to_owned()),
-            (false, false) => None,
-        },
+        [action, result] => {
+            match (action.trim_start_matches(['-', '*', ' ']).is_empty(), result.is_empty()) {
+                (true, _) => Some("the contract has no action".to_owned()),
+                (_, true) => Some("the contract has no expected result".to_owned()),
+                (false, false) => None,
+            }
+        }
         _ => Some("the contract has more than one arrow: one action and one result".to_owned()),
     }
 }
@@ -86,12 +89,16 @@ mod tests {
         3: the contract has no action
         4: the contract has no expected result
         ");
-        insta::assert_snapshot!(messages("").join("\n"), @"");
+        insta::assert_snapshot!(messages("").join("\n"), @"
+        1: the first line must be `# Phase 1: Title`
+        1: there is no contract: a line `ACTION → EXPECTED RESULT`
+        ");
     }
 
     #[test]
     fn only_a_plain_number_names_a_phase() {
-        let numbers = ["phase1.md", "phase12.md", "phase01.md", "phase.md", "phase-1.md", "Phase1.md", "phase1.txt"];
+        let numbers =
+            ["phase1.md", "phase12.md", "phase01.md", "phase.md", "phase-1.md", "Phase1.md", "phase1.txt"];
         assert_eq!(numbers.map(number), [Some(1), Some(12), None, None, None, None, None]);
     }
 }

@@ -70,7 +70,13 @@ mod tests {
         let state = State {
             phases_completed: [1].into(),
             phase_titles: [(1, "Login".to_owned()), (2, "Cart".to_owned())].into(),
-            current: Current { phase: Some(2), verifier_iteration: 3, status: Status::ContractsFailed, builder_done: true, verifier_done: true },
+            current: Current {
+                phase: Some(2),
+                verifier_iteration: 3,
+                status: Status::ContractsFailed,
+                builder_done: true,
+                verifier_done: true,
+            },
             last_updated: Some("2026-11-21T09:30:05.042Z".to_owned()),
         };
         insta::assert_snapshot!(state.to_json(), @r#"

@@ -46,7 +46,11 @@ fn row(turned: &Turned, phase: u32, iteration: u32, usage: &ModelUsage, note: &s
 
 /// As RFC 4180 has it.
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
 }
 
 /// One row as it is read back.
@@ -138,12 +142,16 @@ mod tests {
 
     #[test]
     fn rows_come_back_and_quotes_do_no_harm() {
-        let line = ["t", "1", "2", "builder", "odd,\"model\"", "10", "3", "0", "15", "s", "ok", "2", "", "9", ""];
+        let line =
+            ["t", "1", "2", "builder", "odd,\"model\"", "10", "3", "0", "15", "s", "ok", "2", "", "9", ""];
         let line = line.map(quoted).join(",");
         let (rows, odd) = read(&format!("{HEADER}{line}\nbroken,row\n"));
         assert_eq!(odd, 1);
         assert_eq!(rows[0].model, "odd,\"model\"");
-        assert_eq!((rows[0].input, rows[0].total, rows[0].thoughts, rows[0].cost_usd), (Some(10), Some(15), Some(2), None));
+        assert_eq!(
+            (rows[0].input, rows[0].total, rows[0].thoughts, rows[0].cost_usd),
+            (Some(10), Some(15), Some(2), None)
+        );
     }
 
     #[test]

@@ -1,10 +1,181 @@
+//! Whole turns: recorded streams with an exit code, their events and their end.
+
 use super::*;
-use crate::Event;
+use crate::lines::Lines;
+
+/// The events, one a line, then what they add up to.
+fn hear(kind: Kind, stream: &str) -> (Told, String) {
+    let (mut told, mut lines, mut shown) = (Told::default(), Lines::default(), String::new());
+    let mut take = |line: &[u8]| {
+        told.line(kind, line, &mut |event| {
+            shown.push_str(&format!("{}\n", serde_json::to_string(&event).unwrap()))
+        });
+    };
+    lines.push(stream.as_bytes(), &mut take);
+    lines.finish(&mut take);
+    (told, shown)
+}
+
+fn check(kind: Kind, stream: &str, code: i32) -> String {
+    let (told, events) = hear(kind, stream);
+    let end = judge(&Facts { kind, ended: Ended::Exited(code), was_idle: false, told: &told, stderr: "" });
+    let usage = serde_json::to_string(&told.usage).unwrap();
+    format!(
+        "{events}answer {:?}\nsession {:?}\nusage {usage}\ncost {:?}\nend {end:?}",
+        told.answer, told.session, told.cost_usd
+    )
+}
+
+macro_rules! recorded {
+    ($name:literal) => {
+        include_str!(concat!("../../../fixtures/agents/", $name, ".jsonl"))
+    };
+}
 
 #[test]
-fn nothing_at_all_is_no_result() {
-    let told = Told::default();
-    let facts = Facts { kind: Kind::Claude, ended: Ended::Exited(0), was_idle: false, told: &told, stderr: "" };
-    assert_eq!(judge(&facts), End::NoResult);
-    let _ = Event::Ping;
+fn gemini_answers_after_its_last_tool_and_thoughts_are_counted_as_output() {
+    insta::assert_snapshot!(check(Kind::Gemini, recorded!("gemini-tools"), 0), @r#"
+    {"event":"system","data":{"model":"gemini-3.8-flash","session":"2e8a39cc-f33e-4192-8e24-ed94e9458eb8"}}
+    {"event":"ping"}
+    {"event":"text","data":"Writing."}
+    {"event":"tool-call","data":{"id":"write_file_1","name":"write_file","argument":"hi.txt"}}
+    {"event":"tool-result","data":{"id":"write_file_1","ok":true,"message":null}}
+    {"event":"tool-call","data":{"id":"read_file_2","name":"read_file","argument":"/none"}}
+    {"event":"tool-result","data":{"id":"read_file_2","ok":false,"message":"File not found."}}
+    {"event":"text","data":"It is "}
+    {"event":"text","data":"done."}
+    answer "It is done."
+    session Some("2e8a39cc-f33e-4192-8e24-ed94e9458eb8")
+    usage [{"model":"gemini-3.8-flash","input_tokens":100,"cache_read_tokens":60,"cache_write_tokens":null,"output_tokens":20,"reasoning_tokens":16,"cost_usd":null}]
+    cost None
+    end Ok
+    "#);
+}
+
+#[test]
+fn claude_is_counted_by_its_final_event_alone_and_its_helpers_words_are_not_its_own() {
+    insta::assert_snapshot!(check(Kind::Claude, recorded!("claude-tools"), 0), @r#"
+    {"event":"system","data":{"model":"claude-opus-5-5","session":"5f7d1d52-3a64-4f0e-8a57-0a9a0b8a1c2d"}}
+    {"event":"retry","data":{"attempt":1,"wait_ms":1000,"reason":"429 rate_limit"}}
+    {"event":"text","data":"Writing."}
+    {"event":"tool-call","data":{"id":"toolu_1","name":"Write","argument":"hi.txt"}}
+    {"event":"ping"}
+    {"event":"tool-result","data":{"id":"toolu_1","ok":true,"message":null}}
+    {"event":"ping"}
+    {"event":"text","data":"Done."}
+    answer "Done."
+    session Some("5f7d1d52-3a64-4f0e-8a57-0a9a0b8a1c2d")
+    usage [{"model":"claude-opus-5-5","input_tokens":420,"cache_read_tokens":300,"cache_write_tokens":20,"output_tokens":55,"reasoning_tokens":null,"cost_usd":0.19}]
+    cost Some(0.19)
+    end Ok
+    "#);
+}
+
+#[test]
+fn codex_warnings_are_no_failure_and_a_failed_command_is_told() {
+    insta::assert_snapshot!(check(Kind::Codex, recorded!("codex-tools"), 0), @r#"
+    {"event":"system","data":{"model":null,"session":"01a1"}}
+    {"event":"ping"}
+    {"event":"note","data":"Model metadata for gpt-test not found"}
+    {"event":"ping"}
+    {"event":"tool-call","data":{"id":"item_2","name":"command_execution","argument":"/bin/bash -lc 'echo hi > hi.txt'"}}
+    {"event":"retry","data":{"attempt":null,"wait_ms":null,"reason":"Reconnecting... 1/1 (timeout)"}}
+    {"event":"tool-result","data":{"id":"item_2","ok":false,"message":"exit code 3"}}
+    {"event":"text","data":"Done."}
+    answer "Done."
+    session Some("01a1")
+    usage [{"model":"","input_tokens":9852,"cache_read_tokens":100,"cache_write_tokens":0,"output_tokens":70,"reasoning_tokens":20,"cost_usd":null}]
+    cost None
+    end Ok
+    "#);
+}
+
+/// The end of a recorded turn.
+fn end(kind: Kind, stream: &str, code: i32, stderr: &str) -> End {
+    let (told, _) = hear(kind, stream);
+    judge(&Facts { kind, ended: Ended::Exited(code), was_idle: false, told: &told, stderr })
+}
+
+#[test]
+fn bad_ends_are_what_they_are() {
+    let ends = [
+        end(Kind::Gemini, recorded!("gemini-filtered"), 0, ""),
+        end(Kind::Gemini, recorded!("gemini-quota"), 173, ""),
+        end(Kind::Claude, recorded!("claude-denied"), 0, ""),
+        end(Kind::Claude, recorded!("claude-overloaded"), 1, ""),
+        end(Kind::Claude, recorded!("claude-limit"), 1, ""),
+        end(Kind::Claude, recorded!("claude-turns"), 1, ""),
+        end(Kind::Codex, recorded!("codex-unauthorized"), 1, ""),
+        end(Kind::Gemini, "", 41, "Invalid auth method selected.\n"),
+        end(Kind::Claude, "", 1, "No conversation found with session ID: x\n"),
+        end(Kind::Claude, "", 2, "error: unknown option --x\n\n"),
+        end(Kind::Gemini, "", 0, "YOLO mode is enabled.\n"),
+    ];
+    let ends: String = ends.iter().map(|end| format!("{end:?}\n")).collect();
+    insta::assert_snapshot!(ends, @r#"
+    Refused { message: "[API Error: blocked]" }
+    Quota { message: "[API Error: You have exhausted your daily quota on this model.]", resets_unix: None }
+    PermissionDenied
+    ApiError { status: Some(529), message: "API Error: 529 Overloaded" }
+    Quota { message: "You've hit your limit", resets_unix: Some(1795240000) }
+    TurnLimit { message: "Reached maximum number of turns (1)" }
+    Auth { message: "unexpected status 401 Unauthorized: no" }
+    Auth { message: "Invalid auth method selected." }
+    LostSession
+    Crashed { code: Some(2), signal: None, message: "error: unknown option --x" }
+    NoResult
+    "#);
+}
+
+#[test]
+fn a_good_final_event_does_not_outweigh_a_bad_exit_and_the_other_way_round() {
+    let good = recorded!("gemini-tools");
+    assert!(matches!(end(Kind::Gemini, good, 1, ""), End::Crashed { code: Some(1), .. }));
+    let without_end: String =
+        good.lines().filter(|line| !line.contains("\"result\"")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(end(Kind::Gemini, &without_end, 0, ""), End::NoResult);
+    let silent = good.replace("It is ", " ").replace("done.", "");
+    assert_eq!(end(Kind::Gemini, &silent, 0, ""), End::NoResult);
+}
+
+#[test]
+fn http_statuses_of_gemini_come_through_its_exit_code() {
+    let failed = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"m"},"stats":{}}"#;
+    let status = |code| match end(Kind::Gemini, failed, code, "") {
+        End::ApiError { status, .. } => status,
+        End::Auth { .. } => Some(401),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        [144, 145, 173, 244, 247, 1].map(status),
+        [Some(400), Some(401), Some(429), Some(500), Some(503), None]
+    );
+}
+
+#[test]
+fn what_the_system_does_to_a_turn_comes_first() {
+    let (told, _) = hear(Kind::Claude, recorded!("claude-tools"));
+    let judged =
+        |ended, was_idle| judge(&Facts { kind: Kind::Claude, ended, was_idle, told: &told, stderr: "" });
+    assert_eq!(judged(Ended::TimedOut, false), End::TimedOut { idle: false });
+    assert_eq!(judged(Ended::Interrupted, true), End::TimedOut { idle: true });
+    assert_eq!(judged(Ended::Interrupted, false), End::Interrupted);
+    assert_eq!(judged(Ended::NotFound, false), End::NotInstalled);
+    assert!(matches!(judged(Ended::Signaled(9), false), End::Crashed { signal: Some(9), .. }));
+}
+
+#[test]
+fn no_line_makes_a_parser_panic() {
+    let odd = [
+        r#"{"type":7}"#,
+        r#"{"type":"assistant","message":{"content":"text"}}"#,
+        r#"{"type":"result"}"#,
+        r#"{"type":"item.completed"}"#,
+        "{",
+        "null",
+    ];
+    for kind in [Kind::Claude, Kind::Gemini, Kind::Codex] {
+        assert!(odd.iter().all(|line| hear(kind, line).1.len() < 200));
+        assert_ne!(end(kind, &odd.join("\n"), 0, ""), End::Ok);
+    }
 }

@@ -20,7 +20,8 @@ fn write(scene_path: &std::path::Path) -> Step {
 fn writing(answer: &str) -> Option<Scene> {
     let mut scene = scene([])?;
     let step = Step { text: Some("Writing.".into()), ..write(&scene.work().join("hi.txt")) };
-    scene.server = fixtures::server::Server::start(fixtures::server::Script::new([step, Step::text(answer)])).unwrap();
+    scene.server =
+        fixtures::server::Server::start(fixtures::server::Script::new([step, Step::text(answer)])).unwrap();
     Some(scene)
 }
 
@@ -55,7 +56,9 @@ fn a_tool_that_was_denied_fails_the_turn() {
 fn a_session_goes_on_where_it_was_and_an_unknown_one_is_lost() {
     let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::walled) else { return };
     scene.turn("first words", |spawn| spawn.session = Session::New(ID.into())).ended(|end| *end == End::Ok);
-    scene.turn("second words", |spawn| spawn.session = Session::Resume(ID.into())).ended(|end| *end == End::Ok);
+    scene
+        .turn("second words", |spawn| spawn.session = Session::Resume(ID.into()))
+        .ended(|end| *end == End::Ok);
     let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();
     assert!(body.contains("first words") && body.contains("second words"));
     let other = ID.replace('5', "6");

@@ -26,8 +26,12 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
     assert_eq!(std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(), "hi\n");
     assert_eq!(turn.outcome.text, "Done.");
     assert_eq!(turn.outcome.session.as_deref(), Some(ID));
-    assert!(turn.events.iter().any(|event| matches!(event, Event::ToolCall { name, argument, .. }
-        if name == "write_file" && argument.as_deref() == Some("hi.txt"))), "{:?}", turn.events);
+    assert!(
+        turn.events.iter().any(|event| matches!(event, Event::ToolCall { name, argument, .. }
+        if name == "write_file" && argument.as_deref() == Some("hi.txt"))),
+        "{:?}",
+        turn.events
+    );
     let [usage] = turn.outcome.usage.as_slice() else { panic!("{:?}", turn.outcome.usage) };
     assert_eq!(usage.model, "gemini-3.8-flash");
     assert!(usage.input_tokens > Some(0) && usage.output_tokens > Some(0), "{usage:?}");
@@ -38,7 +42,9 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
 fn a_session_goes_on_where_it_was() {
     let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::walled) else { return };
     scene.turn("first words", |spawn| spawn.session = Session::New(ID.into())).ended(|end| *end == End::Ok);
-    scene.turn("second words", |spawn| spawn.session = Session::Resume(ID.into())).ended(|end| *end == End::Ok);
+    scene
+        .turn("second words", |spawn| spawn.session = Session::Resume(ID.into()))
+        .ended(|end| *end == End::Ok);
     let last = scene.server.requests().pop().unwrap();
     let body = String::from_utf8(last.body).unwrap();
     assert!(body.contains("first words") && body.contains("One.") && body.contains("second words"), "{body}");
@@ -47,7 +53,9 @@ fn a_session_goes_on_where_it_was() {
 #[test]
 fn a_session_that_is_not_there_is_lost() {
     let Some(scene) = scene([]) else { return };
-    scene.turn("go on", |spawn| spawn.session = Session::Resume(ID.into())).ended(|end| *end == End::LostSession);
+    scene
+        .turn("go on", |spawn| spawn.session = Session::Resume(ID.into()))
+        .ended(|end| *end == End::LostSession);
 }
 
 #[test]
@@ -61,7 +69,10 @@ fn a_prompt_longer_than_an_argument_may_be_arrives_whole() {
 
 #[test]
 fn a_wrong_key_is_told_from_other_errors() {
-    let bad = Step { bad_key: true, ..Step::status(400).message("API key not valid. Please pass a valid API key.") };
+    let bad = Step {
+        bad_key: true,
+        ..Step::status(400).message("API key not valid. Please pass a valid API key.")
+    };
     let Some(scene) = scene([bad.times(9)]) else { return };
     scene.turn("hello", |_| {}).ended(|end| matches!(end, End::Auth { .. }));
 }

@@ -24,7 +24,11 @@ pub(crate) struct Turn {
     pub(crate) log: String,
 }
 
-#[expect(clippy::disallowed_methods, clippy::print_stderr, reason = "the program is named by the environment; a skip is loud")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "the program is named by the environment; a skip is loud"
+)]
 fn installed(kind: Kind) -> Option<Installed> {
     let name = format!("CODE_COMMIT_TEST_{}", kind.program().to_uppercase());
     let Some(path) = std::env::var_os(&name) else {
@@ -39,7 +43,9 @@ impl Scene {
         let cli = installed(kind)?;
         let server = Server::start(Script::new(steps)).unwrap();
         let root = tempfile::tempdir().unwrap();
-        ["work", "home"].map(|name| std::fs::create_dir(root.path().join(name)).unwrap());
+        for name in ["work", "home"] {
+            std::fs::create_dir(root.path().join(name)).unwrap();
+        }
         Some(Self { cli, server, root, confinement: Confinement::off() })
     }
 
@@ -63,7 +69,12 @@ impl Scene {
         self.turn_until(prompt, &Cancel::new().unwrap(), bend)
     }
 
-    pub(crate) fn turn_until(&self, prompt: &str, cancel: &Cancel, bend: impl FnOnce(&mut Spawn<'_>)) -> Turn {
+    pub(crate) fn turn_until(
+        &self,
+        prompt: &str,
+        cancel: &Cancel,
+        bend: impl FnOnce(&mut Spawn<'_>),
+    ) -> Turn {
         let (work, home) = (self.work(), self.home());
         let mut spawn = Spawn::new(&work, prompt, &home, &self.confinement);
         let (service, model) = match self.cli.kind {
@@ -84,7 +95,8 @@ impl Scene {
         }
         bend(&mut spawn);
         let (mut log, mut events) = (Vec::new(), Vec::new());
-        let outcome = agent::run(&self.cli, &spawn, cancel, &mut log, &mut |event| events.push(event.clone())).unwrap();
+        let outcome =
+            agent::run(&self.cli, &spawn, cancel, &mut log, &mut |event| events.push(event.clone())).unwrap();
         Turn { outcome, events, log: String::from_utf8(log).unwrap() }
     }
 }

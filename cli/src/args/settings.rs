@@ -124,3 +124,39 @@ fn switch(on: bool, off: bool) -> Option<bool> {
         (false, false) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        settings: SettingArgs,
+    }
+
+    fn layer(flags: &[&str]) -> Layer {
+        Line::parse_from(["x"].iter().chain(flags)).settings.layer()
+    }
+
+    #[test]
+    fn no_flag_is_an_empty_layer() {
+        assert_eq!(layer(&[]), Layer::default());
+    }
+
+    #[test]
+    fn the_later_of_a_flag_and_its_opposite_counts() {
+        assert_eq!(layer(&["--network", "--no-network"]).sandbox.network, Some(false));
+        assert_eq!(layer(&["--no-network", "--network"]).sandbox.network, Some(true));
+        assert_eq!(layer(&["--no-stream", "--stream"]).model.stream, Some(true));
+        assert_eq!(layer(&["--no-stream"]).model.stream, Some(false));
+    }
+
+    #[test]
+    fn lists_are_given_one_by_one() {
+        let names = layer(&["--env", "A", "--env", "B"]).sandbox.env;
+        assert_eq!(names.iter().map(|name| name.0.as_str()).collect::<Vec<_>>(), ["A", "B"]);
+    }
+}

@@ -73,7 +73,8 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
         rows.iter().for_each(|row| sums.entry(key(row)).or_default().add(row));
         output.report(&table(title, &sums, output));
         let sums = sums.iter().map(|(name, sum)| (name.clone(), object(sum))).collect();
-        objects.insert(if title.is_empty() { "all" } else { title }.to_owned(), serde_json::Value::Object(sums));
+        objects
+            .insert(if title.is_empty() { "all" } else { title }.to_owned(), serde_json::Value::Object(sums));
     }
     output.object(&json!({ "event": "costs", "by": objects }));
     Ok(Exit::Done)
@@ -85,14 +86,23 @@ fn object(sum: &Sum) -> serde_json::Value {
 }
 
 fn table(title: &str, sums: &BTreeMap<String, Sum>, output: &Output) -> String {
-    let head = format!("{title:24} {:>6} {:>12} {:>12} {:>12} {:>12} {:>10}", "calls", "input", "output", "cached", "total", "US$");
+    let head = format!(
+        "{title:24} {:>6} {:>12} {:>12} {:>12} {:>12} {:>10}",
+        "calls", "input", "output", "cached", "total", "US$"
+    );
     let mut lines = vec![output.paint(STRONG, &head)];
     for (name, sum) in sums {
         let cost = sum.cost_usd.map_or("unknown".to_owned(), |cost| format!("{cost:.4}"));
-        let unknown = if sum.unknown > 0 { format!("  ({} without usage)", sum.unknown) } else { String::new() };
+        let unknown =
+            if sum.unknown > 0 { format!("  ({} without usage)", sum.unknown) } else { String::new() };
         lines.push(format!(
             "{:24} {:>6} {:>12} {:>12} {:>12} {:>12} {cost:>10}{unknown}",
-            printable(name), sum.calls, sum.input, sum.output, sum.cached, sum.total
+            printable(name),
+            sum.calls,
+            sum.input,
+            sum.output,
+            sum.cached,
+            sum.total
         ));
     }
     lines.join("\n") + "\n"

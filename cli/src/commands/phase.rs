@@ -19,9 +19,9 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 
+pub use self::project::{ABL, read};
 use crate::args::{Sandbox, duration};
 use crate::commands::here;
-pub use self::project::{ABL, read};
 use crate::commands::phase::project::Project;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -92,7 +92,9 @@ pub fn run(args: &PhaseArgs, environment: &Environment, output: &Output) -> Resu
     match args.action {
         Action::Init => init::run(&root, output),
         Action::Check => check(&root, output),
-        Action::Run | Action::Number(_) => perform::run(&Project::open(&root, environment)?, args, environment, output),
+        Action::Run | Action::Number(_) => {
+            perform::run(&Project::open(&root, environment)?, args, environment, output)
+        }
     }
 }
 
@@ -109,7 +111,10 @@ pub fn applet(name: Option<&OsStr>, environment: &Environment) -> Option<u8> {
 fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
     let specs = project::specs(root)?;
     if specs.is_empty() {
-        return Err(Failure::refused(anyhow!("there are no specs in {}", project::SPECS), "code-commit phase init makes a first one"));
+        return Err(Failure::refused(
+            anyhow!("there are no specs in {}", project::SPECS),
+            "code-commit phase init makes a first one",
+        ));
     }
     let mut found = 0;
     for (number, text) in &specs {

@@ -63,11 +63,11 @@ pub(super) fn parse(text: &str) -> Result<Layer, toml::de::Error> {
 
 /// The message with the line that it is about and a mark under the place.
 pub(super) fn render(text: &str, name: &str, error: &toml::de::Error) -> String {
-    // An empty mark at the very end of the text has no line to stand under.
+    // A mark at the very end of the text has no line to stand under, and one inside a character no place.
     let end = text.trim_end().len();
     let span = error.span().unwrap_or(0..0);
-    let start = span.start.min(end.saturating_sub(1));
-    let span = start..span.end.clamp(start, end.max(start));
+    let start = text.floor_char_boundary(span.start.min(end.saturating_sub(1)));
+    let span = start..text.ceil_char_boundary(span.end.clamp(start, end.max(start)));
     let snippet = Snippet::source(text).path(name).annotation(AnnotationKind::Primary.span(span));
     let message = error.message().lines().collect::<Vec<_>>().join("; ");
     Renderer::plain().render(&[Level::ERROR.no_name().primary_title(message).element(snippet)])

@@ -273,9 +273,10 @@ impl Settings {
 }
 
 impl Bases<'_> {
-    /// `~/x` below the home, `x` below the root.
+    /// `~` and `~/x` are the home and below it, `x` is below the root.
     pub fn find(&self, place: &Place) -> PathBuf {
-        match (place.0.strip_prefix("~/"), self.home) {
+        let below_home = if place.0 == "~" { Some("") } else { place.0.strip_prefix("~/") };
+        match (below_home, self.home) {
             (Some(below), Some(home)) => home.join(below),
             _ => self.root.join(&place.0),
         }

@@ -139,6 +139,13 @@ fn what_is_no_toml_is_an_error_that_points_at_the_place() {
     2 | name =
       |      ^
     ");
+    insta::assert_snapshot!(wrong("[model]\nnameѨ"), @"
+    key with no value, expected `=`
+     --> code-commit.toml:2:5
+      |
+    2 | nameѨ
+      |     ^
+    ");
     insta::assert_snapshot!(wrong("a = \"\u{1b}[31m\"\n"), @r#"
     invalid basic string, expected non-double-quote visible characters, `\`
      --> code-commit.toml:1:6
@@ -252,6 +259,21 @@ fn what_the_user_already_allows_is_no_weakening() {
     let same = "[model]\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=1\n[sandbox]\nmode='off'\nnetwork=true\n\
                 writable=['w']\nenv=['E']";
     assert_eq!(weakening(same, same).0, [""; 0]);
+}
+
+#[test]
+fn places_are_absolute_below_the_home_or_below_the_root() {
+    let found = |place: &str| bases().find(&place.parse().unwrap()).display().to_string();
+    assert_eq!(["~", "~/x", "x", "/x", "~x"].map(found), ["/h/", "/h/x", "/p/x", "/x", "/p/~x"]);
+}
+
+proptest::proptest! {
+    #[test]
+    fn an_error_in_any_text_can_be_shown(text in "(\\PC|\n|\t|\r|[\\[\\]=\"'#a-c]|model|timeout){0,60}") {
+        if let Err(error) = parse(&text) {
+            render(&text, PROJECT_FILE, &error);
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Server, Step};
 
 use crate::harness::{KEY, Ran, Scene};
+use crate::typed;
 
 impl Scene {
     /// The user's own configuration.
@@ -191,6 +192,20 @@ fn trust_pins_the_file_until_it_changes() {
 }
 
 #[test]
+fn on_a_terminal_only_yes_is_yes() {
+    let scene = Scene::with_replies([]);
+    scene.project_file("[sandbox]\nnetwork = true\n");
+    for (typed, code, trusted) in
+        [("y\n", 3, "not trusted"), ("no\n", 3, "not trusted"), ("yes\n", 0, "trusted")]
+    {
+        let Some(ran) = typed::run(&scene, &["trust"], &[], typed) else { return };
+        assert_eq!(ran.code, Some(code), "{typed}: {ran}");
+        let config = scene.run(&["config"]);
+        assert!(config.out.contains(&format!("code-commit.toml ({trusted})")), "{typed}: {config}");
+    }
+}
+
+#[test]
 fn trust_needs_a_file() {
     let scene = Scene::with_replies([]);
     insta::assert_snapshot!(scene.run(&["trust", "--yes"]), @"
@@ -220,7 +235,13 @@ fn what_the_configuration_protects_is_refused_and_the_model_is_told_of_it() {
 fn the_tools_heed_what_the_configuration_protects() {
     let scene = Scene::with_replies([]);
     scene.project_file("protect = [\"tests/**\"]\n");
-    insta::assert_snapshot!(scene.run(&["guard", "tests/new.sh", "src/new.sh"]), @"");
+    insta::assert_snapshot!(scene.run(&["guard", "tests/new.sh", "src/new.sh"]), @"
+    exit 1
+    --- out
+    refuse  `tests/new.sh` is protected (the configuration's `protect` list); leave it as it is. [protected]
+    allow   src/new.sh
+    --- err
+    ");
     scene.project.write("reply.txt", b"^^^tests/new.sh\nexit 0\n^^^end\n").unwrap();
     assert_eq!(scene.run(&["apply", "reply.txt"]).code, Some(1));
     assert!(!scene.project.root().join("tests/new.sh").exists());
@@ -277,6 +298,30 @@ fn variables_pass_into_the_build_where_they_are_named() {
         "{}",
         scene.recorded("1-build.txt")
     );
+}
+
+#[test]
+fn the_wall_opens_where_it_is_told_to_and_nowhere_else() {
+    let doctor = Scene::with_replies([]).run(&["doctor", "--json"]).out;
+    if !doctor.lines().any(|line| line.contains(r#""check":"sandbox""#) && line.contains(r#""ok":true"#)) {
+        #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+        {
+            eprintln!("SKIPPED: what opens the wall, because no wall works here: {doctor}");
+        }
+        return;
+    }
+    for (more, made) in [(&[][..], false), (&["--writable", "~/outside"], true)] {
+        let scene = Scene::with_replies([MENDS_IT]);
+        let outside = scene.project.beside().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        let build = format!("sh -c 'echo made > {}/made'", outside.display());
+        let mut args = vec!["--model", "gemini-test", "--base-url", scene.server.origin(), "--rounds", "1"];
+        args.extend(["--build-command", &build]);
+        args.extend(more);
+        let ran = scene.plainly(&args);
+        assert_eq!(ran.code, Some(if made { 0 } else { 1 }), "{ran}");
+        assert_eq!(outside.join("made").exists(), made, "{ran}");
+    }
 }
 
 #[test]

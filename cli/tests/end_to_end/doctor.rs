@@ -2,13 +2,13 @@
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 
 use fixtures::demo::{FILES, MENDS_IT};
 use fixtures::server::{Script, Step};
 
 use crate::harness::{KEY, Ran, Scene};
+use crate::typed;
 
 /// The report without what differs from machine to machine: rungs, programs.
 fn steady(ran: &Ran) -> String {
@@ -164,34 +164,11 @@ fn editor(scene: &Scene, text: &str, code: u8) -> PathBuf {
     path
 }
 
-/// The default loop on a terminal of its own, made by script(1).
-fn on_a_terminal(scene: &Scene, args: &str, editor: &str) -> Option<Ran> {
-    if !std::path::Path::new("/usr/bin/script").exists() {
-        #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-        {
-            eprintln!("SKIPPED: --edit on a terminal, because script(1) is not installed");
-        }
-        return None;
-    }
-    let program = scene.command(&[], &[]).get_program().to_owned();
-    let exe = if program == "/bin/sh" { env!("CARGO_BIN_EXE_code-commit").into() } else { program };
-    let line = format!("{} {args}", exe.to_str().unwrap());
-    #[expect(clippy::disallowed_methods, reason = "this is where the test starts the program")]
-    let done = Command::new("/usr/bin/script")
-        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
-        .current_dir(scene.project.root())
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", scene.project.beside())
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GEMINI_API_KEY", KEY)
-        .env("VISUAL", editor)
-        .env("EDITOR", "false")
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
-    let out = String::from_utf8_lossy(&done.stdout).into_owned();
-    Some(Ran { code: done.status.code(), out, err: String::new() })
+/// The default loop on a terminal, with an editor that gets a flag of its own and the file.
+fn on_a_terminal(scene: &Scene, editor: &Path) -> Option<Ran> {
+    let words = ["--edit", "--sandbox", "off", "--model", "gemini-test", "--base-url", scene.server.origin()];
+    let visual = format!("{} --wait", editor.display());
+    typed::run(scene, &words, &[("VISUAL", &visual), ("EDITOR", "false")], "")
 }
 
 #[test]
@@ -199,8 +176,7 @@ fn the_query_is_written_in_the_editor_of_the_user_which_has_no_key() {
     let scene = Scene::with_replies([MENDS_IT]);
     std::fs::remove_file(scene.project.root().join("agent-config/query.txt")).unwrap();
     let editor = editor(&scene, "greet the world", 0);
-    let args = format!("--edit --sandbox off --model gemini-test --base-url {}", scene.server.origin());
-    let Some(ran) = on_a_terminal(&scene, &args, &format!("{} --wait", editor.display())) else { return };
+    let Some(ran) = on_a_terminal(&scene, &editor) else { return };
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(scene.project.read("agent-config/query.txt").unwrap(), "greet the world\nkey=\n");
     assert!(scene.recorded("1-query.txt").contains("greet the world"));
@@ -210,8 +186,7 @@ fn the_query_is_written_in_the_editor_of_the_user_which_has_no_key() {
 fn an_editor_that_fails_ends_the_run_before_it_begins() {
     let scene = Scene::with_replies([MENDS_IT]);
     let editor = editor(&scene, "half a query", 3);
-    let args = format!("--edit --sandbox off --model gemini-test --base-url {}", scene.server.origin());
-    let Some(ran) = on_a_terminal(&scene, &args, &format!("{} --wait", editor.display())) else { return };
+    let Some(ran) = on_a_terminal(&scene, &editor) else { return };
     assert_eq!(ran.code, Some(3), "{ran}");
     assert!(ran.out.contains("the editor exited with code 3"), "{ran}");
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));

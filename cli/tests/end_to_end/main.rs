@@ -13,3 +13,4 @@ mod limits;
 mod models;
 mod record;
 mod tools;
+mod typed;

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A daemon; it ends when it is dropped.
-pub struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     host: String,
     folder: tempfile::TempDir,
@@ -12,7 +12,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Starts one, or says loudly why not.
-    pub fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let folder = tempfile::Builder::new().prefix("dockerd-").tempdir_in("/var/tmp").unwrap();
         let host = format!("unix://{}/sock", folder.path().display());
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
@@ -31,19 +31,22 @@ impl Daemon {
             let is_over = daemon.child.try_wait().unwrap().is_some();
             if is_over || begun.elapsed() > Duration::from_secs(30) {
                 let log = std::fs::read_to_string(daemon.folder.path().join("log")).unwrap_or_default();
-                return skipped(&format!("dockerd does not start: {}", log.lines().last().unwrap_or_default()));
+                return skipped(&format!(
+                    "dockerd does not start: {}",
+                    log.lines().last().unwrap_or_default()
+                ));
             }
         }
         Some(daemon)
     }
 
     /// Where it listens.
-    pub fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
     /// Names of all containers, one a line.
-    pub fn containers(&self) -> String {
+    pub(crate) fn containers(&self) -> String {
         self.docker(&["ps", "--all", "--format", "{{.Names}}"]).unwrap()
     }
 

@@ -4,8 +4,10 @@ use crate::scene::Scene;
 
 #[test]
 fn stuck_after_five_verifications_shows_what_failed() {
-    let turns: Vec<(String, String)> = (1..=5).map(|n| (format!("verifier-{n}"), format!("fails {n}00"))).collect();
-    let turns: Vec<(&str, &str)> = turns.iter().map(|(name, lines)| (name.as_str(), lines.as_str())).collect();
+    let turns: Vec<(String, String)> =
+        (1..=5).map(|n| (format!("verifier-{n}"), format!("fails {n}00"))).collect();
+    let turns: Vec<(&str, &str)> =
+        turns.iter().map(|(name, lines)| (name.as_str(), lines.as_str())).collect();
     let scene = Scene::new(&turns);
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(6), "{ran:?}");
@@ -42,7 +44,8 @@ fn a_verifier_that_crashes_is_not_a_pass() {
 
 #[test]
 fn exit_zero_without_a_result_is_not_a_pass() {
-    let ended = ends(&[("verifier-1", "report x; exit 0"), ("verifier-2", "report x; say words; exit 0")], &[]);
+    let ended =
+        ends(&[("verifier-1", "report x; exit 0"), ("verifier-2", "report x; say words; exit 0")], &[]);
     assert_eq!(ended, (Some(4), "verifying".into(), 1, 2, Some(0)));
 }
 

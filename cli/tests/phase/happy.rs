@@ -17,7 +17,10 @@ fn a_phase_that_fails_once_passes_in_its_second_iteration() {
     assert!(!scene.project(".abl/tests/failed_specs.md").exists());
     let rows = scene.read(".abl/logs/tokens.csv");
     let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split(',').collect()).collect();
-    assert_eq!(rows[0][..10].join(","), "timestamp,phase,step,role,model,input,candidates,cached,total,session_id");
+    assert_eq!(
+        rows[0][..10].join(","),
+        "timestamp,phase,step,role,model,input,candidates,cached,total,session_id"
+    );
     let turns: Vec<String> = rows[1..].iter().map(|row| row[1..10].join(",")).collect();
     assert_eq!(
         turns,
@@ -34,7 +37,10 @@ fn a_phase_that_fails_once_passes_in_its_second_iteration() {
 
 #[test]
 fn the_builder_is_told_what_failed_and_no_file_holds_the_key() {
-    let scene = Scene::new(&[("verifier-1", "fails 404"), ("builder-2", "env > /dev/null; echo \"$GEMINI_API_KEY\" > seen; say \"$GEMINI_API_KEY\"")]);
+    let scene = Scene::new(&[
+        ("verifier-1", "fails 404"),
+        ("builder-2", "env > /dev/null; echo \"$GEMINI_API_KEY\" > seen; say \"$GEMINI_API_KEY\""),
+    ]);
     assert_eq!(scene.run(&["1"]).code, Some(0));
     let logs = scene.files(".abl/logs");
     let prompt = &logs.iter().find(|(path, _)| path.ends_with("3-builder-query.txt")).unwrap().1;
@@ -65,7 +71,11 @@ fn run_goes_on_with_the_next_phase_and_the_verifier_gets_all_specs() {
     assert_eq!(scene.run(&["run"]).code, Some(0));
     assert_eq!(scene.commits("src").last().unwrap(), "phase2/passed");
     let logs = scene.files(".abl/logs");
-    let prompts: Vec<&String> = logs.iter().filter(|(path, _)| path.ends_with("2-verifier-query.txt")).map(|(_, text)| text).collect();
+    let prompts: Vec<&String> = logs
+        .iter()
+        .filter(|(path, _)| path.ends_with("2-verifier-query.txt"))
+        .map(|(_, text)| text)
+        .collect();
     assert!(prompts.iter().any(|text| text.contains("GET / → 200") && text.contains("GET /more → 200")));
     let costs = scene.code_commit(&["costs"], &[]);
     assert!(costs.out.contains("verifier") && costs.out.contains("60"), "{}", costs.out);
@@ -73,7 +83,10 @@ fn run_goes_on_with_the_next_phase_and_the_verifier_gets_all_specs() {
 
 #[test]
 fn a_command_of_the_configuration_runs_outside_with_its_arguments_as_they_are() {
-    let scene = Scene::new(&[("builder-1", "abl-cmd show 'a b' '$(id)' > shown; abl-cmd nope >> shown; abl-cmd get-spec 1 >> shown; abl-cmd linger")]);
+    let scene = Scene::new(&[(
+        "builder-1",
+        "abl-cmd show 'a b' '$(id)' > shown; abl-cmd nope >> shown; abl-cmd get-spec 1 >> shown; abl-cmd linger",
+    )]);
     scene.write(
         ".abl/abl.config.yaml",
         "builder_commands:\n  show: {command: \"pwd; printf '<%s>'\", description: shows}\n  linger: {command: 'sleep 4242 &'}\n",
@@ -81,14 +94,20 @@ fn a_command_of_the_configuration_runs_outside_with_its_arguments_as_they_are() 
     assert_eq!(scene.run(&["run"]).code, Some(0));
     let shown = scene.read("src/shown");
     assert!(shown.starts_with(scene.at("project").to_str().unwrap()), "{shown}");
-    assert!(shown.contains("<a b><$(id)>") && shown.contains("no command nope") && shown.contains("# Phase 1: A page"), "{shown}");
+    assert!(
+        shown.contains("<a b><$(id)>")
+            && shown.contains("no command nope")
+            && shown.contains("# Phase 1: A page"),
+        "{shown}"
+    );
     assert!(!is_running("sleep\u{0}4242"), "what a command left running ends with the turn");
 }
 
 /// Whether a process has this command line.
-pub fn is_running(line: &str) -> bool {
+pub(crate) fn is_running(line: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap();
-    let line_of = |path: std::path::PathBuf| std::fs::read_to_string(path.join("cmdline")).unwrap_or_default();
+    let line_of =
+        |path: std::path::PathBuf| std::fs::read_to_string(path.join("cmdline")).unwrap_or_default();
     processes.flatten().any(|entry| line_of(entry.path()).contains(line))
 }
 
@@ -102,7 +121,11 @@ fn init_overwrites_nothing_and_check_names_the_faults_of_a_spec() {
     scene.write(".abl/specs/phase2.md", "Phase 2\n- a → b → c\n");
     let checked = scene.run(&["check"]);
     assert_eq!(checked.code, Some(1));
-    assert!(checked.out.contains("phase2.md:1: the first line") && checked.out.contains("phase2.md:2: "), "{}", checked.out);
+    assert!(
+        checked.out.contains("phase2.md:1: the first line") && checked.out.contains("phase2.md:2: "),
+        "{}",
+        checked.out
+    );
     assert_eq!(scene.run(&["2"]).code, Some(3), "a spec without its title line is refused");
 }
 

@@ -3,7 +3,13 @@
 //! Most tests drive a scripted stand-in for Gemini CLI, a shell script that speaks its events. The real one is driven where
 //! `CODE_COMMIT_TEST_GEMINI` names it, and containers where a Docker daemon can be started.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr, reason = "helpers of tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "helpers of tests"
+)]
 
 mod docker;
 mod ends;

@@ -17,7 +17,8 @@ fn shell(command: &str) -> (String, serde_json::Value) {
 
 /// A turn: these tool calls, then words.
 fn turn(calls: &[(String, serde_json::Value)]) -> [Step; 2] {
-    let calls = calls.iter().fold(Step::text("Working."), |step, (name, args)| step.and_call(name, args.clone()));
+    let calls =
+        calls.iter().fold(Step::text("Working."), |step, (name, args)| step.and_call(name, args.clone()));
     [calls, Step::text("Done.")]
 }
 
@@ -31,11 +32,18 @@ fn two_phases_are_built_and_verified_by_the_real_cli_behind_the_wall() {
     std::fs::remove_file(scene.at("bin/gemini")).unwrap();
     symlink(std::path::Path::new(&program).canonicalize().unwrap(), scene.at("bin/gemini")).unwrap();
     scene.write(".abl/specs/phase2.md", "# Phase 2: Manners\n\n- app NAME → Hello, NAME.\n");
-    scene.write(".abl/abl.config.yaml", "verifier_commands:\n  app: {command: sh src/app.sh, description: runs the app}\n");
+    scene.write(
+        ".abl/abl.config.yaml",
+        "verifier_commands:\n  app: {command: sh src/app.sh, description: runs the app}\n",
+    );
     let failed = "SPEC: GET / → 200\nINPUT: abl-cmd app\nOBSERVED: Hullo\n";
     let steps = [
         turn(&[write("app.sh", "echo Hullo\n"), write("builder_reports/1.md", "built")]),
-        turn(&[shell("abl-cmd app > seen.txt; ls ../../src"), write("failed_specs.md", failed), write("verifier_reports/1.md", "one fails")]),
+        turn(&[
+            shell("abl-cmd app > seen.txt; ls ../../src"),
+            write("failed_specs.md", failed),
+            write("verifier_reports/1.md", "one fails"),
+        ]),
         turn(&[write("app.sh", "echo Hello.\n"), write("builder_reports/2.md", "mended")]),
         turn(&[shell("abl-cmd app > seen.txt"), write("verifier_reports/2.md", "all hold")]),
         turn(&[write("app.sh", "echo \"Hello, $1.\"\n"), write("builder_reports/3.md", "built")]),
@@ -51,11 +59,21 @@ fn two_phases_are_built_and_verified_by_the_real_cli_behind_the_wall() {
     }
     assert_eq!(
         scene.commits("src"),
-        ["phase1/build/step-1", "phase1/build/step-2", "phase1/passed", "phase2/build/step-1", "phase2/passed"]
+        [
+            "phase1/build/step-1",
+            "phase1/build/step-2",
+            "phase1/passed",
+            "phase2/build/step-1",
+            "phase2/passed"
+        ]
     );
     assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"]);
     assert_eq!(server.steps_left(), 0);
     let asked = server.requests();
-    let look = asked.iter().map(|seen| String::from_utf8_lossy(&seen.body).into_owned()).find(|body| body.contains("../../src")).unwrap();
+    let look = asked
+        .iter()
+        .map(|seen| String::from_utf8_lossy(&seen.body).into_owned())
+        .find(|body| body.contains("../../src"))
+        .unwrap();
     assert!(!look.contains("Hullo\\\\n"), "{look}");
 }

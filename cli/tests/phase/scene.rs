@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A key that opens nothing; nothing that a run leaves may hold it.
-pub const KEY: &str = "AIzaSyPhase-key-that-opens-nothing-42";
+pub(crate) const KEY: &str = "AIzaSyPhase-key-that-opens-nothing-42";
 
 /// Speaks as Gemini CLI does. Each turn of a role sources `turns/ROLE-N.sh`, which may write files, call `answer`, or exit.
 const AGENT: &str = r#"#!/bin/sh
@@ -26,22 +26,23 @@ answer "Done."
 "#;
 
 /// A project, its agent, and what both are told.
-pub struct Scene {
+pub(crate) struct Scene {
     folder: tempfile::TempDir,
 }
 
 /// What a run of the program printed.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Scene {
     /// A project with one phase; `turns` are pairs such as `("builder-1", "shell lines")`.
-    pub fn new(turns: &[(&str, &str)]) -> Self {
-        let scene = Self { folder: tempfile::Builder::new().prefix("phase-").tempdir_in("/var/tmp").unwrap() };
+    pub(crate) fn new(turns: &[(&str, &str)]) -> Self {
+        let scene =
+            Self { folder: tempfile::Builder::new().prefix("phase-").tempdir_in("/var/tmp").unwrap() };
         for folder in ["project", "bin/turns", "home"] {
             fs::create_dir_all(scene.at(folder)).unwrap();
         }
@@ -57,35 +58,35 @@ impl Scene {
         scene
     }
 
-    pub fn at(&self, path: &str) -> PathBuf {
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(path)
     }
 
     /// A path in the project.
-    pub fn project(&self, path: &str) -> PathBuf {
+    pub(crate) fn project(&self, path: &str) -> PathBuf {
         self.at("project").join(path)
     }
 
-    pub fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.project(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    pub fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.project(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     /// `code-commit phase ARGS` without a wall, which has tests of its own.
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.run_with(&[args, &["--sandbox", "off"]].concat(), &[])
     }
 
-    pub fn run_with(&self, args: &[&str], environment: &[(&str, &str)]) -> Ran {
+    pub(crate) fn run_with(&self, args: &[&str], environment: &[(&str, &str)]) -> Ran {
         self.code_commit(&[&["phase"], args].concat(), environment)
     }
 
-    pub fn code_commit(&self, args: &[&str], environment: &[(&str, &str)]) -> Ran {
+    pub(crate) fn code_commit(&self, args: &[&str], environment: &[(&str, &str)]) -> Ran {
         let done = Command::new(env!("CARGO_BIN_EXE_code-commit"))
             .args(args)
             .current_dir(self.at("project"))
@@ -97,31 +98,36 @@ impl Scene {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(self.at("").to_str().unwrap(), "[TOP]/");
+        let text =
+            |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(self.at("").to_str().unwrap(), "[TOP]/");
         Ran { code: done.status.code(), out: text(&done.stdout), err: text(&done.stderr) }
     }
 
     /// Subjects of the commits in a folder of the project, the oldest first.
-    pub fn commits(&self, folder: &str) -> Vec<String> {
-        let done = Command::new("git").args(["log", "--reverse", "--format=%s"]).current_dir(self.project(folder)).output().unwrap();
+    pub(crate) fn commits(&self, folder: &str) -> Vec<String> {
+        let done = Command::new("git")
+            .args(["log", "--reverse", "--format=%s"])
+            .current_dir(self.project(folder))
+            .output()
+            .unwrap();
         String::from_utf8(done.stdout).unwrap().lines().map(str::to_owned).collect()
     }
 
     /// How many turns a role had.
-    pub fn turns(&self, role: &str) -> u32 {
+    pub(crate) fn turns(&self, role: &str) -> u32 {
         let count = fs::read_to_string(self.project(".code-commit/agents").join(role).join("count"));
         count.map_or(0, |text| text.trim().parse().unwrap())
     }
 
     /// `state.json`'s status and iteration.
-    pub fn state(&self) -> (String, u64) {
+    pub(crate) fn state(&self) -> (String, u64) {
         let state: serde_json::Value = serde_json::from_str(&self.read(".abl/state.json")).unwrap();
         let current = &state["current"];
         (current["status"].as_str().unwrap().to_owned(), current["verifier_iteration"].as_u64().unwrap())
     }
 
     /// Every file below a folder of the project, its text with it.
-    pub fn files(&self, folder: &str) -> Vec<(PathBuf, String)> {
+    pub(crate) fn files(&self, folder: &str) -> Vec<(PathBuf, String)> {
         let mut files = Vec::new();
         collect(&self.project(folder), &mut files);
         files

@@ -6,16 +6,33 @@ use crate::scene::{KEY, Scene};
 /// A line for everything that can be read, listed or written and should not be.
 fn probes(scene: &Scene, other: &str) -> String {
     let project = scene.at("project");
-    let places = [other.to_owned(), format!("{other}/.git"), format!("{other}/.git/HEAD"), ".env".into(), ".abl/logs".into(), ".abl/state.json".into(), "prompts/verifier.md".into()];
+    let places = [
+        other.to_owned(),
+        format!("{other}/.git"),
+        format!("{other}/.git/HEAD"),
+        ".env".into(),
+        ".abl/logs".into(),
+        ".abl/state.json".into(),
+        "prompts/verifier.md".into(),
+    ];
     let places = places.iter().map(|place| project.join(place).display().to_string());
     let home = scene.at("home").join("secret").display().to_string();
     let reads = places.chain([home, "/root".into(), "/etc/shadow".into()]);
-    let read = |place: String| format!("if ls '{place}' >/dev/null 2>&1 && [ -n \"$(ls -A '{place}' 2>/dev/null; cat '{place}' 2>/dev/null)\" ]; then echo 'SEEN {place}' >> probes; fi\n");
+    let read = |place: String| {
+        format!(
+            "if ls '{place}' >/dev/null 2>&1 && [ -n \"$(ls -A '{place}' 2>/dev/null; cat '{place}' 2>/dev/null)\" ]; then echo 'SEEN {place}' >> probes; fi\n"
+        )
+    };
     let mut lines: String = reads.map(read).collect();
-    lines.push_str(&format!("if echo x 2>/dev/null >> '{0}/.abl/specs/phase1.md'; then echo 'WROTE specs' >> probes; fi\n", project.display()));
+    lines.push_str(&format!(
+        "if echo x 2>/dev/null >> '{0}/.abl/specs/phase1.md'; then echo 'WROTE specs' >> probes; fi\n",
+        project.display()
+    ));
     lines.push_str("if echo x 2>/dev/null >> .git/config; then echo 'WROTE git' >> probes; fi\n");
     lines.push_str(&format!("cat '{0}/.abl/specs/phase1.md' > spec-seen\n", project.display()));
-    lines.push_str("abl-cmd get-spec 1 > desk-seen\nenv | grep -v '^GEMINI_API_KEY=' > env-seen\necho done >> probes\n");
+    lines.push_str(
+        "abl-cmd get-spec 1 > desk-seen\nenv | grep -v '^GEMINI_API_KEY=' > env-seen\necho done >> probes\n",
+    );
     lines
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agent::{Event, Installed, Key, Permissions};
 use logging::{Durability, FolderError, Stamp};
@@ -213,6 +213,7 @@ impl Hands<AgentStep, AgentFact> for AgentShop<'_> {
             AgentStep::Checkpoint { repository, message, spare } => {
                 self.checkpoint(repository, message, spare, record)
             }
+            AgentStep::Wait { until_unix } => self.wait(*until_unix),
             AgentStep::Announce(event) => Ok(AgentFact::Announced { event: event.clone() }),
             AgentStep::Read(place) => self.read(place, record),
             AgentStep::Write { place, text } => {
@@ -241,6 +242,21 @@ impl AgentShop<'_> {
 
     pub(super) fn repository(&self, name: &str) -> Result<&Repository, AgentFault> {
         self.repositories.get(name).ok_or_else(|| AgentFault::Unknown(format!("repository {name}")))
+    }
+
+    /// By the system's clock, looked at every minute: the machine may sleep meanwhile.
+    #[expect(clippy::disallowed_methods, reason = "a quota is renewed at a time of the calendar")]
+    fn wait(&self, until_unix: u64) -> Result<AgentFact, AgentFault> {
+        let until = UNIX_EPOCH + Duration::from_secs(until_unix);
+        while let Ok(left) = until.duration_since(SystemTime::now()) {
+            if self.cancel.wait(left.min(Duration::from_mins(1))) {
+                return Err(AgentFault::Interrupted);
+            }
+            if left.is_zero() {
+                break;
+            }
+        }
+        Ok(AgentFact::Waited { until_unix })
     }
 
     fn path(&self, place: &Place) -> Result<PathBuf, AgentFault> {
@@ -295,9 +311,12 @@ pub(super) fn store(
 ) -> Result<Text, AgentFault> {
     let text = record.folder().redactor().redact(text).into_owned();
     let (stem, end) = file.rsplit_once('.').unwrap_or((file, "txt"));
-    let is_free = |name: &String| !record.folder().path().join(name).exists();
-    let free = (2_u32..).map(|count| format!("{stem}-{count}.{end}")).find(is_free);
-    let name = if is_free(&file.to_owned()) { file.to_owned() } else { free.unwrap_or_default() };
+    let mut name = file.to_owned();
+    let mut count = 1;
+    while record.folder().path().join(&name).exists() {
+        count += 1;
+        name = format!("{stem}-{count}.{end}");
+    }
     let stored = record.folder().store(&name, &text, durability)?;
     Ok(Text::new(stored, text.into()))
 }

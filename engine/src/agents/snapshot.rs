@@ -108,7 +108,8 @@ impl<'w> Before<'w> {
     /// The last entry that fits decides.
     fn may_touch(&self, path: &str) -> bool {
         let Some(allowed) = &self.watched.may_touch else { return true };
-        let fits = |entry: &str| entry == "/" || entry == path || (entry.ends_with('/') && path.starts_with(entry));
+        let fits =
+            |entry: &str| entry == "/" || entry == path || (entry.ends_with('/') && path.starts_with(entry));
         let last = allowed.iter().rev().find(|entry| fits(entry.strip_prefix('!').unwrap_or(entry)));
         last.is_some_and(|entry| !entry.starts_with('!'))
     }
@@ -117,7 +118,8 @@ impl<'w> Before<'w> {
     pub(super) fn compare(self) -> io::Result<Changes> {
         let after = Tree::of(&self.watched.root, &self.watched.skip)?;
         let known_now = self.known.as_ref().and_then(|_| known_to_git(&self.watched.root));
-        let counts = |path: &str| self.is_known(path) || known_now.as_ref().is_some_and(|now| now.contains(path));
+        let counts =
+            |path: &str| self.is_known(path) || known_now.as_ref().is_some_and(|now| now.contains(path));
         let gone = self.tree.files.keys().filter(|path| !after.files.contains_key(*path));
         let different = after.files.iter().filter(|(path, stamp)| self.tree.files.get(*path) != Some(stamp));
         let mut paths: Vec<&String> = gone.chain(different.map(|(path, _)| path)).collect();

@@ -58,7 +58,8 @@ impl AgentShop<'_> {
         Ok(AgentFact::Turned(Box::new(Turned {
             number: request.number,
             role: request.role.to_owned(),
-            end: redacted(outcome.end, redact),
+            // A CLI may echo a part of its environment in an error.
+            end: outcome.end.map_message(|text| redact(&text)),
             answer,
             markers: markers.into_iter().map(|one| Marked { content: redact(&one.content), ..one }).collect(),
             session: outcome.session,
@@ -86,11 +87,9 @@ impl AgentShop<'_> {
         let mut log = record.folder().writer(&file)?;
         let spawn = spawn(role, request);
         let mut ears = Ears::new(name, &mut *self.watch);
-        let outcome =
-            agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
-                .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
-        let markers =
-            ears.finish().map_err(|source| AgentFault::Marker { role: name.to_owned(), source })?;
+        let outcome = agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
+            .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
+        let markers = ears.finish().map_err(|source| AgentFault::Marker { role: name.to_owned(), source })?;
         log.flush()
             .and_then(|()| log.finish().map(drop))
             .map_err(|e| record.folder().error("write", &file, e))?;
@@ -115,18 +114,5 @@ fn spawn<'r>(role: &'r Role, request: &Request<'r>) -> Spawn<'r> {
         timeout: role.timeout,
         idle_timeout: role.idle_timeout,
         ..Spawn::new(&role.cwd, request.prompt, &role.cwd, &role.confinement)
-    }
-}
-
-/// A CLI may echo a part of its environment in an error.
-fn redacted(end: End, redact: impl Fn(&str) -> String) -> End {
-    match end {
-        End::ApiError { status, message } => End::ApiError { status, message: redact(&message) },
-        End::Quota { message, resets_unix } => End::Quota { message: redact(&message), resets_unix },
-        End::Auth { message } => End::Auth { message: redact(&message) },
-        End::Refused { message } => End::Refused { message: redact(&message) },
-        End::TurnLimit { message } => End::TurnLimit { message: redact(&message) },
-        End::Crashed { code, signal, message } => End::Crashed { code, signal, message: redact(&message) },
-        other => other,
     }
 }

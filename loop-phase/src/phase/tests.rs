@@ -1,6 +1,235 @@
+use agent::{End, ModelUsage};
+use engine::{Loop, Text};
+use logging::Stored;
+
 use super::*;
 
+fn text(text: &str) -> Text {
+    Text::new(Stored { file: "f".into(), bytes: 0, sha256: String::new() }, text.into())
+}
+
+fn inputs() -> Inputs {
+    let role = |workspace: &str| RoleInputs {
+        prompt: "Phase <<PHASE>>.".into(),
+        workspace: workspace.into(),
+        commands: Vec::new(),
+        model: "m".into(),
+    };
+    let spec = |number: u32, title: &str| PhaseSpec {
+        number,
+        title: title.into(),
+        text: format!("# Phase {number}: {title}\n").into(),
+        completed: false,
+    };
+    Inputs {
+        phase: 1,
+        specs: vec![spec(1, "A"), spec(2, "B")],
+        project: None,
+        builder: role("src"),
+        verifier: role("tests"),
+        limits: Limits { iterations: 2, tries: 2 },
+        start: Start::default(),
+    }
+}
+
+/// What the world answers: ends of turns, and `failed_specs.md` after each verification.
+struct World<'w> {
+    ends: &'w [(&'w str, End, bool)],
+    failed: &'w [Option<&'w str>],
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the vocabulary has words for other loops, too")]
+/// Runs the loop against `world` and writes down every step; `facts` gets what it was told.
+fn run(world: &World<'_>, facts: &mut Vec<AgentFact>) -> String {
+    let mut decide = PhaseLoop::new(inputs());
+    let (mut ends, mut failed) = (world.ends.iter(), world.failed.iter());
+    let mut log = String::new();
+    loop {
+        let step = match decide.next() {
+            Next::Do(step) => step,
+            Next::Stop(outcome) => return log + &format!("{outcome:?}\n"),
+        };
+        log.push_str(&format!("{}\n", short(&step)));
+        let fact = match &step {
+            AgentStep::List { role } => {
+                AgentFact::Listed { role: role.clone(), list: text("a\n"), at: "t".into() }
+            }
+            AgentStep::Turn { number, role, .. } => {
+                let (who, end, has_report) = ends.next().cloned().unwrap_or((role, End::Ok, true));
+                assert_eq!(who, role, "{log}");
+                AgentFact::Turned(Box::new(turned(*number, role, end, has_report)))
+            }
+            AgentStep::Commit { repository, message } => AgentFact::Committed {
+                repository: repository.clone(),
+                message: message.clone(),
+                commit: "c".into(),
+            },
+            AgentStep::Read(place) => {
+                AgentFact::WasRead { place: place.clone(), text: failed.next().copied().flatten().map(text) }
+            }
+            AgentStep::Write { place, .. } | AgentStep::Append { place, .. } | AgentStep::Delete(place) => {
+                AgentFact::Wrote { place: place.clone() }
+            }
+            other => panic!("a phase has no such step: {other:?}"),
+        };
+        decide.learn(&fact);
+        facts.push(fact);
+    }
+}
+
+fn turned(number: u32, role: &str, end: End, has_report: bool) -> Turned {
+    Turned {
+        number,
+        role: role.to_owned(),
+        end,
+        answer: text("done"),
+        session: None,
+        usage: vec![ModelUsage {
+            model: "m".into(),
+            input_tokens: Some(1),
+            output_tokens: Some(2),
+            ..ModelUsage::default()
+        }],
+        cost_usd: None,
+        denials: Vec::new(),
+        changed: if has_report { vec![format!("{role}_reports/1.md")] } else { vec!["main.rs".into()] },
+        put_back: Vec::new(),
+        markers: Vec::new(),
+        elapsed_ms: 1,
+        at: "t".into(),
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the vocabulary has words for other loops, too")]
+fn short(step: &AgentStep) -> String {
+    match step {
+        AgentStep::List { role } => format!("list {role}"),
+        AgentStep::Turn { number, role, .. } => format!("turn {number} {role}"),
+        AgentStep::Commit { repository, message } => format!("commit {repository} {message}"),
+        AgentStep::Read(place) => format!("read {}/{}", place.place, place.file),
+        AgentStep::Write { place, text } if place.file == STATE => {
+            let state: State = serde_json::from_str(text).unwrap();
+            format!("state {:?} {}", state.current.status, state.current.verifier_iteration)
+        }
+        AgentStep::Write { place, .. } => format!("write {}/{}", place.place, place.file),
+        AgentStep::Append { place, text, .. } => format!("append {} {}", place.file, text.lines().count()),
+        AgentStep::Delete(place) => format!("delete {}/{}", place.place, place.file),
+        other => panic!("a phase has no such step: {other:?}"),
+    }
+}
+
+const FAILS: Option<&str> = Some("SPEC: a → b\nINPUT: c\nOBSERVED: d\n");
+
 #[test]
-fn it_begins_with_the_state() {
-    let _ = Limits::default();
+fn a_failed_verification_goes_back_to_the_builder_and_a_good_one_passes() {
+    let world = World { ends: &[], failed: &[FAILS, None] };
+    insta::assert_snapshot!(run(&world, &mut Vec::new()), @"
+    state Building 1
+    list builder
+    write abl/project_map.txt
+    turn 1 builder
+    append logs/tokens.csv 1
+    commit src phase1/build/step-1
+    state Verifying 1
+    delete tests/failed_specs.md
+    list verifier
+    write abl/project_map.txt
+    turn 2 verifier
+    append logs/tokens.csv 1
+    read tests/failed_specs.md
+    commit tests phase1/verify/step-1
+    state ContractsFailed 1
+    state Building 2
+    list builder
+    write abl/project_map.txt
+    turn 3 builder
+    append logs/tokens.csv 1
+    commit src phase1/build/step-2
+    state Verifying 2
+    delete tests/failed_specs.md
+    list verifier
+    write abl/project_map.txt
+    turn 4 verifier
+    append logs/tokens.csv 1
+    read tests/failed_specs.md
+    delete tests/failed_specs.md
+    commit src phase1/passed
+    state Completed 2
+    Done { rounds: 2 }
+    ");
+}
+
+#[test]
+fn at_the_last_iteration_a_person_is_needed() {
+    let log = run(&World { ends: &[], failed: &[FAILS, FAILS] }, &mut Vec::new());
+    let end: Vec<&str> = log.lines().rev().take(3).collect();
+    assert!(end[0].starts_with("NeedsPerson"), "{log}");
+    assert_eq!(end[1..], ["state Stuck 2", "commit tests phase1/verify/step-2"]);
+}
+
+#[test]
+fn a_malformed_entry_goes_back_once_and_then_counts_as_a_failure() {
+    let malformed = Some("SPEC: a → b\nOBSERVED: d\n");
+    let log = run(&World { ends: &[], failed: &[malformed, malformed, None] }, &mut Vec::new());
+    assert_eq!(log.matches("turn").count(), 5, "{log}");
+    assert!(log.contains("commit tests phase1/verify/step-1"), "{log}");
+}
+
+#[test]
+fn a_builder_without_a_report_is_asked_again_and_then_verified_all_the_same() {
+    let ends = [("builder", End::Ok, false), ("builder", End::Ok, false)];
+    let log = run(&World { ends: &ends, failed: &[None] }, &mut Vec::new());
+    assert!(log.contains("turn 3 verifier") && log.ends_with("Done { rounds: 1 }\n"), "{log}");
+}
+
+#[test]
+fn a_verifier_without_a_report_never_passes_a_phase() {
+    let ends = [("builder", End::Ok, true), ("verifier", End::Ok, false), ("verifier", End::Ok, false)];
+    let log = run(&World { ends: &ends, failed: &[None, None] }, &mut Vec::new());
+    assert!(!log.contains("passed") && log.contains("no-report"), "{log}");
+}
+
+#[test]
+fn what_cannot_pass_is_not_tried_again() {
+    for end in [
+        End::Quota { message: "m".into(), resets_unix: None },
+        End::Auth { message: "m".into() },
+        End::PermissionDenied,
+    ] {
+        let log = run(&World { ends: &[("builder", end, true)], failed: &[] }, &mut Vec::new());
+        assert_eq!(log.matches("turn").count(), 1, "{log}");
+        assert!(log.contains("ModelUnavailable") && log.contains("append logs/tokens.csv 1"), "{log}");
+    }
+}
+
+#[test]
+fn from_any_prefix_of_the_facts_the_loop_goes_on_with_the_same_steps() {
+    let world = World { ends: &[("builder", End::NoResult, false)], failed: &[FAILS, None] };
+    let mut facts = Vec::new();
+    run(&world, &mut facts);
+    for kept in 0..=facts.len() {
+        let (mut whole, mut resumed) = (PhaseLoop::new(inputs()), PhaseLoop::new(inputs()));
+        facts[..kept].iter().for_each(|fact| whole.learn(fact));
+        let json: Vec<String> =
+            facts[..kept].iter().map(|fact| serde_json::to_string(fact).unwrap()).collect();
+        for (line, fact) in json.iter().zip(&facts) {
+            let read: AgentFact = serde_json::from_str(line).unwrap();
+            // Texts lie in files of their own.
+            resumed.learn(if matches!(fact, AgentFact::Listed { .. } | AgentFact::WasRead { .. }) {
+                fact
+            } else {
+                &read
+            });
+        }
+        assert_eq!(whole.next(), resumed.next(), "after {kept} facts");
+    }
+}
+
+#[test]
+fn a_fact_that_nobody_waits_for_changes_nothing() {
+    let mut decide = PhaseLoop::new(inputs());
+    let before = decide.next();
+    decide.learn(&AgentFact::WasRead { place: Place::new(TESTS, FAILED_SPECS), text: None });
+    decide.learn(&AgentFact::Turned(Box::new(turned(9, BUILDER, End::Ok, true))));
+    assert_eq!(decide.next(), before);
 }

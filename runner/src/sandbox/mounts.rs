@@ -24,6 +24,20 @@ pub(super) enum Mount {
     Link(PathBuf, PathBuf),
 }
 
+impl Mount {
+    /// Where inside.
+    fn place(&self) -> &Path {
+        match self {
+            Self::ReadOnly(path)
+            | Self::Writable(path)
+            | Self::Private(path)
+            | Self::EmptyFolder(path)
+            | Self::EmptyFile(path)
+            | Self::Link(_, path) => path,
+        }
+    }
+}
+
 /// Programs and libraries of the system.
 pub(super) const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
@@ -72,7 +86,16 @@ pub(super) fn plan(walls: &Walls) -> Vec<Mount> {
     plan.extend(outside_the_tree(walls, &walls.writable).map(Mount::Writable));
     plan.extend(read_only(walls).into_iter().map(Mount::ReadOnly));
     plan.extend(masked(walls).into_iter().map(empty));
-    plan
+    last_of_each_place(plan)
+}
+
+/// What a later entry covers whole cannot be seen, and Docker takes no place twice.
+fn last_of_each_place(plan: Vec<Mount>) -> Vec<Mount> {
+    let mut places = std::collections::HashSet::new();
+    let mut last: Vec<Mount> =
+        plan.into_iter().rev().filter(|mount| places.insert(mount.place().to_owned())).collect();
+    last.reverse();
+    last
 }
 
 fn as_on_host(path: PathBuf) -> Option<Mount> {

@@ -60,7 +60,10 @@ pub fn choose(model: &str, secrets: &Secrets, environment: &Environment) -> Resu
     let cli = agent::find(kind, path).map_err(|error| Failure::refused(error, kind.remedy()))?;
     let variable = kind.key_variable();
     let key = secrets.get(variable).or_else(|| environment.text(variable)).ok_or_else(|| {
-        Failure::refused(anyhow!("there is no key for {}", kind.name()), format!("put a line {variable}=… into {DOT_ENV}"))
+        Failure::refused(
+            anyhow!("there is no key for {}", kind.name()),
+            format!("put a line {variable}=… into {DOT_ENV}"),
+        )
     })?;
     Ok(Chosen { cli, model: name.to_owned(), key: Key::new(variable, key) })
 }
@@ -87,7 +90,11 @@ impl Secrets {
 
     /// Every value whose name says that it is secret, for the redactor.
     pub fn exposed(&self) -> impl Iterator<Item = &str> {
-        let is_secret = |name: &str| ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"].iter().any(|word| name.to_uppercase().contains(word));
+        let is_secret = |name: &str| {
+            ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"]
+                .iter()
+                .any(|word| name.to_uppercase().contains(word))
+        };
         self.0.iter().filter(move |(name, _)| is_secret(name)).map(|(_, value)| value.as_str())
     }
 }

@@ -15,7 +15,9 @@ pub fn run(environment: &Environment) -> u8 {
     let argv = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let answer = environment
         .text(SOCKET)
-        .ok_or_else(|| io::Error::other(format!("{SOCKET} is not set: abl-cmd works for the roles of a phase only")))
+        .ok_or_else(|| {
+            io::Error::other(format!("{SOCKET} is not set: abl-cmd works for the roles of a phase only"))
+        })
         .and_then(|socket| ask(socket, &Request { argv }));
     match answer {
         Ok(answer) => {

@@ -79,7 +79,10 @@ impl Config {
         };
         let (folders, models) = (file.directories.unwrap_or_default(), file.models.unwrap_or_default());
         let given = |value: Option<String>, default: &str| {
-            value.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).unwrap_or(default.to_owned())
+            value
+                .map(|text| text.trim().to_owned())
+                .filter(|text| !text.is_empty())
+                .unwrap_or(default.to_owned())
         };
         let iterations = file.limits.and_then(|limits| limits.max_verifier_iterations).unwrap_or(5);
         if iterations == 0 {
@@ -104,7 +107,8 @@ fn has_content(text: &str) -> bool {
 
 fn entries(commands: Option<BTreeMap<String, Command>>) -> Result<BTreeMap<String, Entry>, String> {
     let entry = |(name, of): (String, Command)| {
-        let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'));
+        let plain = !name.is_empty()
+            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'));
         if !plain || name == "get-spec" {
             return Err(format!("`{name}` cannot be the name of a command"));
         }
@@ -132,14 +136,22 @@ mod tests {
     fn an_empty_file_gives_the_defaults() {
         for text in [None, Some(""), Some("# nothing\n"), Some("builder_commands:\n")] {
             let config = Config::parse(text).unwrap();
-            assert_eq!((config.src.as_str(), config.tests.as_str(), config.iterations), ("src", ".abl/tests", 5));
+            assert_eq!(
+                (config.src.as_str(), config.tests.as_str(), config.iterations),
+                ("src", ".abl/tests", 5)
+            );
             assert!(config.builder_commands.is_empty());
         }
     }
 
     #[test]
     fn what_is_wrong_is_said() {
-        for bad in ["directories: 7\n", "loop: {max_verifier_iterations: 0}\n", "a: [1\n", "builder_commands: {get-spec: {command: x}}\n"] {
+        for bad in [
+            "directories: 7\n",
+            "loop: {max_verifier_iterations: 0}\n",
+            "a: [1\n",
+            "builder_commands: {get-spec: {command: x}}\n",
+        ] {
             assert!(Config::parse(Some(bad)).is_err(), "{bad}");
         }
     }

@@ -76,11 +76,18 @@ impl Counter {
         let heard = child.stdout.take().map_or(Ok(0), |stdout| BufReader::new(stdout).read_line(&mut ready));
         let open = Open { child };
         sent.and(heard)?;
-        if ready.trim() == "ready" { Ok(Box::new(open)) } else { Err(io::Error::other("the desk for abl-cmd did not open")) }
+        if ready.trim() == "ready" {
+            Ok(Box::new(open))
+        } else {
+            Err(io::Error::other("the desk for abl-cmd did not open"))
+        }
     }
 
     /// In a group of its own: Ctrl-C is for the harness, which then closes the desk.
-    #[expect(clippy::disallowed_methods, reason = "the runner is busy with the agent; the desk uses a runner of its own")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the runner is busy with the agent; the desk uses a runner of its own"
+    )]
     fn start(&self) -> io::Result<Child> {
         std::process::Command::new(&self.program)
             .arg0(NAME)
@@ -141,7 +148,11 @@ fn try_serve() -> io::Result<()> {
 /// One caller. One that goes away early has lost the answer, no more.
 fn attend(desk: &Desk, cancel: &Cancel, mut stream: &UnixStream) {
     let mut text = String::new();
-    let answer = match stream.take(LONGEST_REQUEST).read_to_string(&mut text).map(|_| serde_json::from_str::<Request>(&text)) {
+    let answer = match stream
+        .take(LONGEST_REQUEST)
+        .read_to_string(&mut text)
+        .map(|_| serde_json::from_str::<Request>(&text))
+    {
         Ok(Ok(request)) => desk.answer(&request.argv, cancel),
         Ok(Err(_)) | Err(_) => Answer { code: 125, output: "abl-cmd: that was no request\n".to_owned() },
     };
@@ -155,7 +166,10 @@ impl Desk {
             [name, rest @ ..] if name == "get-spec" => self.spec(rest),
             [name, rest @ ..] => match self.commands.get(name) {
                 Some(entry) => self.run(&entry.command, rest, cancel),
-                None => Answer { code: 127, output: format!("abl-cmd: there is no command {name}\n{}", self.list()) },
+                None => Answer {
+                    code: 127,
+                    output: format!("abl-cmd: there is no command {name}\n{}", self.list()),
+                },
             },
         }
     }
@@ -183,7 +197,8 @@ impl Desk {
     fn run(&self, line: &str, arguments: &[String], cancel: &Cancel) -> Answer {
         let uses_them = line.contains("$@") || line.contains("$*") || line.contains("$1");
         let line = if arguments.is_empty() || uses_them { line.to_owned() } else { format!("{line} \"$@\"") };
-        let words = ["sh", "-c", &line, client::NAME].map(str::to_owned).into_iter().chain(arguments.iter().cloned());
+        let words =
+            ["sh", "-c", &line, client::NAME].map(str::to_owned).into_iter().chain(arguments.iter().cloned());
         let env = self.env.iter().fold(Env::default(), |mut env, (name, value)| {
             env.set(name, value);
             env
@@ -195,7 +210,9 @@ impl Desk {
             ..Command::new(words, &self.cwd, env, "/dev/null")
         };
         match run(&command, &Confinement::off(), cancel, &mut |_, _| {}) {
-            Ok(output) => Answer { code: code(output.ended), output: with_ending(output.text(), output.ended) },
+            Ok(output) => {
+                Answer { code: code(output.ended), output: with_ending(output.text(), output.ended) }
+            }
             Err(error) => Answer { code: 125, output: format!("abl-cmd: {error}\n") },
         }
     }
@@ -229,9 +246,13 @@ mod tests {
     fn ask(argv: &[&str]) -> (u8, String) {
         let entry = |command: &str| Entry { command: command.to_owned(), description: "does it".to_owned() };
         let desk = Desk {
-            commands: [("plain", "printf '%s|'"), ("placed", "printf '<%s>' \"$@\"; exit 3"), ("slow", "sleep 60")]
-                .map(|(name, line)| (name.to_owned(), entry(line)))
-                .into(),
+            commands: [
+                ("plain", "printf '%s|'"),
+                ("placed", "printf '<%s>' \"$@\"; exit 3"),
+                ("slow", "sleep 60"),
+            ]
+            .map(|(name, line)| (name.to_owned(), entry(line)))
+            .into(),
             specs: [(1, "# Phase 1: A\n".to_owned())].into(),
             cwd: "/tmp".into(),
             env: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
@@ -261,7 +282,9 @@ mod tests {
     #[test]
     fn a_spec_is_printed_by_its_number_alone() {
         assert_eq!(ask(&["get-spec", "1"]), (0, "# Phase 1: A\n".to_owned()));
-        for bad in [&["get-spec"][..], &["get-spec", "2"], &["get-spec", "../../.env"], &["get-spec", "1", "2"]] {
+        for bad in
+            [&["get-spec"][..], &["get-spec", "2"], &["get-spec", "../../.env"], &["get-spec", "1", "2"]]
+        {
             assert_eq!(ask(bad).0, 1, "{bad:?}");
         }
     }

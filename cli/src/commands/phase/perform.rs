@@ -29,7 +29,12 @@ use crate::output::{BAD, GOOD, Output, printable};
 const RUN: &str = "run.json";
 
 /// Works on the phase that is meant until it passes or a person is needed.
-pub fn run(project: &Project, args: &PhaseArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(
+    project: &Project,
+    args: &PhaseArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let Some(phase) = phase(project, args.action)? else {
         output.report("Every phase has passed.");
         return Ok(Exit::Done);
@@ -63,7 +68,10 @@ fn phase(project: &Project, action: Action) -> Result<Option<u32>, Failure> {
         Action::Number(number) if project.specs.contains_key(&number) => Ok(Some(number)),
         Action::Number(number) => {
             let specs = project::SPECS;
-            Err(Failure::refused(anyhow!("there is no {specs}/phase{number}.md"), "write the spec of that phase"))
+            Err(Failure::refused(
+                anyhow!("there is no {specs}/phase{number}.md"),
+                "write the spec of that phase",
+            ))
         }
         Action::Run | Action::Init | Action::Check => project.next_phase(),
     }
@@ -101,14 +109,17 @@ impl Setup<'_> {
         let phase = inputs.phase;
         let logs = project.root.join(project::ABL).join("logs");
         let program = std::env::current_exe().context("cannot tell where this program is")?;
-        let desk = |commands| Counter::new(&program, self.desk(commands)).context("cannot make the desk for abl-cmd");
+        let desk = |commands| {
+            Counter::new(&program, self.desk(commands)).context("cannot make the desk for abl-cmd")
+        };
         let desks: BTreeMap<&str, Counter> = [
             (BUILDER, desk(&project.config.builder_commands)?),
             (VERIFIER, desk(&project.config.verifier_commands)?),
         ]
         .into();
         let role = |name: &str, chosen| self.role(name, chosen, desks.get(name), &logs);
-        let roles = [(BUILDER.to_owned(), role(BUILDER, builder)), (VERIFIER.to_owned(), role(VERIFIER, verifier))];
+        let roles =
+            [(BUILDER.to_owned(), role(BUILDER, builder)), (VERIFIER.to_owned(), role(VERIFIER, verifier))];
         let mut around = |name: &str| -> std::io::Result<Guarded> {
             desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
         };
@@ -119,7 +130,12 @@ impl Setup<'_> {
                 .map(|(name, path)| (name.to_owned(), path))
                 .into(),
             repositories: [(SRC, &project.src_git), (TESTS, &project.tests_git)]
-                .map(|(name, git)| (name.to_owned(), Repository { git: git.clone(), exclude: self.never_committed(git.top()) }))
+                .map(|(name, git)| {
+                    (
+                        name.to_owned(),
+                        Repository { git: git.clone(), exclude: self.never_committed(git.top()) },
+                    )
+                })
                 .into(),
             shell_cwd: project.root.clone(),
             shell_env: Env::default(),
@@ -169,7 +185,8 @@ impl Setup<'_> {
         let mut walls = walls::around(&project.root, &own, &other, &visible, &env);
         walls.docker_host = self.docker_host.map(OsString::from);
         if let Some(desk) = desk {
-            let path = env.get("PATH").map(OsString::from).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+            let path =
+                env.get("PATH").map(OsString::from).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
             let folders = [desk.bin()].into_iter().chain(std::env::split_paths(&path));
             env.set("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
             env.set(SOCKET, desk.socket());
@@ -200,7 +217,8 @@ impl Setup<'_> {
     fn never_committed(&self, top: &Path) -> Vec<String> {
         let root = &self.project.root;
         let names = [agents::DOT_ENV, project::ABL, "agent-config", repo::STATE_IN_TREE];
-        let inside = names.iter().map(|name| root.join(name)).chain([self.project.tests(), self.project.src()]);
+        let inside =
+            names.iter().map(|name| root.join(name)).chain([self.project.tests(), self.project.src()]);
         inside
             .filter(|path| path != top)
             .filter_map(|path| path.strip_prefix(top).ok().map(|path| path.display().to_string()))
@@ -240,7 +258,9 @@ impl Setup<'_> {
                 Exit::NeedsPerson
             }
             Outcome::ModelUnavailable { cause, .. } => {
-                output.report(&output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))));
+                output.report(
+                    &output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))),
+                );
                 Exit::ModelUnavailable
             }
             Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => Exit::Failed,
@@ -256,7 +276,12 @@ impl Setup<'_> {
 /// The newest run of this phase that has not come to its end.
 fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Option<RunFolder> {
     let suffix = format!("-phase{phase}");
-    let is_of_phase = |name: &str| name.ends_with(&suffix) || name.rsplit_once('-').is_some_and(|(stem, count)| stem.ends_with(&suffix) && count.parse::<u32>().is_ok());
+    let is_of_phase = |name: &str| {
+        name.ends_with(&suffix)
+            || name
+                .rsplit_once('-')
+                .is_some_and(|(stem, count)| stem.ends_with(&suffix) && count.parse::<u32>().is_ok())
+    };
     let entries = std::fs::read_dir(logs).ok()?;
     let mut runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     runs.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_phase));
@@ -272,7 +297,8 @@ fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
     let text = folder.read(RUN).map_err(anyhow::Error::from)?;
     let run: serde_json::Value = serde_json::from_str(&text).with_context(|| format!("cannot read {RUN}"))?;
     let start = |name: &str| run.pointer(&format!("/start/{name}"));
-    let iteration = start("iteration").and_then(serde_json::Value::as_u64).and_then(|number| u32::try_from(number).ok());
+    let iteration =
+        start("iteration").and_then(serde_json::Value::as_u64).and_then(|number| u32::try_from(number).ok());
     Ok(Start {
         iteration: iteration.unwrap_or(1),
         builder_done: start("builder_done").and_then(serde_json::Value::as_bool).unwrap_or(false),
@@ -281,10 +307,15 @@ fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
 }
 
 fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
-    let help = format!("code-commit phase run goes on where it was; what happened is in {}", folder.path().display());
+    let help = format!(
+        "code-commit phase run goes on where it was; what happened is in {}",
+        folder.path().display()
+    );
     match &error {
         AgentFault::Interrupted => Failure::new(Exit::Interrupted, error).help(help),
-        AgentFault::KeyInPrompt { .. } => Failure::refused(error, "take the key out of the specs and of project.md"),
+        AgentFault::KeyInPrompt { .. } => {
+            Failure::refused(error, "take the key out of the specs and of project.md")
+        }
         _ => Failure::new(Exit::Fault, error).help(help),
     }
 }

@@ -47,12 +47,18 @@ impl Project {
             .map_err(|message| Failure::refused(anyhow!("{}: {message}", config::FILE), "mend the file"))?;
         let specs = specs(root)?;
         if specs.is_empty() {
-            return Err(Failure::refused(anyhow!("there is no spec, {SPECS}/phase1.md"), "code-commit phase init makes what a project needs"));
+            return Err(Failure::refused(
+                anyhow!("there is no spec, {SPECS}/phase1.md"),
+                "code-commit phase init makes what a project needs",
+            ));
         }
         let state = match read(&root.join(ABL).join(loop_phase::STATE))? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
                 let file = format!("{ABL}/{}", loop_phase::STATE);
-                Failure::refused(anyhow!("{file}: {error}"), format!("mend the file, or remove it: passed phases are known from {}", config.src))
+                Failure::refused(
+                    anyhow!("{file}: {error}"),
+                    format!("mend the file, or remove it: passed phases are known from {}", config.src),
+                )
             })?,
             None => State::default(),
         };
@@ -73,7 +79,8 @@ impl Project {
 
     /// Whether a phase has passed: a commit says so, whatever the state file says.
     pub fn has_passed(&self, phase: u32) -> Result<bool, Failure> {
-        let commit = self.src_git.commit_of(&format!("HEAD^{{/^phase{phase}/passed$}}"));
+        // A message ends with a line end, which `$` does not match.
+        let commit = self.src_git.commit_of(&format!("HEAD^{{/^phase{phase}/passed[[:space:]]}}"));
         let commit = commit.context("cannot look at the commits of the source folder")?;
         Ok(commit.is_some() || self.state.phases_completed.contains(&phase))
     }
@@ -95,23 +102,29 @@ impl Project {
         for (number, text) in &self.specs {
             let title = loop_phase::spec::title(text, *number);
             if title.is_none() && *number == phase {
-                let message = anyhow!("the first line of {SPECS}/phase{phase}.md is not `# Phase {phase}: Title`");
-                return Err(Failure::refused(message, "code-commit phase check names every fault of the specs"));
+                let message =
+                    anyhow!("the first line of {SPECS}/phase{phase}.md is not `# Phase {phase}: Title`");
+                return Err(Failure::refused(
+                    message,
+                    "code-commit phase check names every fault of the specs",
+                ));
             }
             let completed = self.has_passed(*number)?;
             let title = title.unwrap_or_default().to_owned();
             specs.push(PhaseSpec { number: *number, title, text: text.as_str().into(), completed });
         }
         let config = &self.config;
-        let role = |name: &str, folder: &str, commands: &BTreeMap<String, super::request::Entry>, model: &str| {
-            let commands = commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
-            Ok::<_, Failure>(RoleInputs {
-                prompt: self.role_prompt(name)?.into(),
-                workspace: self.root.join(folder).display().to_string(),
-                commands,
-                model: model.to_owned(),
-            })
-        };
+        let role =
+            |name: &str, folder: &str, commands: &BTreeMap<String, super::request::Entry>, model: &str| {
+                let commands =
+                    commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
+                Ok::<_, Failure>(RoleInputs {
+                    prompt: self.role_prompt(name)?.into(),
+                    workspace: self.root.join(folder).display().to_string(),
+                    commands,
+                    model: model.to_owned(),
+                })
+            };
         Ok(Inputs {
             phase,
             specs,

@@ -59,7 +59,10 @@ impl AgentWatch for Lines {
                 self.line(role, &format!("{name} {}", argument.as_deref().unwrap_or_default()));
             }
             Event::ToolResult { ok: false, message, .. } => {
-                self.line(role, &format!("failed: {}", message.as_deref().unwrap_or("the tool does not say why")));
+                self.line(
+                    role,
+                    &format!("failed: {}", message.as_deref().unwrap_or("the tool does not say why")),
+                );
             }
             Event::Retry { reason, .. } => self.line(role, &format!("tries again: {reason}")),
             _ => {}

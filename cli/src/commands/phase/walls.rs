@@ -12,8 +12,16 @@ use crate::output::Output;
 
 /// What no role may see, relative to the root, besides the other one's folder: secrets, the harness's own files, and the
 /// prompts of both.
-const HIDDEN: [&str; 8] =
-    [DOT_ENV, "agent-config", "prompts", repo::STATE_IN_TREE, ".abl/logs", ".abl/prompts", ".abl/state.json", ".abl/abl.config.yaml"];
+const HIDDEN: [&str; 8] = [
+    DOT_ENV,
+    "agent-config",
+    "prompts",
+    repo::STATE_IN_TREE,
+    ".abl/logs",
+    ".abl/prompts",
+    ".abl/state.json",
+    ".abl/abl.config.yaml",
+];
 
 /// The walls of one role. The same for a container and for bubblewrap.
 pub fn around(root: &Path, own: &Path, other: &Path, visible: &[PathBuf], env: &Env) -> Walls {
@@ -21,7 +29,10 @@ pub fn around(root: &Path, own: &Path, other: &Path, visible: &[PathBuf], env: &
     let specs = root.join(SPECS);
     Walls {
         // A role's own repository may be looked at; the harness commits.
-        read_only: [own.join(".git"), specs.clone()].into_iter().filter(|path| path.starts_with(own)).collect(),
+        read_only: [own.join(".git"), specs.clone()]
+            .into_iter()
+            .filter(|path| path.starts_with(own))
+            .collect(),
         masked: hidden.filter(|path| path.starts_with(own) && path != &own.join(".git")).collect(),
         readable: visible.iter().cloned().chain([specs]).collect(),
         // The agent has to reach its service.
@@ -33,7 +44,11 @@ pub fn around(root: &Path, own: &Path, other: &Path, visible: &[PathBuf], env: &
 }
 
 /// A container where Docker is there, else bubblewrap, else Landlock, else nothing runs.
-pub fn choose(sandbox: Sandbox, docker_host: Option<&std::ffi::OsStr>, output: &Output) -> Result<Probed, Failure> {
+pub fn choose(
+    sandbox: Sandbox,
+    docker_host: Option<&std::ffi::OsStr>,
+    output: &Output,
+) -> Result<Probed, Failure> {
     let mode = match sandbox {
         Sandbox::Auto => match probe(Mode::Docker, docker_host) {
             Ok(mut probed) => {

@@ -1,0 +1,59 @@
+//! Lists of the reference are whole and in the order of their one owner.
+
+use std::path::Path;
+
+use crate::page::{blocks, root, steps, text};
+
+/// The codes in the first column of the table below a heading.
+fn listed(page: &str, heading: &str) -> Vec<String> {
+    let text = text(Path::new(page));
+    let heading = format!("## {heading}");
+    let table = text.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with("## "));
+    table.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned())).collect()
+}
+
+#[test]
+fn the_codes_of_a_reply_are_listed() {
+    let page = "docs/reference/codes.md";
+    let errors: Vec<&str> = parser::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(listed(page, "Errors of a reply in fences"), errors);
+    let warnings: Vec<&str> = parser::WarningCode::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(listed(page, "Warnings of a reply in fences"), warnings);
+    let proposal: Vec<&str> = parser::proposal::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(listed(page, "Errors of a reply in JSON"), proposal);
+}
+
+#[test]
+fn the_codes_of_a_refused_path_are_listed() {
+    let codes: Vec<&str> = guard::Code::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(listed("docs/reference/codes.md", "Refusals of a path"), codes);
+}
+
+#[test]
+fn the_exit_codes_are_those_of_the_program() {
+    let source = std::fs::read_to_string(root().join("cli/src/exit.rs")).unwrap();
+    let mut codes: Vec<String> = source
+        .lines()
+        .filter_map(|line| Some(line.trim().split_once(" = ")?.1.strip_suffix(',')?.to_owned()))
+        .filter(|code| code.parse::<u8>().is_ok())
+        .collect();
+    // Clap's own, for a command line that it cannot read.
+    codes.insert(2, "2".to_owned());
+    assert_eq!(listed("docs/reference/exit-codes.md", "All of them"), codes);
+    let readme = text(Path::new("README.md"));
+    for code in codes {
+        assert!(readme.contains(&format!("| {code} |")), "the README lacks {code}");
+    }
+}
+
+#[test]
+fn every_command_is_in_the_reference() {
+    let page = text(Path::new("docs/reference/commands.md"));
+    let steps: Vec<_> = blocks(&page).iter().filter(|block| block.info == "console").flat_map(steps).collect();
+    let help = |command: &str| steps.iter().find(|step| step.command == format!("code-commit{command} --help"));
+    let main = help("").unwrap();
+    let listed = main.expected.iter().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    for name in listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next()) {
+        assert!(name == "help" || help(&format!(" {name}")).is_some(), "no help of {name}");
+    }
+}

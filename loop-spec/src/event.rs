@@ -1,0 +1,99 @@
+//! What a run says of itself, by the seed's names (S4 §Loop Stream).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A phase of the loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all_fields = "camelCase")]
+pub enum PhaseEvent {
+    /// An iteration begins: plan, implement, review.
+    IterationStart {
+        /// Which, from 1.
+        iteration: u32,
+        /// How many there may be.
+        max_iterations: u32,
+    },
+    /// The planning agent's turn.
+    PlanningStart {
+        /// Which iteration.
+        iteration: u32,
+    },
+    /// An implementing agent's turn.
+    ImplementingStart {
+        /// Which iteration.
+        iteration: u32,
+    },
+    /// The reviewing agent's turn.
+    ReviewingStart {
+        /// Which iteration.
+        iteration: u32,
+    },
+    /// A turn did not count and is tried again.
+    RetryStart {
+        /// Which iteration.
+        iteration: u32,
+        /// Why.
+        reason: String,
+    },
+    /// A quota is used up; the run goes on when it is renewed.
+    QuotaWaitStart {
+        /// Which iteration.
+        iteration: u32,
+        /// When that is, in seconds since 1970 (UTC).
+        until_unix: u64,
+    },
+    /// The reviewer approved. The last event of a run.
+    LoopApproved {
+        /// Which iteration.
+        iteration: u32,
+    },
+    /// A person has to settle something in the specs. The last event of a run.
+    LoopSpecIssue {
+        /// Which iteration.
+        iteration: u32,
+        /// What.
+        content: String,
+        /// The file that has it, below `.cuggino/spec-issues/`.
+        filename: String,
+    },
+    /// All iterations are used up. The last event of a run.
+    LoopMaxIterations {
+        /// Which iteration.
+        iteration: u32,
+    },
+}
+
+impl PhaseEvent {
+    /// Whether a run ends with it.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self, Self::LoopApproved { .. } | Self::LoopSpecIssue { .. } | Self::LoopMaxIterations { .. })
+    }
+
+    /// As the journal and NDJSON have it.
+    pub fn to_json(&self) -> Value {
+        // Strings and numbers always have a JSON form.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// What the journal has; `None` for an event of another loop.
+    pub fn of_json(value: &Value) -> Option<Self> {
+        serde_json::from_value(value.clone()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_have_the_names_and_fields_of_the_seed() {
+        let issue = PhaseEvent::LoopSpecIssue { iteration: 1, content: "X?".into(), filename: "ID.md".into() };
+        let start = PhaseEvent::IterationStart { iteration: 1, max_iterations: 10 };
+        insta::assert_snapshot!(format!("{}\n{}", start.to_json(), issue.to_json()), @r#"
+        {"event":"IterationStart","iteration":1,"maxIterations":10}
+        {"content":"X?","event":"LoopSpecIssue","filename":"ID.md","iteration":1}
+        "#);
+        assert_eq!(PhaseEvent::of_json(&issue.to_json()), Some(issue));
+    }
+}

@@ -1,0 +1,86 @@
+//! Who may emit which marker (S4 §Marker Availability).
+
+use serde::{Deserialize, Serialize};
+
+/// An agent of the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Makes the plan.
+    Planning,
+    /// Implements one task of it.
+    Implementing,
+    /// Compares the result with the specs.
+    Reviewing,
+    /// Looks for what a person should see, in idle time.
+    Audit,
+}
+
+pub(crate) const SPEC_ISSUE: &str = "SPEC_ISSUE";
+pub(crate) const PLAN_COMPLETE: &str = "PLAN_COMPLETE";
+pub(crate) const PROGRESS: &str = "PROGRESS";
+pub(crate) const DONE: &str = "DONE";
+pub(crate) const APPROVED: &str = "APPROVED";
+pub(crate) const REQUEST_CHANGES: &str = "REQUEST_CHANGES";
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 4] = [Self::Planning, Self::Implementing, Self::Reviewing, Self::Audit];
+
+    /// Its name, as steps and facts have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Planning => "planning",
+            Self::Implementing => "implementing",
+            Self::Reviewing => "reviewing",
+            Self::Audit => "audit",
+        }
+    }
+
+    /// The role of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == name)
+    }
+
+    /// The markers that are read out of its text; every other one is text.
+    pub fn markers(self) -> &'static [&'static str] {
+        match self {
+            Self::Planning => &[SPEC_ISSUE, PLAN_COMPLETE],
+            Self::Implementing => &["NOTE", SPEC_ISSUE, PROGRESS, DONE],
+            Self::Reviewing => &[SPEC_ISSUE, APPROVED, REQUEST_CHANGES],
+            Self::Audit => &["TO_BE_DISCUSSED"],
+        }
+    }
+
+    /// Those that end its turn, the most cautious first.
+    pub fn terminal(self) -> &'static [&'static str] {
+        match self {
+            Self::Planning => &[SPEC_ISSUE, PLAN_COMPLETE],
+            Self::Implementing => &[SPEC_ISSUE, PROGRESS, DONE],
+            Self::Reviewing => &[SPEC_ISSUE, REQUEST_CHANGES, APPROVED],
+            Self::Audit => &[],
+        }
+    }
+}
+
+/// Whether a marker ends a turn. A finding of the audit does not.
+pub fn is_terminal(name: &str) -> bool {
+    Role::ALL.iter().any(|role| role.terminal().contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_and_findings_do_not_end_a_turn() {
+        assert!(!is_terminal("NOTE") && !is_terminal("TO_BE_DISCUSSED"));
+        assert!(["SPEC_ISSUE", "PLAN_COMPLETE", "PROGRESS", "DONE", "APPROVED", "REQUEST_CHANGES"].map(is_terminal) == [true; 6]);
+    }
+
+    #[test]
+    fn a_role_is_found_by_its_name() {
+        assert!(Role::ALL.iter().all(|role| Role::named(role.name()) == Some(*role)));
+        assert_eq!(Role::named("builder"), None);
+    }
+}

@@ -1,0 +1,252 @@
+//! The watch over a backlog (S4 watch): a listing and the time in, what to do out.
+
+use serde::Serialize;
+
+/// What the two folders hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Names in the folder of spec issues, sorted.
+    pub issues: Vec<String>,
+    /// The backlog, sorted by name.
+    pub backlog: Vec<Item>,
+}
+
+impl Listing {
+    /// Whether something has arrived that an audit has to make way for.
+    pub fn is_work(&self) -> bool {
+        !self.issues.is_empty() || !self.backlog.is_empty()
+    }
+}
+
+/// A file of the backlog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// Its name.
+    pub name: String,
+    /// The hash of its content.
+    pub sha256: String,
+}
+
+/// What to do now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Nothing before something changes, or before this moment, in milliseconds since the watch began.
+    Wait {
+        /// `None`: only a change counts.
+        until_ms: Option<u64>,
+    },
+    /// Run the loop on this file.
+    Work(Item),
+    /// Nothing waits: compare specs and code.
+    Audit,
+}
+
+/// How a run on a file of the backlog ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Approved.
+    Approved,
+    /// All iterations used up.
+    UsedUp,
+    /// A person has to settle something.
+    SpecIssue,
+    /// The agent could not be used; trying again later may help.
+    Unusable,
+}
+
+/// What becomes of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is deleted.
+    Delete,
+    /// It stays.
+    Keep,
+}
+
+/// What a watch says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all_fields = "camelCase")]
+pub enum WatchEvent {
+    /// Nothing waits.
+    BacklogEmpty,
+    /// A folder has changed; it is acted on when it has been quiet for a while.
+    ChangeDetected,
+    /// It has been quiet for long enough.
+    DebounceComplete,
+    /// A run on a file begins.
+    ProcessingItem {
+        /// Its name.
+        filename: String,
+    },
+    /// It is done, and the file is gone.
+    ItemCompleted {
+        /// Its name.
+        filename: String,
+    },
+    /// The file stays.
+    ItemRetained {
+        /// Its name.
+        filename: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// Nothing is done until the folder of spec issues is empty.
+    SpecIssueWaiting {
+        /// What lies there.
+        filenames: Vec<String>,
+    },
+    /// An agent compares specs and code.
+    AuditStarted,
+    /// It is done.
+    AuditEnded,
+    /// Work has arrived.
+    AuditInterrupted,
+    /// It found something.
+    TbdItemFound {
+        /// The file.
+        filename: String,
+        /// What it says.
+        content: String,
+    },
+}
+
+/// Whether idle time is used for an audit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auditing {
+    /// Once after each change.
+    On,
+    /// Never.
+    Off,
+}
+
+/// What was said last of a state that lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Said {
+    Nothing,
+    Empty,
+    Issues(Vec<String>),
+}
+
+/// After a run that failed for want of an agent: one minute, then four times as long each time, at most an hour.
+const FIRST_PAUSE_MS: u64 = 60_000;
+const LONGEST_PAUSE_MS: u64 = 3_600_000;
+
+/// The watch as a value.
+#[derive(Debug)]
+pub struct Watch {
+    settle_ms: u64,
+    auditing: Auditing,
+    seen: Option<Listing>,
+    changed_ms: Option<u64>,
+    said: Said,
+    failures: u32,
+    not_before_ms: u64,
+    audited: bool,
+}
+
+impl Watch {
+    /// Changes are acted on after `settle_ms` without another one.
+    #[must_use]
+    pub fn new(settle_ms: u64, auditing: Auditing) -> Self {
+        Self {
+            settle_ms,
+            auditing,
+            seen: None,
+            changed_ms: None,
+            said: Said::Nothing,
+            failures: 0,
+            not_before_ms: 0,
+            audited: false,
+        }
+    }
+
+    /// The folders as they are now. What lay there when the watch began is acted on at once.
+    pub fn look(&mut self, now_ms: u64, listing: &Listing) -> (Vec<WatchEvent>, Act) {
+        let mut events = Vec::new();
+        if self.seen.as_ref() != Some(listing) {
+            if self.seen.is_some() {
+                if self.changed_ms.is_none() {
+                    events.push(WatchEvent::ChangeDetected);
+                }
+                self.changed_ms = Some(now_ms);
+                (self.failures, self.not_before_ms, self.audited) = (0, 0, false);
+            }
+            self.seen = Some(listing.clone());
+        }
+        if !listing.issues.is_empty() {
+            let filenames = listing.issues.clone();
+            self.say(Said::Issues(filenames.clone()), WatchEvent::SpecIssueWaiting { filenames }, &mut events);
+            return (events, Act::Wait { until_ms: None });
+        }
+        if let Some(changed) = self.changed_ms {
+            let quiet_at = changed.saturating_add(self.settle_ms);
+            if now_ms < quiet_at {
+                return (events, Act::Wait { until_ms: Some(quiet_at) });
+            }
+            self.changed_ms = None;
+            events.push(WatchEvent::DebounceComplete);
+        }
+        let act = self.act(now_ms, listing, &mut events);
+        (events, act)
+    }
+
+    fn act(&mut self, now_ms: u64, listing: &Listing, events: &mut Vec<WatchEvent>) -> Act {
+        let Some(item) = listing.backlog.first() else {
+            self.say(Said::Empty, WatchEvent::BacklogEmpty, events);
+            if self.auditing == Auditing::Off || self.audited {
+                return Act::Wait { until_ms: None };
+            }
+            self.audited = true;
+            events.push(WatchEvent::AuditStarted);
+            return Act::Audit;
+        };
+        if now_ms < self.not_before_ms {
+            return Act::Wait { until_ms: Some(self.not_before_ms) };
+        }
+        self.said = Said::Nothing;
+        events.push(WatchEvent::ProcessingItem { filename: item.name.clone() });
+        Act::Work(item.clone())
+    }
+
+    /// A state is told when it begins, not each time it is looked at.
+    fn say(&mut self, state: Said, event: WatchEvent, events: &mut Vec<WatchEvent>) {
+        if self.said != state {
+            self.said = state;
+            events.push(event);
+        }
+    }
+
+    /// A run on `item` is over; `now_sha256` is its file as it is now, none if it is gone.
+    pub fn worked(&mut self, now_ms: u64, item: &Item, end: End, now_sha256: Option<&str>) -> (WatchEvent, Fate) {
+        let filename = item.name.clone();
+        let retained = |reason| (WatchEvent::ItemRetained { filename: filename.clone(), reason }, Fate::Keep);
+        self.audited = false;
+        if end == End::Unusable {
+            let pause = FIRST_PAUSE_MS.saturating_mul(4_u64.saturating_pow(self.failures)).min(LONGEST_PAUSE_MS);
+            self.failures = self.failures.saturating_add(1);
+            self.not_before_ms = now_ms.saturating_add(pause);
+            return retained("the agent could not be used");
+        }
+        self.failures = 0;
+        match (end, now_sha256) {
+            (End::SpecIssue, _) => retained("a spec issue has to be settled"),
+            (_, Some(now)) if now != item.sha256 => retained("it was edited while it was worked on"),
+            (_, Some(_)) => {
+                self.forget(item);
+                (WatchEvent::ItemCompleted { filename }, Fate::Delete)
+            }
+            (_, None) => (WatchEvent::ItemCompleted { filename }, Fate::Keep),
+        }
+    }
+
+    /// That we delete a file is no change to wait for.
+    fn forget(&mut self, item: &Item) {
+        if let Some(seen) = &mut self.seen {
+            seen.backlog.retain(|one| one != item);
+        }
+    }
+
+}
+
+#[cfg(test)]
+mod tests;
