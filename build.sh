@@ -3,6 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
+# Seconds that each fuzz target runs.
+FUZZ_SECONDS=${FUZZ_SECONDS:-60}
+
 step() { printf '\n== %s\n' "$*"; "$@"; }
 
 step cargo fmt --all --check
@@ -15,6 +18,11 @@ if cargo deny --version >/dev/null 2>&1; then
 else
     echo "SKIPPED: licences and sources, because cargo-deny is not installed (cargo install cargo-deny --locked)" >&2
 fi
-if [ -x fuzz/run.sh ]; then
-    step fuzz/run.sh --build-only
+
+if command -v g++ >/dev/null; then
+    for target in parser-fences parser-markers parser-proposal; do
+        step fuzz/run.sh "$target" "$FUZZ_SECONDS"
+    done
+else
+    echo "SKIPPED: fuzzing, because there is no g++" >&2
 fi

@@ -143,7 +143,9 @@ impl End {
             Self::Auth { message } => Self::Auth { message: change(message) },
             Self::Refused { message } => Self::Refused { message: change(message) },
             Self::TurnLimit { message } => Self::TurnLimit { message: change(message) },
-            Self::Crashed { code, signal, message } => Self::Crashed { code, signal, message: change(message) },
+            Self::Crashed { code, signal, message } => {
+                Self::Crashed { code, signal, message: change(message) }
+            }
             Self::Ok
             | Self::MaxTokens
             | Self::PermissionDenied

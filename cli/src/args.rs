@@ -1,6 +1,7 @@
 //! The command line.
 
 mod settings;
+mod setup;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use settings::SettingArgs;
+pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.
 ///
@@ -37,6 +39,8 @@ pub enum Command {
     Implement(RunArgs),
     /// Build phases: a builder and a verifier that cannot see each other's work, until every contract of the spec holds
     Phase(crate::commands::phase::PhaseArgs),
+    /// The spec loop: agents plan, implement and review until the specs are met
+    Spec(crate::commands::spec::SpecArgs),
     /// What the turns of all phases have used, by phase, role and model
     Costs,
     /// List the runs of this project, the newest first
@@ -242,50 +246,6 @@ pub struct DemoArgs {
     /// The wall around the build
     #[arg(long, value_name = "MODE", default_value = "auto")]
     pub sandbox: Sandbox,
-}
-
-/// Flags of `config`.
-#[derive(Debug, Args)]
-pub struct ConfigArgs {
-    /// Flags count here as they would for a run.
-    #[command(flatten)]
-    pub settings: SettingArgs,
-    /// Print the JSON schema of code-commit.toml instead
-    #[arg(long)]
-    pub schema: bool,
-}
-
-/// Flags of `trust`.
-#[derive(Debug, Args)]
-pub struct TrustArgs {
-    /// Do not ask
-    #[arg(long)]
-    pub yes: bool,
-}
-
-/// Flags of `doctor`.
-#[derive(Debug, Args)]
-pub struct DoctorArgs {
-    /// Flags count here as they would for a run.
-    #[command(flatten)]
-    pub settings: SettingArgs,
-    /// Ask the model's service, by the cheapest question there is, whether key and model work
-    #[arg(long)]
-    pub online: bool,
-}
-
-/// Flags of `completions`.
-#[derive(Debug, Args)]
-pub struct CompletionsArgs {
-    /// For which shell
-    pub shell: clap_complete::Shell,
-}
-
-/// Flags of `man`.
-#[derive(Debug, Args)]
-pub struct ManArgs {
-    /// One page for each command goes here; without it the main page goes to standard output
-    pub folder: Option<PathBuf>,
 }
 
 /// `90s`, `10m`, `1h30m`: whole numbers with their units, the larger first.

@@ -18,6 +18,7 @@ mod rollup;
 mod run;
 pub mod runs;
 mod show;
+pub mod spec;
 mod trust;
 mod undo;
 mod wall;
@@ -45,6 +46,7 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
         Some(Command::Replay(args)) => replay::run(args, environment, output),
         Some(Command::Resume(args)) => resume::run(args, environment, output),
         Some(Command::Phase(args)) => phase::run(args, environment, output),
+        Some(Command::Spec(args)) => spec::run(args, environment, output),
         Some(Command::Costs) => costs::run(output),
         Some(Command::Init) => init::run(output),
         Some(Command::Rollup(args)) => rollup::run(args, output),

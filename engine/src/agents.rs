@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::record::Facts;
 use crate::{Outcome, Text};
 
+pub use snapshot::watch_over;
 pub use shop::{AgentFault, AgentShop, AgentWatch, Guarded, Repository, Role, Watched};
 
 /// A file that belongs to the harness or that it reads: a name in one of the places that the shop knows.

@@ -148,14 +148,14 @@ impl PhaseLoop {
 
     fn prompt(&self) -> String {
         let (_, role) = self.role();
-        let each = |spec: &'_ PhaseSpec| -> (u32, bool) { (spec.number, spec.completed) };
-        let specs = self.inputs.specs.iter();
-        let phases: Vec<Phase<'_>> = specs
-            .map(|spec| (spec, each(spec)))
-            .map(|(spec, (number, completed))| Phase {
-                number,
+        let phases: Vec<Phase<'_>> = self
+            .inputs
+            .specs
+            .iter()
+            .map(|spec| Phase {
+                number: spec.number,
                 title: &spec.title,
-                completed,
+                completed: spec.completed,
                 spec: &spec.text,
             })
             .collect();
@@ -277,10 +277,10 @@ impl PhaseLoop {
             Verdict::Again(complaint) if self.tries < self.inputs.limits.tries => self.again(complaint),
             // The verifier's word on what was built counts more than the builder's report.
             Verdict::Again(_) if !self.is_verifying && turned.end == agent::End::Ok => {
-                self.stage = Stage::CommitBuild
+                self.stage = Stage::CommitBuild;
             }
-            Verdict::Again(complaint) => self.stop(&turned, complaint),
-            Verdict::Stop(message) => self.stop(&turned, message),
+            Verdict::Again(complaint) => self.stop(&turned, &complaint),
+            Verdict::Stop(message) => self.stop(&turned, &message),
         }
     }
 
@@ -290,7 +290,7 @@ impl PhaseLoop {
         self.stage = Stage::List;
     }
 
-    fn stop(&mut self, turned: &Turned, message: String) {
+    fn stop(&mut self, turned: &Turned, message: &str) {
         let (name, _) = self.role();
         let code = if turned.end == agent::End::Ok { "no-report" } else { turned.end.code() };
         let remedy = Some("mend what stands in the way, then: code-commit phase run".to_owned());

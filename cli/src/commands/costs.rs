@@ -50,6 +50,9 @@ fn price(row: &Row) -> Option<f64> {
     llm::Prices::built_in().of(&row.model, &day)?.cost(&usage).map(llm::Money::as_usd)
 }
 
+/// What rows are put together by.
+type Key = fn(&Row) -> String;
+
 /// Prints sums by phase, by role and by model.
 pub fn run(output: &Output) -> Result<Exit, Failure> {
     let file = here()?.join(ABL).join(loop_phase::TOKENS);
@@ -61,7 +64,7 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
         output.report("No turn of a phase is on record here.");
         return Ok(Exit::Done);
     }
-    let by: [(&str, fn(&Row) -> String); 4] = [
+    let by: [(&str, Key); 4] = [
         ("phase", |row| row.phase.clone()),
         ("role", |row| row.role.clone()),
         ("model", |row| row.model.clone()),

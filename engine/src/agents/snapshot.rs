@@ -158,6 +158,14 @@ impl<'w> Before<'w> {
     }
 }
 
+/// Does `work` and puts back what it may not touch; gives the paths that were put back. What they were put back from is then
+/// in `taken` below `scratch`.
+pub fn watch_over<T>(watched: &Watched, scratch: &Path, work: impl FnOnce() -> T) -> io::Result<(T, Vec<String>)> {
+    let before = Before::take(watched, &scratch.join("before"), &scratch.join("taken"))?;
+    let result = work();
+    Ok((result, before.compare()?.put_back))
+}
+
 /// What git tracks, and what it would track: neither committed nor ignored. `None` where there is no repository.
 fn known_to_git(root: &Path) -> Option<BTreeSet<String>> {
     let tree = WorkTree::at(root).ok()?;

@@ -28,6 +28,19 @@ pub struct Asking {
     pub purse: Purse,
 }
 
+impl Asking {
+    fn request<'r>(&self, prompt: &'r str, schema: Option<&'r serde_json::Value>) -> Request<'r> {
+        Request {
+            prompt,
+            schema,
+            stream: self.stream,
+            temperature: self.temperature,
+            time_left: self.timeout,
+            ..Request::default()
+        }
+    }
+}
+
 /// One question to the model.
 #[derive(Debug)]
 pub(crate) struct Question<'q> {
@@ -83,14 +96,7 @@ impl Asker<'_> {
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
         }
-        let mut request = Request {
-            prompt,
-            schema,
-            stream: self.asking.stream,
-            temperature: self.asking.temperature,
-            time_left: self.asking.timeout,
-            ..Request::default()
-        };
+        let mut request = self.asking.request(prompt, schema);
         let purse = &self.asking.purse;
         let forecast = match purse.allow(self.model, &mut request, &mut Waiting(self.cancel)) {
             Ok(forecast) => forecast,

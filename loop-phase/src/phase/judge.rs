@@ -22,12 +22,11 @@ pub(super) enum Verdict {
 pub(super) fn build(turned: &Turned, role: &str) -> Verdict {
     let folder = reports(role);
     let has_report = turned.changed.iter().any(|path| path.starts_with(&folder));
-    match &turned.end {
-        End::Ok if has_report => Verdict::Good,
-        End::Ok => Verdict::Again(format!("wrote no report into `{folder}`.")),
-        end if end.may_pass() => Verdict::Again(format!("{end}.")),
-        end => Verdict::Stop(format!("{end}")),
+    if turned.end != End::Ok {
+        let end = turned.end.to_string();
+        return if turned.end.may_pass() { Verdict::Again(end) } else { Verdict::Stop(end) };
     }
+    if has_report { Verdict::Good } else { Verdict::Again(format!("wrote no report into `{folder}`.")) }
 }
 
 /// What the verifier has to put right in its file, if anything.

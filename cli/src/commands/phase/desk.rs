@@ -223,19 +223,17 @@ fn numbers<'a>(numbers: impl Iterator<Item = &'a u32>) -> String {
 }
 
 fn code(ended: Ended) -> u8 {
-    match ended {
-        Ended::Exited(code) => u8::try_from(code).unwrap_or(125),
-        Ended::Signaled(signal) => u8::try_from(128 + signal).unwrap_or(125),
+    let code = match ended {
+        Ended::Exited(code) => code,
+        Ended::Signaled(signal) => 128 + signal,
         Ended::TimedOut => 124,
-        _ => 125,
-    }
+        Ended::NotFound | Ended::NotExecutable | Ended::TooMuchOutput | Ended::Interrupted | _ => 125,
+    };
+    u8::try_from(code).unwrap_or(125)
 }
 
 fn with_ending(text: String, ended: Ended) -> String {
-    match ended {
-        Ended::Exited(_) => text,
-        other => format!("{text}\nabl-cmd: the command {other}\n"),
-    }
+    if ended.exit_code().is_some() { text } else { format!("{text}\nabl-cmd: the command {ended}\n") }
 }
 
 #[cfg(test)]

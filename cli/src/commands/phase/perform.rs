@@ -186,7 +186,7 @@ impl Setup<'_> {
         walls.docker_host = self.docker_host.map(OsString::from);
         if let Some(desk) = desk {
             let path =
-                env.get("PATH").map(OsString::from).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+                env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
             let folders = [desk.bin()].into_iter().chain(std::env::split_paths(&path));
             env.set("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
             env.set(SOCKET, desk.socket());
@@ -311,11 +311,11 @@ fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
         "code-commit phase run goes on where it was; what happened is in {}",
         folder.path().display()
     );
-    match &error {
-        AgentFault::Interrupted => Failure::new(Exit::Interrupted, error).help(help),
-        AgentFault::KeyInPrompt { .. } => {
-            Failure::refused(error, "take the key out of the specs and of project.md")
-        }
-        _ => Failure::new(Exit::Fault, error).help(help),
+    if matches!(error, AgentFault::Interrupted) {
+        return Failure::new(Exit::Interrupted, error).help(help);
     }
+    if matches!(error, AgentFault::KeyInPrompt { .. }) {
+        return Failure::refused(error, "take the key out of the specs and of project.md");
+    }
+    Failure::new(Exit::Fault, error).help(help)
 }

@@ -1,7 +1,7 @@
 //! What a person, or a program, sees of a phase while it goes on.
 
 use agent::Event;
-use engine::{AgentFact, AgentWatch, Observer};
+use engine::{AgentFact, AgentWatch, Observer, Turned};
 use serde_json::json;
 
 use crate::output::{DIM, Output, printable};
@@ -54,18 +54,14 @@ impl AgentWatch for Lines {
             return self.text(role, text);
         }
         self.end_of_text(role);
-        match event {
-            Event::ToolCall { name, argument, .. } => {
-                self.line(role, &format!("{name} {}", argument.as_deref().unwrap_or_default()));
-            }
-            Event::ToolResult { ok: false, message, .. } => {
-                self.line(
-                    role,
-                    &format!("failed: {}", message.as_deref().unwrap_or("the tool does not say why")),
-                );
-            }
-            Event::Retry { reason, .. } => self.line(role, &format!("tries again: {reason}")),
-            _ => {}
+        if let Event::ToolCall { name, argument, .. } = event {
+            self.line(role, &format!("{name} {}", argument.as_deref().unwrap_or_default()));
+        }
+        if let Event::ToolResult { ok: false, message, .. } = event {
+            self.line(role, &format!("failed: {}", message.as_deref().unwrap_or("the tool does not say why")));
+        }
+        if let Event::Retry { reason, .. } = event {
+            self.line(role, &format!("tries again: {reason}"));
         }
     }
 }
@@ -87,20 +83,20 @@ impl Observer<AgentFact> for Facts {
     fn see(&mut self, event: &engine::Event<'_, AgentFact>) {
         let engine::Event::Fact(fact) = event else { return };
         self.output.object(&json!({ "event": "fact", "fact": fact }));
-        match fact {
-            AgentFact::Turned(turned) => {
-                let seconds = turned.elapsed_ms.div_ceil(1000);
-                let tokens: Option<u64> =
-                    turned.usage.iter().map(|usage| Some(usage.input_tokens? + usage.output_tokens?)).sum();
-                let tokens = tokens.filter(|_| !turned.usage.is_empty());
-                let tokens = tokens.map_or("tokens unknown".to_owned(), |count| format!("{count} tokens"));
-                let end = printable(&turned.end.to_string());
-                self.output.note(&format!("the {} {end} ({seconds} s, {tokens})", turned.role));
-            }
-            AgentFact::Committed { repository, message, .. } => {
-                self.output.note(&format!("committed in {repository}: {message}"));
-            }
-            _ => {}
+        if let AgentFact::Turned(turned) = fact {
+            self.output.note(&said(turned));
+        }
+        if let AgentFact::Committed { repository, message, .. } = fact {
+            self.output.note(&format!("committed in {repository}: {message}"));
         }
     }
+}
+
+/// How a turn ended, how long it took and what it used.
+fn said(turned: &Turned) -> String {
+    let seconds = turned.elapsed_ms.div_ceil(1000);
+    let each = turned.usage.iter().map(|usage| Some(usage.input_tokens? + usage.output_tokens?));
+    let tokens: Option<u64> = each.sum::<Option<u64>>().filter(|_| !turned.usage.is_empty());
+    let tokens = tokens.map_or("tokens unknown".to_owned(), |count| format!("{count} tokens"));
+    format!("the {} {} ({seconds} s, {tokens})", turned.role, printable(&turned.end.to_string()))
 }

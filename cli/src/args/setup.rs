@@ -1,0 +1,51 @@
+//! Flags of the commands that set the program up.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::SettingArgs;
+
+/// Flags of `config`.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// Flags count here as they would for a run.
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    /// Print the JSON schema of code-commit.toml instead
+    #[arg(long)]
+    pub schema: bool,
+}
+
+/// Flags of `trust`.
+#[derive(Debug, Args)]
+pub struct TrustArgs {
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Flags of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Flags count here as they would for a run.
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    /// Ask the model's service, by the cheapest question there is, whether key and model work
+    #[arg(long)]
+    pub online: bool,
+}
+
+/// Flags of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// For which shell
+    pub shell: clap_complete::Shell,
+}
+
+/// Flags of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// One page for each command goes here; without it the main page goes to standard output
+    pub folder: Option<PathBuf>,
+}

@@ -1,0 +1,121 @@
+//! `code-commit spec`: plan, implement and review until the specs are met (S4).
+
+mod audit;
+mod bench;
+mod config;
+mod events;
+mod lines;
+mod perform;
+mod plan;
+mod project;
+mod setup;
+mod status;
+mod uuid;
+mod watch;
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::args::{Sandbox, duration};
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// What to do.
+#[derive(Debug, Clone, Args)]
+pub struct SpecArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+/// Commands of `spec`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Action {
+    /// Ask for the settings and write .cuggino.json; needs a terminal
+    Setup,
+    /// Talk with an agent about specs and backlog; it can write there only
+    Plan(AgentArgs),
+    /// Plan, implement and review one focus until the reviewer approves
+    Run(RunArgs),
+    /// Work through .cuggino/backlog, file by file, until Ctrl-C
+    Watch(AgentArgs),
+    /// Compare specs and code once; findings go to .cuggino/tbd
+    Audit(AgentArgs),
+    /// Show backlog, spec issues, findings and the last runs
+    Status,
+}
+
+/// Flags of `spec run`.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// What to work on; @FILE takes it from a file
+    #[arg(long, value_name = "TEXT|@FILE", required_unless_present = "resume")]
+    pub focus: Option<String>,
+    /// Go on with the newest run if it was interrupted
+    #[arg(long, conflicts_with = "focus")]
+    pub resume: bool,
+    /// Who works.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// Who works, and within which walls.
+#[derive(Debug, Clone, Args)]
+pub struct AgentArgs {
+    /// Which agent
+    #[arg(long, value_name = "AGENT", default_value = "claude")]
+    pub agent: Agent,
+    /// Its model, if not the one that it is set up for
+    #[arg(long = "model", value_name = "NAME")]
+    pub agent_model: Option<String>,
+    /// Whether it may use its tools without asking; nobody is there to ask
+    #[arg(long, value_name = "WHETHER", default_value = "skip")]
+    pub permissions: Permissions,
+    /// The wall around the agent
+    #[arg(long, value_name = "MODE")]
+    pub sandbox: Option<Sandbox>,
+    /// How long one turn of an agent may take
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "2h")]
+    pub turn_timeout: Duration,
+    /// How long an agent may be silent
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30m")]
+    pub idle_timeout: Duration,
+    /// How long the setup and check commands may take
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30m")]
+    pub command_timeout: Duration,
+}
+
+/// The agents that can be driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Agent {
+    /// Claude Code
+    Claude,
+    /// Gemini CLI
+    Gemini,
+    /// Codex
+    Codex,
+}
+
+/// Whether an agent may use its tools without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Permissions {
+    /// All of them; the wall is what holds
+    Skip,
+    /// Those that it is set up for; others are denied
+    Ask,
+}
+
+/// Does what was asked for in the current folder.
+pub fn run(args: &SpecArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let root = super::root()?;
+    match &args.action {
+        Action::Setup => setup::run(&root, output),
+        Action::Plan(args) => plan::run(&root, args, environment, output),
+        Action::Run(args) => perform::run(&root, args, environment, output),
+        Action::Watch(args) => watch::run(&root, args, environment, output),
+        Action::Audit(args) => audit::run(&root, args, environment, output),
+        Action::Status => status::run(&root, output),
+    }
+}

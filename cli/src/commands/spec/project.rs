@@ -1,0 +1,98 @@
+//! The folders of a project of the spec loop.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use loop_spec::watch::{Item, Listing};
+use loop_spec::{BACKLOG, ISSUES, STORE, TBD, WIP};
+use repo::WorkTree;
+
+use crate::exit::Failure;
+
+/// The folders of the store.
+pub const FOLDERS: [&str; 4] = [WIP, ISSUES, BACKLOG, TBD];
+/// Run folders, in the harness's own state.
+const RUNS: &str = "spec";
+
+/// A folder of the store.
+pub fn folder(root: &Path, name: &str) -> PathBuf {
+    root.join(STORE).join(name)
+}
+
+/// Makes the folders of the store that are not there.
+pub fn make_folders(root: &Path) -> Result<(), Failure> {
+    for name in FOLDERS {
+        let path = folder(root, name);
+        fs::create_dir_all(&path)
+            .with_context(|| format!("cannot make {}", path.display()))
+            .map_err(|error| Failure::refused(error, "see who may write there"))?;
+    }
+    Ok(())
+}
+
+/// The text of a file; none where there is none.
+pub fn read(path: &Path) -> Result<Option<String>, Failure> {
+    match fs::read(path) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
+            Failure::refused(anyhow!("{} is not UTF-8", path.display()), "save it as UTF-8")
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::refused(
+            anyhow::Error::from(error).context(format!("cannot read {}", path.display())),
+            "see who may read it",
+        )),
+    }
+}
+
+/// Writes a file, whole or not at all, through no link.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    use std::os::unix::fs::PermissionsExt as _;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// The Markdown files of a folder of the store, sorted; hidden ones are not there yet.
+pub fn names(root: &Path, name: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder(root, name)).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let mut names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| !name.starts_with('.'));
+    names.sort_unstable();
+    names
+}
+
+/// What waits.
+pub fn listing(root: &Path) -> Listing {
+    let item = |name: String| Some(Item { sha256: hash(root, &name)?, name });
+    Listing { issues: names(root, ISSUES), backlog: names(root, BACKLOG).into_iter().filter_map(item).collect() }
+}
+
+/// The hash of a file of the backlog; none if it is gone.
+pub fn hash(root: &Path, name: &str) -> Option<String> {
+    fs::read(folder(root, BACKLOG).join(name)).ok().map(|bytes| logging::sha256_hex(&bytes))
+}
+
+/// The harness's own state, and where its runs are kept.
+pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+    let state = match WorkTree::at(root) {
+        Ok(tree) => tree.state_dir(),
+        Err(_) => repo::state_dir_in_tree(root),
+    };
+    let state = state.map_err(|error| Failure::refused(error, "see who owns it"))?;
+    let runs = state.join(RUNS);
+    Ok((state, runs))
+}
+
+/// The run folders, the oldest first.
+pub fn runs(runs: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.join(engine::JOURNAL).is_file()).collect();
+    paths.sort_unstable();
+    paths
+}
