@@ -16,9 +16,9 @@ use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::output::Output;
 
-pub use file::{Build, Dialect, Layer, Limits, Model, Walls};
+pub use file::{Build, CommitScope, Dialect, Layer, Limits, Model, Walls};
 pub use read::File;
-pub use settings::{Origin, Settings};
+pub use settings::{Origin, Setting, Settings};
 pub use trust::{PinError, Standing, Trust};
 
 use settings::Bases;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::hashing::Hashing;
 use crate::{Redactor, sha256_hex};
 
 /// What can go wrong with the run folder. The run's own work is never touched by it.
@@ -113,19 +114,21 @@ impl RunFolder {
         durability: Durability,
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<Stored, FolderError> {
-        let mut writer = self.writer(file)?;
-        write(&mut writer)
-            .and_then(|()| writer.finish())
-            .and_then(|done| settle(&self.path, &done, durability))
-            .map_err(|source| self.error("write", file, source))?;
-        Ok(self.adopt(file)?.0)
+        let mut writer = self.redactor.writer(Hashing::new(self.create_file(file)?));
+        let done = write(&mut writer).and_then(|()| writer.finish()).and_then(|done| {
+            settle(&self.path, &done.inner, durability)?;
+            Ok(done)
+        });
+        let done = done.map_err(|source| self.error("write", file, source))?;
+        Ok(Stored { file: file.to_owned(), bytes: done.bytes, sha256: done.sha256() })
     }
 
     /// What stands in `file` now, for one that was written through [`writer`](Self::writer).
     pub fn adopt(&self, file: &str) -> Result<(Stored, String), FolderError> {
-        let text = self.read(file)?;
-        let sha256 = sha256_hex(text.as_bytes());
-        Ok((Stored { file: file.to_owned(), bytes: text.len() as u64, sha256 }, text))
+        let bytes = self.read_bytes(file)?;
+        let stored =
+            Stored { file: file.to_owned(), bytes: bytes.len() as u64, sha256: sha256_hex(&bytes) };
+        Ok((stored, lossy(bytes)))
     }
 
     /// An error about `file` of this folder.
@@ -147,20 +150,28 @@ impl RunFolder {
 
     /// The text of `file`, whatever it is now.
     pub fn read(&self, file: &str) -> Result<String, FolderError> {
-        let path = self.path.join(file);
-        let bytes = fs::read(&path).map_err(|source| io_error("read", &path, source))?;
-        Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+        self.read_bytes(file).map(lossy)
     }
 
     /// The text that was stored; an error when the file has been changed since.
     pub fn recall(&self, stored: &Stored) -> Result<String, FolderError> {
-        let text = self.read(&stored.file)?;
-        if sha256_hex(text.as_bytes()) == stored.sha256 {
-            Ok(text)
+        let bytes = self.read_bytes(&stored.file)?;
+        if sha256_hex(&bytes) == stored.sha256 {
+            Ok(lossy(bytes))
         } else {
             Err(FolderError::Changed { path: self.path.join(&stored.file) })
         }
     }
+
+    fn read_bytes(&self, file: &str) -> Result<Vec<u8>, FolderError> {
+        let path = self.path.join(file);
+        fs::read(&path).map_err(|source| io_error("read", &path, source))
+    }
+}
+
+/// Text without a copy where it is UTF-8.
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 fn io_error(doing: &'static str, path: &Path, source: io::Error) -> FolderError {
@@ -203,6 +214,19 @@ mod tests {
         let folder = RunFolder::create(base.path(), "r", Redactor::new(["secret-key-77"])).unwrap();
         let stored = folder.store("1-query.txt", "the secret-key-77 is", Durability::Synced).unwrap();
         assert_eq!(folder.recall(&stored).unwrap(), "the [key …77] is");
+    }
+
+    #[test]
+    fn what_was_streamed_is_recalled_and_its_record_tells_the_bytes_on_disk() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(base.path(), "r", Redactor::new(["secret-key-77"])).unwrap();
+        let stored = folder
+            .store_with("a", Durability::Synced, |out| {
+                out.write_all(b"the secret-").and_then(|()| out.write_all(b"key-77 \xff is"))
+            })
+            .unwrap();
+        assert_eq!(folder.adopt("a").unwrap(), (stored.clone(), "the [key …77] \u{fffd} is".to_owned()));
+        assert_eq!(folder.recall(&stored).unwrap(), "the [key …77] \u{fffd} is");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod folder;
+mod hashing;
 mod journal;
 mod layout;
 mod redact;
@@ -17,8 +18,12 @@ use sha2::{Digest as _, Sha256};
 /// The SHA-256 of `bytes` as 64 lower-case hex digits.
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(digest: &[u8]) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
+    digest.iter().fold(String::with_capacity(2 * digest.len()), |mut hex, byte| {
         // Writing to a `String` cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex

@@ -1,6 +1,6 @@
 //! `code-commit phase`: a builder and a verifier, walled off from each other (S3).
 
-mod agents;
+pub mod agents;
 mod client;
 mod config;
 mod desk;

@@ -19,7 +19,7 @@ fn the_codes_of_a_reply_are_listed() {
     assert_eq!(listed(page, "Errors of a reply in fences"), errors);
     let warnings: Vec<&str> = parser::WarningCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(listed(page, "Warnings of a reply in fences"), warnings);
-    let proposal: Vec<&str> = parser::proposal::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    let proposal: Vec<&str> = parser::proposal::ProposalCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(listed(page, "Errors of a reply in JSON"), proposal);
 }
 

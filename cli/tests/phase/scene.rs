@@ -122,8 +122,9 @@ impl Scene {
     /// `state.json`'s status and iteration.
     pub(crate) fn state(&self) -> (String, u64) {
         let state: serde_json::Value = serde_json::from_str(&self.read(".abl/state.json")).unwrap();
-        let current = &state["current"];
-        (current["status"].as_str().unwrap().to_owned(), current["verifier_iteration"].as_u64().unwrap())
+        let current = |name: &str| state.pointer(&format!("/current/{name}")).cloned().unwrap_or_default();
+        let status = current("status").as_str().unwrap().to_owned();
+        (status, current("verifier_iteration").as_u64().unwrap())
     }
 
     /// Every file below a folder of the project, its text with it.

@@ -1,0 +1,74 @@
+//! `spec audit`: an agent compares specs and code; what it finds is kept at once.
+
+use std::path::Path;
+
+use agent::{End, Session};
+use anyhow::anyhow;
+use engine::{AgentFact, AgentFault, AgentStep, Guarded, Hands as _, Record};
+use logging::{RunFolder, Stamp};
+use loop_spec::{Files, Role};
+use prompt::spec::{Who, audit, system};
+use runner::Cancel;
+
+use crate::commands::spec::bench::Bench;
+use crate::commands::spec::lines::{Ear, Lines};
+use crate::commands::spec::{AgentArgs, perform, uuid};
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// How an audit ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Audited {
+    /// The agent has looked at everything that it wanted to.
+    Whole,
+    /// It was stopped from the outside.
+    Interrupted,
+    /// The agent could not be used.
+    Failed(String),
+}
+
+/// One audit.
+pub fn run(root: &Path, args: &AgentArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let bench = Bench::open(root, args, environment, output)?;
+    let _lock = bench.lock()?;
+    let lines = Lines::new(output.clone());
+    match perform(&bench, &bench.cancel, &lines)? {
+        Audited::Whole => Ok(Exit::Done),
+        Audited::Interrupted => Ok(Exit::Interrupted),
+        Audited::Failed(why) => {
+            Err(Failure::new(Exit::ModelUnavailable, anyhow!("{why}")).help("mend what stands in the way, then start again"))
+        }
+    }
+}
+
+/// One audit that `cancel` ends early.
+pub fn perform(bench: &Bench<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audited, Failure> {
+    let name = format!("{}-audit", Stamp::now().folder_name());
+    let folder = RunFolder::create(&bench.runs, &name, bench.redactor.clone())
+        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+    let id = uuid::v7()?;
+    let mut ear = Ear::new(lines.clone(), &bench.root, None);
+    let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
+    let mut shop = bench.shop("", &Files::of(&id), &mut ear, &mut around, cancel);
+    let mut observer = lines.clone();
+    let mut record = Record::begin(folder.clone(), &mut observer).map_err(anyhow::Error::from)?;
+    let specs = &bench.config.specs;
+    let step = AgentStep::Turn {
+        number: 1,
+        role: Role::Audit.name().to_owned(),
+        prompt: audit(specs).into(),
+        system: Some(system(Who::Audit, specs).into()),
+        session: Session::New(id),
+    };
+    let fact = match shop.perform(&step, &mut record) {
+        Err(AgentFault::Interrupted) => return Ok(Audited::Interrupted),
+        other => other.map_err(|error| perform::fault(error, &folder))?,
+    };
+    record.note(&fact).map_err(anyhow::Error::from)?;
+    let AgentFact::Turned(turned) = fact else { return Ok(Audited::Whole) };
+    Ok(match turned.end {
+        End::Ok => Audited::Whole,
+        end => Audited::Failed(format!("the agent {end}")),
+    })
+}

@@ -1,0 +1,258 @@
+//! What a person, or a program, sees of a run while it goes on. The one module of the spec loop that writes to the terminal.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use agent::Event;
+use engine::{AgentFact, AgentWatch, Checkpoint, Ended, Marked, Observer, Turned};
+use loop_spec::watch::WatchEvent;
+use loop_spec::{Files, PhaseEvent, Role, TBD};
+
+use crate::commands::spec::{events, project, uuid};
+use crate::output::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, printable};
+use crate::terminal::live::LiveLine;
+
+/// Prints. Clones share one screen.
+#[derive(Debug, Clone)]
+pub struct Lines {
+    output: Output,
+    screen: Rc<RefCell<Screen>>,
+}
+
+#[derive(Debug)]
+struct Screen {
+    live: LiveLine,
+    iteration: u32,
+    /// Words of the agent that have not come to the end of their line.
+    open: String,
+}
+
+impl Lines {
+    /// On standard output; as JSON if that is asked for.
+    pub fn new(output: Output) -> Self {
+        let live = LiveLine::new(output.live && !output.json);
+        Self { output, screen: Rc::new(RefCell::new(Screen { live, iteration: 0, open: String::new() })) }
+    }
+
+    fn say(&self, text: &str) {
+        if self.output.volume > Volume::Quiet {
+            self.screen.borrow().live.above(|| self.output.report(text));
+        }
+    }
+
+    fn verbose(&self, text: &str) {
+        if self.output.volume == Volume::Verbose {
+            self.say(text);
+        }
+    }
+
+    fn head(&self, head: &str, text: &str) {
+        self.say(&format!("{} {text}", self.output.paint(STRONG, &format!("[{head}]"))));
+    }
+
+    fn phase(&self, event: &PhaseEvent) {
+        match event {
+            PhaseEvent::IterationStart { iteration, max_iterations } => {
+                self.screen.borrow_mut().iteration = *iteration;
+                self.head("Loop", &format!("=== Iteration {iteration}/{max_iterations} ==="));
+            }
+            PhaseEvent::PlanningStart { .. } => self.head("Planning", "Starting..."),
+            PhaseEvent::ImplementingStart { .. } => self.head("Implementing", "Starting..."),
+            PhaseEvent::ReviewingStart { .. } => self.head("Reviewing", "Starting..."),
+            PhaseEvent::RetryStart { reason, .. } => {
+                self.head("Loop", &self.output.paint(WARN, &format!("Trying again: {}", printable(reason))));
+            }
+            PhaseEvent::QuotaWaitStart { until_unix, .. } => {
+                let seconds = i64::try_from(*until_unix).unwrap_or(i64::MAX);
+                let when = jiff::Timestamp::from_second(seconds).map(|when| when.to_string()).unwrap_or_default();
+                self.head("Loop", &self.output.paint(WARN, &format!("Quota used up; waiting until {when}")));
+            }
+            PhaseEvent::LoopApproved { .. } => self.head("Loop", &self.output.paint(GOOD, "Approved")),
+            PhaseEvent::LoopSpecIssue { content, filename, .. } => {
+                let file = format!("{}/{}/{filename}", loop_spec::STORE, loop_spec::ISSUES);
+                self.head("Loop", &self.output.paint(BAD, &format!("Spec issue: {file}")));
+                self.say(printable(content).trim_end());
+            }
+            PhaseEvent::LoopMaxIterations { iteration } => {
+                self.head("Loop", &self.output.paint(BAD, &format!("Maximum of {iteration} iterations reached")));
+            }
+        }
+    }
+
+    fn ran(&self, name: &str, ended: Ended, output: &str) {
+        let head = if name == loop_spec::SETUP { "Setup" } else { "Check" };
+        match ended {
+            Ended::Exited(code) => self.head(head, &format!("Completed (exit {code})")),
+            _ => self.head(head, &format!("Failed: it {ended}")),
+        }
+        self.verbose(printable(output).trim_end());
+    }
+
+    fn checkpoint(&self, message: &str, checkpoint: &Checkpoint) {
+        match checkpoint {
+            Checkpoint::Made { commit } => {
+                let short: String = commit.chars().take(7).collect();
+                let subject = printable(message.lines().next().unwrap_or_default());
+                self.head("Commit", &format!("{short} {subject}"));
+            }
+            Checkpoint::Failed { error } => {
+                self.head("Commit", &self.output.paint(BAD, &format!("Failed: {}", printable(error))));
+            }
+            Checkpoint::Nothing => {}
+        }
+    }
+
+    fn turned(&self, turned: &Turned) {
+        self.end_of_text();
+        self.screen.borrow().live.clear();
+        for path in &turned.put_back {
+            let text = format!("{} is not for the {} agent to change: it was put back", printable(path), turned.role);
+            self.output.warn(&text);
+        }
+    }
+
+    fn end_of_text(&self) {
+        let text = std::mem::take(&mut self.screen.borrow_mut().open);
+        if !text.trim().is_empty() {
+            self.verbose(printable(text.trim_end()).as_str());
+        }
+    }
+
+    /// Whole lines at once.
+    fn text(&self, piece: &str) {
+        let mut open = std::mem::take(&mut self.screen.borrow_mut().open);
+        open.push_str(piece);
+        let (lines, rest) = open.rsplit_once('\n').map_or(("", open.as_str()), |(lines, rest)| (lines, rest));
+        if !lines.trim().is_empty() {
+            self.verbose(printable(lines.trim_end()).as_str());
+        }
+        self.screen.borrow_mut().open = rest.to_owned();
+    }
+
+    fn event(&self, event: &Event) {
+        if let Event::Text(text) = event {
+            return self.text(text);
+        }
+        self.end_of_text();
+        match event {
+            Event::ToolCall { name, argument: Some(argument), .. } => {
+                self.say(&format!("▶ {}: {}", printable(name), printable(argument)));
+            }
+            Event::ToolCall { name, argument: None, .. } => self.say(&format!("▶ {}", printable(name))),
+            Event::ToolResult { ok: true, .. } => self.verbose(&self.output.paint(DIM, "  ✓")),
+            Event::ToolResult { ok: false, message, .. } => {
+                let text = printable(message.as_deref().unwrap_or("failed"));
+                self.verbose(&self.output.paint(WARN, &format!("  ✗ {text}")));
+            }
+            Event::Retry { reason, .. } => self.verbose(&format!("the service failed: {}", printable(reason))),
+            Event::Note(text) => self.verbose(&printable(text)),
+            _ => {}
+        }
+    }
+
+    /// What the watch says of itself.
+    pub fn watch(&self, event: &WatchEvent) {
+        if let Ok(value) = serde_json::to_value(event) {
+            self.output.object(&value);
+        }
+        let text = match event {
+            WatchEvent::BacklogEmpty => "Backlog empty, waiting...".to_owned(),
+            WatchEvent::ChangeDetected => "Change detected, waiting for it to settle...".to_owned(),
+            WatchEvent::DebounceComplete => "Settled".to_owned(),
+            WatchEvent::ProcessingItem { filename } => format!("Processing {}", printable(filename)),
+            WatchEvent::ItemCompleted { filename } => format!("Completed {}", printable(filename)),
+            WatchEvent::ItemRetained { filename, reason } => format!("Kept {}: {reason}", printable(filename)),
+            WatchEvent::SpecIssueWaiting { filenames } => {
+                format!("Waiting for {} spec issue(s): {}", filenames.len(), printable(&filenames.join(", ")))
+            }
+            WatchEvent::AuditStarted => "Audit started".to_owned(),
+            WatchEvent::AuditEnded => "Audit ended".to_owned(),
+            WatchEvent::AuditInterrupted => "Audit interrupted: there is work".to_owned(),
+            WatchEvent::TbdItemFound { filename, .. } => format!("To be discussed: {TBD}/{filename}"),
+        };
+        self.head("Watch", &text);
+    }
+}
+
+impl Observer<AgentFact> for Lines {
+    fn see(&mut self, event: &engine::Event<'_, AgentFact>) {
+        let engine::Event::Fact(fact) = event else { return };
+        let iteration = self.screen.borrow().iteration;
+        if let Some(value) = events::fact(iteration, fact) {
+            self.output.object(&value);
+        }
+        match fact {
+            AgentFact::Announced { event } => {
+                if let Some(event) = PhaseEvent::of_json(event) {
+                    self.phase(&event);
+                }
+            }
+            AgentFact::Ran { name, ended, output, .. } => self.ran(name, *ended, output.as_str()),
+            AgentFact::Checkpointed { message, checkpoint, .. } => self.checkpoint(message, checkpoint),
+            AgentFact::Turned(turned) => self.turned(turned),
+            _ => {}
+        }
+    }
+}
+
+/// Watches the agents of one run, and keeps what they mark.
+#[derive(Debug)]
+pub struct Ear {
+    lines: Lines,
+    root: PathBuf,
+    /// Where an implementing agent's markers go; none in an audit.
+    session: Option<PathBuf>,
+}
+
+impl Ear {
+    /// For the session with these files; for an audit without.
+    pub fn new(lines: Lines, root: &Path, files: Option<&Files>) -> Self {
+        let session = files.map(|files| root.join(Files::path(&files.session())));
+        Self { lines, root: root.to_owned(), session }
+    }
+
+    /// At the end of the session file, as they are emitted (S4 §Session File).
+    fn append(&self, marker: &Marked) -> io::Result<()> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(session)?;
+        let Marked { name, content } = marker;
+        io::Write::write_all(&mut file, format!("<{name}>\n{content}\n</{name}>\n\n").as_bytes())
+    }
+
+    fn finding(&self, content: &str) -> io::Result<()> {
+        let filename = format!("{}.md", uuid::v7().map_err(io::Error::other)?);
+        project::write(&project::folder(&self.root, TBD).join(&filename), &format!("{content}\n"))?;
+        self.lines.watch(&WatchEvent::TbdItemFound { filename, content: content.to_owned() });
+        Ok(())
+    }
+}
+
+impl AgentWatch for Ear {
+    fn begins(&mut self, role: &str, _number: u32) {
+        let mut screen = self.lines.screen.borrow_mut();
+        screen.open.clear();
+        screen.live.begin(&format!("{role} agent"));
+    }
+
+    fn sees(&mut self, role: &str, event: &Event) {
+        self.lines.output.object(&events::agent(role, event));
+        self.lines.event(event);
+    }
+
+    fn listens_for(&self, role: &str) -> &[&'static str] {
+        Role::named(role).map_or(&[], Role::markers)
+    }
+
+    fn marked(&mut self, role: &str, marker: &Marked) -> io::Result<()> {
+        self.lines.end_of_text();
+        self.lines.output.object(&events::marker(role, marker));
+        self.lines.verbose(&format!("[{}] {}", marker.name, printable(&marker.content)));
+        match Role::named(role) {
+            Some(Role::Implementing) => self.append(marker),
+            Some(Role::Audit) => self.finding(&marker.content),
+            Some(Role::Planning | Role::Reviewing) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `spec run`: one focus, until the reviewer approves.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use engine::{AgentFact, AgentFault, Guarded, Loop as _, Outcome, Record, drive};
+use logging::{RunFolder, Stamp};
+use loop_spec::watch::Item;
+use loop_spec::{CommitScope, Files, Inputs, Patience, SpecLoop};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::commands::run::exit;
+use crate::commands::spec::bench::Bench;
+use crate::commands::spec::lines::{Ear, Lines};
+use crate::commands::spec::{RunArgs, project, uuid};
+use crate::config::CommitScope as Scope;
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::output::{BAD, Output, printable};
+
+/// What a run was begun with, in its folder.
+pub const RUN: &str = "run.json";
+
+/// What a run was begun with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Begun {
+    /// `spec`.
+    #[serde(rename = "loop")]
+    pub which: String,
+    /// Of this program.
+    pub version: String,
+    /// What the run is about.
+    pub inputs: Inputs,
+    /// The file of the backlog that it works on.
+    pub item: Option<Item>,
+}
+
+/// Works on the focus, or goes on with the newest run.
+pub fn run(root: &Path, args: &RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let focus = args.focus.as_deref().map(|focus| focus_of(root, focus)).transpose()?;
+    let bench = Bench::open(root, &args.agent, environment, output)?;
+    let _lock = bench.lock()?;
+    let lines = Lines::new(output.clone());
+    let (outcome, folder) = match focus {
+        Some(focus) => begin(&bench, inputs(&bench, focus, Patience::Stop)?, None, &lines)?,
+        None => {
+            let (folder, begun) = unfinished(&bench).ok_or_else(|| {
+                Failure::refused(anyhow!("there is no run to go on with"), "begin one with --focus")
+            })?;
+            resume(&bench, folder, begun, &lines)?
+        }
+    };
+    say(output, &outcome, &folder);
+    Ok(exit(&outcome))
+}
+
+/// `@path` names a file (S4 §CLI Usage).
+pub fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
+    let Some(file) = focus.strip_prefix('@') else {
+        return match focus.trim() {
+            "" => Err(Failure::refused(anyhow!("the focus is empty"), "say what to work on: --focus TEXT")),
+            _ => Ok(focus.to_owned()),
+        };
+    };
+    let text = project::read(&root.join(file))?;
+    match text.filter(|text| !text.trim().is_empty()) {
+        Some(text) => Ok(format!("From `{file}`:\n\n{text}")),
+        None => Err(Failure::refused(anyhow!("{file} is not there or is empty"), "name a file with the focus in it")),
+    }
+}
+
+/// What a run of this project is about.
+pub fn inputs(bench: &Bench<'_>, focus: String, patience: Patience) -> Result<Inputs, Failure> {
+    let config = &bench.config;
+    let scope = match bench.settings.commit_scope.value {
+        Some(Scope::All) => CommitScope::All,
+        Some(Scope::Run) | None => CommitScope::Run,
+    };
+    Ok(Inputs {
+        id: uuid::v7()?,
+        focus,
+        specs: config.specs.clone(),
+        max_iterations: config.max_iterations,
+        setup: config.setup.clone(),
+        check: config.check.clone(),
+        commit: config.commit.then_some(scope),
+        patience,
+    })
+}
+
+/// Begins a run and leads it to its end.
+pub fn begin(
+    bench: &Bench<'_>,
+    inputs: Inputs,
+    item: Option<Item>,
+    lines: &Lines,
+) -> Result<(Outcome, RunFolder), Failure> {
+    if inputs.commit.is_some() && repo::WorkTree::at(&bench.root).is_err() {
+        return Err(Failure::refused(
+            anyhow!("there is nothing to commit to: {} is not in a git work tree", bench.root.display()),
+            "git init, or set commit to false in .cuggino.json",
+        ));
+    }
+    let folder = RunFolder::create(&bench.runs, &Stamp::now().folder_name(), bench.redactor.clone())
+        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+    let begun = Begun { which: "spec".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), inputs, item };
+    folder.store_json(RUN, &begun).map_err(anyhow::Error::from)?;
+    let mut observer = lines.clone();
+    let record = Record::begin(folder, &mut observer).map_err(anyhow::Error::from)?;
+    lead(bench, &begun.inputs, record, &[], lines)
+}
+
+/// Goes on where the journal ends; a turn that is in it is not paid for twice.
+pub fn resume(
+    bench: &Bench<'_>,
+    folder: RunFolder,
+    begun: Begun,
+    lines: &Lines,
+) -> Result<(Outcome, RunFolder), Failure> {
+    bench.output.note(&format!("going on with {}", folder.path().display()));
+    let mut observer = lines.clone();
+    let (record, facts) = Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
+    lead(bench, &begun.inputs, record, &facts, lines)
+}
+
+fn lead(
+    bench: &Bench<'_>,
+    inputs: &Inputs,
+    mut record: Record<'_, AgentFact>,
+    so_far: &[AgentFact],
+    lines: &Lines,
+) -> Result<(Outcome, RunFolder), Failure> {
+    let folder = record.folder().clone();
+    let files = Files::of(&inputs.id);
+    let mut ear = Ear::new(lines.clone(), &bench.root, Some(&files));
+    let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
+    let mut shop = bench.shop(&inputs.focus, &files, &mut ear, &mut around, &bench.cancel);
+    let mut decide = SpecLoop::new(inputs.clone());
+    so_far.iter().for_each(|fact| decide.learn(fact));
+    let outcome = drive(&mut decide, &mut shop, &mut record).map_err(|error| fault(error, &folder))?;
+    Ok((outcome, folder))
+}
+
+/// The newest run, if it has not come to its end.
+pub fn unfinished(bench: &Bench<'_>) -> Option<(RunFolder, Begun)> {
+    let runs = project::runs(&bench.runs);
+    let (path, begun) = runs.into_iter().rev().find_map(|path| Some((path.clone(), begun(&path)?)))?;
+    let folder = RunFolder::open(path, bench.redactor.clone());
+    let facts: Vec<AgentFact> = engine::facts_of(&folder).ok()?;
+    let is_over = facts.iter().any(|fact| matches!(fact, AgentFact::Ended { .. }));
+    (!is_over).then_some((folder, begun))
+}
+
+/// What the run in a folder was begun with; none for an audit.
+pub fn begun(folder: &PathBuf) -> Option<Begun> {
+    serde_json::from_str(&std::fs::read_to_string(folder.join(RUN)).ok()?).ok()
+}
+
+/// The last words of a run.
+pub fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
+    let log = folder.path().display().to_string();
+    output.object(&json!({ "event": "summary", "outcome": outcome, "log": log }));
+    if let Outcome::NeedsPerson { cause, .. } | Outcome::ModelUnavailable { cause, .. } = outcome {
+        if matches!(outcome, Outcome::ModelUnavailable { .. }) {
+            output.report(&output.paint(BAD, &format!("[Loop] Stopped: {}", printable(&cause.message))));
+        }
+        output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
+    }
+    output.report(&format!("log: {log}"));
+}
+
+/// What stopped a run from the outside.
+pub fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
+    let help = format!("go on with: code-commit spec run --resume; what happened is in {}", folder.path().display());
+    match &error {
+        AgentFault::Interrupted => Failure::new(Exit::Interrupted, error).help(help),
+        AgentFault::KeyInPrompt { .. } => Failure::refused(error, "take the key out of the focus"),
+        _ => Failure::from(anyhow::Error::from(error).context("the run cannot go on")).help(help),
+    }
+}

@@ -1,0 +1,64 @@
+//! `spec plan`: a person talks with an agent about specs and backlog.
+
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+
+use agent::{Home, Spawn};
+use anyhow::{Context as _, anyhow};
+use engine::watch_over;
+use logging::{RunFolder, Stamp};
+use prompt::spec::{Who, system};
+
+use crate::commands::spec::AgentArgs;
+use crate::commands::spec::bench::Bench;
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, printable};
+
+/// Hands the terminal to the agent; its exit code is ours. What it may not write is put back when it is over.
+pub fn run(root: &Path, args: &AgentArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Err(Failure::refused(
+            anyhow!("spec plan needs a terminal"),
+            "write the task into a file below .cuggino/backlog yourself",
+        ));
+    }
+    let bench = Bench::open(root, args, environment, output)?;
+    let _lock = bench.lock()?;
+    let name = format!("{}-plan", Stamp::now().folder_name());
+    let scratch = RunFolder::create(&bench.runs, &name, bench.redactor.clone())
+        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+    let watched = bench.watched_plan();
+    let role = bench.role(watched.clone());
+    let who = system(Who::Plan, &bench.config.specs);
+    let spawn = Spawn {
+        system_prompt: Some(&who),
+        model: role.model.as_deref(),
+        // A person is there to be asked.
+        permissions: agent::Permissions::Ask,
+        env: role.env.clone(),
+        extra_env: role.extra_env.clone(),
+        key: role.key.clone(),
+        home: Home::User,
+        ..Spawn::new(&role.cwd, "", &role.cwd, &role.confinement)
+    };
+    let (done, put_back) =
+        watch_over(&watched, scratch.path(), || agent::interactive(&role.cli, &spawn, &bench.cancel))
+            .context("cannot look over the project")?;
+    for path in &put_back {
+        output.warn(&format!(
+            "{} is not to be changed while planning: it was put back; the other version is in {}",
+            printable(path),
+            scratch.path().join("taken").display()
+        ));
+    }
+    match done.map_err(anyhow::Error::from)? {
+        0 => Ok(Exit::Done),
+        code => leave(code),
+    }
+}
+
+#[expect(clippy::exit, reason = "the agent's exit code is handed through, and is none of ours")]
+fn leave(code: i32) -> ! {
+    std::process::exit(code)
+}

@@ -1,0 +1,215 @@
+//! `spec watch`: works through the backlog until Ctrl-C.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use engine::Outcome;
+use loop_spec::watch::{Act, Auditing, End, Fate, Item, Watch, WatchEvent};
+use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use runner::{Cancel, Command, Confinement, Env};
+
+use crate::commands::spec::audit::{self, Audited};
+use crate::commands::spec::bench::Bench;
+use crate::commands::spec::lines::Lines;
+use crate::commands::spec::{AgentArgs, perform, project};
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Folder changes are acted on after so long without another one.
+const SETTLE_MS: u64 = 30_000;
+/// How soon a change is looked at.
+const TICK: Duration = Duration::from_millis(200);
+/// The folders are looked at so often even where nobody tells of changes: file systems over a network.
+const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+
+/// Works until Ctrl-C.
+pub fn run(root: &Path, args: &AgentArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let bench = Bench::open(root, args, environment, output)?;
+    let auditing = if bench.config.audit { Auditing::On } else { Auditing::Off };
+    let watching = Watching { folders: Folders::new(root, output), lines: Lines::new(output.clone()), bench };
+    watching.work(&mut Watch::new(SETTLE_MS, auditing))
+}
+
+struct Watching<'w> {
+    bench: Bench<'w>,
+    lines: Lines,
+    folders: Folders,
+}
+
+impl Watching<'_> {
+    fn work(&self, watch: &mut Watch) -> Result<Exit, Failure> {
+        let began = now();
+        while !self.bench.cancel.is_set() {
+            let listing = project::listing(&self.bench.root);
+            let (events, act) = watch.look(milliseconds(began), &listing);
+            events.iter().for_each(|event| self.tell(event));
+            match act {
+                Act::Wait { until_ms } => self.folders.wait(&self.bench.cancel, began, until_ms),
+                Act::Audit => self.audit()?,
+                Act::Work(item) => {
+                    let Some(end) = self.item(&item)? else { break };
+                    self.settle(watch, milliseconds(began), &item, end)?;
+                }
+            }
+        }
+        Ok(Exit::Interrupted)
+    }
+
+    fn tell(&self, event: &WatchEvent) {
+        self.lines.watch(event);
+        if let WatchEvent::SpecIssueWaiting { filenames } = event {
+            self.call_person(&format!("{} spec issue(s) wait in {STORE}/{ISSUES}", filenames.len()));
+        }
+    }
+
+    /// Runs the loop on a file; none when Ctrl-C ended it. A run on the same content that was cut off goes on.
+    fn item(&self, item: &Item) -> Result<Option<End>, Failure> {
+        let bench = &self.bench;
+        let _lock = match bench.lock() {
+            Ok(lock) => lock,
+            Err(failure) => return Ok(Some(self.unusable(&failure))),
+        };
+        let unfinished = perform::unfinished(bench).filter(|(_, begun)| begun.item.as_ref() == Some(item));
+        let done = match unfinished {
+            Some((folder, begun)) => perform::resume(bench, folder, begun, &self.lines),
+            None => perform::focus_of(&bench.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
+                .and_then(|focus| perform::inputs(bench, focus, Patience::Wait))
+                .and_then(|inputs| perform::begin(bench, inputs, Some(item.clone()), &self.lines)),
+        };
+        match done {
+            Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
+            Err(failure) => Ok(Some(self.unusable(&failure))),
+            Ok((outcome, folder)) => {
+                perform::say(bench.output, &outcome, &folder);
+                Ok(Some(end(&outcome)))
+            }
+        }
+    }
+
+    /// What fails today may work in an hour: a watch goes on.
+    fn unusable(&self, failure: &Failure) -> End {
+        self.bench.output.failure(failure);
+        End::Unusable
+    }
+
+    /// Deletes the file if it is still what was worked on.
+    fn settle(&self, watch: &mut Watch, now_ms: u64, item: &Item, end: End) -> Result<(), Failure> {
+        let root = &self.bench.root;
+        let (event, fate) = watch.worked(now_ms, item, end, project::hash(root, &item.name).as_deref());
+        if fate == Fate::Delete {
+            let path = project::folder(root, BACKLOG).join(&item.name);
+            std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+        self.tell(&event);
+        if end == End::Unusable {
+            self.call_person("the agent could not be used");
+        }
+        Ok(())
+    }
+
+    /// Ends as soon as work arrives.
+    fn audit(&self) -> Result<(), Failure> {
+        let bench = &self.bench;
+        let stop = Cancel::new().map_err(anyhow::Error::from)?;
+        let audited = std::thread::scope(|scope| {
+            let (over, is_over) = channel::<()>();
+            let (stop, cancel, root) = (&stop, &bench.cancel, &bench.root);
+            scope.spawn(move || {
+                while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    if cancel.is_set() || project::listing(root).is_work() {
+                        return stop.set();
+                    }
+                }
+            });
+            let _lock = bench.lock();
+            let audited = audit::perform(bench, stop, &self.lines);
+            drop(over);
+            audited
+        })?;
+        match audited {
+            Audited::Whole => self.tell(&WatchEvent::AuditEnded),
+            Audited::Interrupted => self.tell(&WatchEvent::AuditInterrupted),
+            Audited::Failed(why) => {
+                bench.output.warn(&why);
+                self.tell(&WatchEvent::AuditEnded);
+            }
+        }
+        Ok(())
+    }
+
+    /// A bell, and the command that the configuration names; the message is its last argument.
+    fn call_person(&self, message: &str) {
+        let bench = &self.bench;
+        if bench.output.live {
+            bench.output.note("\u{7}");
+        }
+        let Some(line) = &bench.settings.notify.value else { return };
+        let argv = line.argv.iter().map(Into::into).chain([message.into()]);
+        let env = Env::allowed(bench.environment.all().clone(), &[]);
+        let command = Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &bench.root, env, "/dev/null") };
+        let done = runner::run(&command, &Confinement::off(), &bench.cancel, &mut |_, _| {});
+        match done {
+            Ok(done) if done.ended.exit_code() == Some(0) => {}
+            Ok(done) => bench.output.warn(&format!("spec.notify: `{}` {}", line.text, done.ended)),
+            Err(error) => bench.output.warn(&format!("spec.notify: {error}")),
+        }
+    }
+}
+
+fn end(outcome: &Outcome) -> End {
+    match outcome {
+        Outcome::Done { .. } => End::Approved,
+        Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => End::UsedUp,
+        Outcome::NeedsPerson { .. } => End::SpecIssue,
+        Outcome::ModelUnavailable { .. } => End::Unusable,
+    }
+}
+
+/// Tells when a folder has changed.
+struct Folders {
+    changed: Arc<AtomicBool>,
+    _watcher: Option<RecommendedWatcher>,
+}
+
+impl Folders {
+    fn new(root: &Path, output: &Output) -> Self {
+        let changed = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&changed);
+        let watcher = notify::recommended_watcher(move |_| flag.store(true, Ordering::SeqCst)).and_then(|mut watcher| {
+            for name in [BACKLOG, ISSUES] {
+                watcher.watch(&project::folder(root, name), RecursiveMode::NonRecursive)?;
+            }
+            Ok(watcher)
+        });
+        if let Err(error) = &watcher {
+            output.warn(&format!("changes are looked for every {} seconds: {error}", LOOK_ANYWAY.as_secs()));
+        }
+        Self { changed, _watcher: watcher.ok() }
+    }
+
+    /// Returns at a change, at Ctrl-C, at the moment asked for, and every few seconds.
+    fn wait(&self, cancel: &Cancel, began: Instant, until_ms: Option<u64>) {
+        let entered = now();
+        let is_time = || until_ms.is_some_and(|until| milliseconds(began) >= until);
+        while !is_time() && entered.elapsed() < LOOK_ANYWAY && !self.changed.swap(false, Ordering::SeqCst) {
+            if cancel.wait(TICK) {
+                return;
+            }
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "changes settle by the monotonic clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn milliseconds(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
