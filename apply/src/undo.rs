@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::{Before, Folder};
+use guard::{Before, Folder, Policy};
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 
@@ -47,8 +47,8 @@ pub enum UndoError {
         /// Relative to the root.
         paths: Vec<String>,
     },
-    /// Something that is no regular file stands at the path or on the way to it.
-    #[error("{path} is blocked by something that is not a regular file")]
+    /// Something that is no regular file stands at the path or on the way to it, or no run may have written there.
+    #[error("{path} cannot be put back: it is no regular file, or nothing that a run may write")]
     Blocked {
         /// Relative to the root.
         path: String,
@@ -176,6 +176,7 @@ impl History {
                 if entry.change.action == Action::None {
                     continue;
                 }
+                check_path(&entry.change.path)?;
                 let left_as = entry.change.after_sha256.clone();
                 let kept = entry.old.map(|old| {
                     (undo.join(kept(number)), entry.change.before_mode.unwrap_or(0o600), old.owner)
@@ -190,6 +191,14 @@ impl History {
         history.created_folders.dedup();
         history.created_folders.reverse();
         Ok(history)
+    }
+}
+
+/// A manifest may have been planted: no path of it may lead out, or to git's and the harness's own files.
+fn check_path(path: &str) -> Result<(), UndoError> {
+    match Policy::scoped([path]).refuses(path) {
+        None => Ok(()),
+        Some(_) => Err(UndoError::Blocked { path: path.to_owned() }),
     }
 }
 

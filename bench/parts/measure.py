@@ -97,15 +97,24 @@ def run(programs, argv, cwd, env, server=None, requests=0, stdout=subprocess.DEV
     return costs
 
 
-def interleaved(contestants, times):
-    """Runs every contestant once a turn, `times` turns after one to warm up; gives the costs of each by name."""
-    for one in contestants.values():
-        one()
-    costs = {name: [] for name in contestants}
+def interleaved(contestants, times, optional=False):
+    """Runs every contestant once a turn, `times` turns after one to warm up; gives the costs of each by name.
+
+    An optional one that does not work on this machine is named loudly and left out.
+    """
+    working = {}
+    for name, once in contestants.items():
+        try:
+            once()
+            working[name] = once
+        except (RuntimeError, OSError) as error:
+            if not optional:
+                raise
+            print(f"SKIPPED: {name}, because {error}")
+    costs = {name: [] for name in working}
     for turn in range(times):
-        names = list(contestants) if turn % 2 == 0 else list(reversed(contestants))
-        for name in names:
-            costs[name].append(contestants[name]())
+        for name in list(working) if turn % 2 == 0 else reversed(working):
+            costs[name].append(working[name]())
     return costs
 
 

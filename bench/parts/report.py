@@ -61,7 +61,7 @@ def replies(found):
     return table(["reply", "CPU", "peak memory", "memory / reply"], rows)
 
 
-TABLES = {"small": small, "fsyncs": fsyncs, "calls": calls, "sizes": sizes, "rollup": rollup, "replies": replies, "peers": peers}
+TABLES = {"small": small, "memory": small, "fsyncs": fsyncs, "calls": calls, "sizes": sizes, "rollup": rollup, "replies": replies, "peers": peers}
 
 
 def write(found, docs):

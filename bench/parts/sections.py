@@ -9,37 +9,34 @@ from parts import measure, peers, task
 SIZES = (1, 100, 10_000, 100_000)
 REPLY_MB = (1, 10, 100)
 MB = 1_000_000
+IN_MEMORY = Path("/dev/shm")
 
 
-def scratch():
-    return tempfile.TemporaryDirectory(prefix="code-commit-bench-")
+def scratch(base=None):
+    return tempfile.TemporaryDirectory(prefix="code-commit-bench-", dir=base)
 
 
-def small(programs, pairs):
+def memory(programs, pairs):
+    """The small task where waiting for the disk costs nothing; None where there is no file system in memory."""
+    if not IN_MEMORY.is_dir():
+        print(f"SKIPPED: the small task in memory, because there is no {IN_MEMORY}")
+        return None
+    return small(programs, pairs, IN_MEMORY)
+
+
+def small(programs, pairs, base=None):
     """The small task: ours beside the least-work program, and ours behind each wall."""
-    with scratch() as folder, measure.Server(programs, task.two_rounds()) as server:
+    with scratch(base) as folder, measure.Server(programs, task.two_rounds()) as server:
         project = task.Project(Path(folder))
         contestants = {"least work": task.least(programs, project, server)}
         for wall in ("off", "landlock", "bwrap"):
             contestants[f"code-commit --sandbox {wall}"] = task.ours(programs, project, server, "--sandbox", wall)
-        costs = measure.interleaved(present(contestants), pairs)
+        costs = measure.interleaved(contestants, pairs, optional=True)
     rows = {name: measure.medians(costs[name]) for name in costs}
     for name in rows:
         for figure in ("own", "cpu", "rss"):
             rows[name][f"{figure}_ratio"] = measure.paired_ratio(costs, name, "least work", figure)
     return rows
-
-
-def present(contestants):
-    """Those that work on this machine; the others are named loudly."""
-    working = {}
-    for name, once in contestants.items():
-        try:
-            once()
-            working[name] = once
-        except (RuntimeError, OSError) as error:
-            print(f"SKIPPED: {name}, because {error}")
-    return working
 
 
 def fsyncs(programs):
@@ -48,10 +45,9 @@ def fsyncs(programs):
     with scratch() as folder, measure.Server(programs, task.two_rounds()) as server:
         project = task.Project(Path(folder))
         trace = Path(folder) / "trace"
-        wrapped = ["strace", "-f", "-o", trace, "-e", f"trace={calls}", programs.ours, "--model", "openai/bench",
-                   "--base-url", f"{server.origin}/v1", "--quiet", "--sandbox", "off"]
+        wrapped = ["strace", "-f", "-o", trace, "-e", f"trace={calls}", *task.command(programs, server), "--sandbox", "off"]
         try:
-            subprocess.run(wrapped, cwd=project.root, env=measure.environment(project.home), check=True)
+            subprocess.run(wrapped, cwd=project.root, env=measure.environment(project.home), stdout=subprocess.DEVNULL, check=True)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"SKIPPED: counting fsyncs, because {error}")
             return None
@@ -139,8 +135,7 @@ def side_by_side(programs, turns, folder):
                 project = task.Project(Path(work) / str(len(servers)))
                 once = peer.contestant(programs, project, servers[-1], folder)
                 contestants |= {peer.label(folder): once} if once else {}
-            working = present(contestants)
-            costs = measure.interleaved(working, turns)
+            costs = measure.interleaved(contestants, turns, optional=True)
         finally:
             for server in servers:
                 server.__exit__()

@@ -80,8 +80,11 @@ def files(folder):
 
 def ours(programs, project, server, *flags, requests=2, expect=0):
     """A contestant: `code-commit` on the project."""
-    base = ["--model", "openai/bench", "--base-url", f"{server.origin}/v1", "--quiet"]
-    return contestant(programs, project, server, [programs.ours, *base, *flags], requests, expect)
+    return contestant(programs, project, server, [*command(programs, server), *flags], requests, expect)
+
+
+def command(programs, server):
+    return [programs.ours, "--model", "openai/bench", "--base-url", f"{server.origin}/v1", "--quiet"]
 
 
 def least(programs, project, server):

@@ -12,6 +12,7 @@ mod init;
 pub mod order;
 mod parse;
 pub mod phase;
+pub mod registry;
 mod replay;
 mod resume;
 mod rollup;

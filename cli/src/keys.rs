@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use llm::{Provider, Secret};
 
@@ -32,17 +32,20 @@ struct Key {
     source: String,
 }
 
+/// Of a key file; nobody's key is longer.
+const LARGEST_KEY_FILE: u64 = 64 << 10;
+
 impl Keys {
-    /// Keys of the environment, then those of `agent-config/*-key.txt` and `*-key.txt`, which is what makes the environment win.
+    /// Keys of the environment, then those of `agent-config/*-key.txt` and of the root, which is what makes the environment win.
     pub fn find(environment: &Environment, root: &Path) -> Self {
         let from_environment = VARIABLES.iter().filter_map(|(name, provider)| {
             let key = Secret::new(environment.text(name)?);
             Some(Key { whose: *provider, secret: key, source: (*name).to_owned() })
         });
         let mut known: Vec<_> = from_environment.collect();
-        known.extend(key_files(root, "agent-config/"));
         // S0 keeps its key at the root.
-        known.extend(key_files(root, ""));
+        let files = key_files(&root.join(AGENT_CONFIG)).into_iter().chain(files_at(root));
+        known.extend(files.filter_map(|path| read_key(root, &path)));
         known.retain(|found| !found.secret.is_empty());
         Self { known }
     }
@@ -57,6 +60,13 @@ impl Keys {
     /// The key for a provider.
     pub fn of(&self, provider: Provider) -> Option<&Secret> {
         self.known.iter().find(|found| found.whose == Some(provider)).map(|found| &found.secret)
+    }
+
+    /// Where the key for a provider was found, if it cannot be sent in a header: it holds a blank or something that does not print.
+    pub fn unsendable(&self, provider: Provider) -> Option<&str> {
+        let key = self.known.iter().find(|found| found.whose == Some(provider))?;
+        let sendable = key.secret.expose().chars().all(|c| c.is_ascii_graphic());
+        (!sendable).then_some(key.source.as_str())
     }
 
     /// Every key as it is, for the redactor.
@@ -84,18 +94,34 @@ pub fn remedy(provider: Provider) -> String {
     format!("set {variable}, or put the key into {AGENT_CONFIG}/{file}")
 }
 
-/// `gemini-key.txt`, `openai-key.txt`, and any other `…-key.txt`.
-fn key_files(root: &Path, folder: &str) -> Vec<Key> {
-    let Ok(entries) = fs::read_dir(root.join(folder)) else { return Vec::new() };
-    let mut keys: Vec<Key> = entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let whose = path.file_name()?.to_str()?.strip_suffix("-key.txt")?.to_owned();
-            let key = Secret::new(&fs::read_to_string(&path).ok()?);
-            let provider = [Provider::Gemini, Provider::OpenAi].into_iter().find(|p| p.as_str() == whose);
-            Some(Key { whose: provider, secret: key, source: format!("{folder}{whose}-key.txt") })
-        })
-        .collect();
-    keys.sort_by(|a, b| a.source.cmp(&b.source));
-    keys
+/// The two key files that S0 keeps at the root, as far as they are there.
+pub fn files_at(root: &Path) -> impl Iterator<Item = PathBuf> {
+    [Provider::Gemini, Provider::OpenAi]
+        .map(|provider| root.join(format!("{}-key.txt", provider.as_str())))
+        .into_iter()
+        .filter(|path| path.symlink_metadata().is_ok())
+}
+
+/// `agent-config/gemini-key.txt`, `agent-config/openai-key.txt`, and any other `…-key.txt` there.
+fn key_files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let is_key = |path: &PathBuf| path.to_str().is_some_and(|name| name.ends_with("-key.txt"));
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_key).collect();
+    files.sort();
+    files
+}
+
+/// The key in a file. Only a small regular file holds one: a FIFO would never end.
+fn read_key(root: &Path, path: &Path) -> Option<Key> {
+    let found = fs::metadata(path).ok()?;
+    if !found.is_file() || found.len() > LARGEST_KEY_FILE {
+        return None;
+    }
+    let whose = path.file_name()?.to_str()?.strip_suffix("-key.txt")?;
+    let provider = [Provider::Gemini, Provider::OpenAi].into_iter().find(|p| p.as_str() == whose);
+    let text = fs::read_to_string(path).ok()?;
+    // Editors of other systems put a byte order mark in front.
+    let secret = Secret::new(text.trim_start_matches('\u{feff}'));
+    let source = path.strip_prefix(root).unwrap_or(path).display().to_string();
+    Some(Key { whose: provider, secret, source })
 }

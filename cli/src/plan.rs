@@ -10,6 +10,7 @@ use logging::{Layout, RunFolder};
 use loop_commit::{Brief, CommitLoop, ImplementLoop, Inputs, Limits, OnFailure};
 use serde::{Deserialize, Serialize};
 
+use crate::commands::registry::Known;
 use crate::commands::runs;
 use crate::config::Settings;
 
@@ -171,8 +172,19 @@ impl Task {
 
 /// What a model may write, by S1 and by the configuration.
 pub fn policy(settings: &Settings) -> Policy {
-    settings.protect.iter().fold(Policy::commit(), |policy, list| policy.protect(&list.value))
+    let build = own_program(settings).map(|program| format!("/{program}"));
+    let commit = Policy::commit().protect(build);
+    settings.protect.iter().fold(commit, |policy, list| policy.protect(&list.value))
 }
+
+/// The program that the build runs, relative to the root, where it lies below it.
+pub fn own_program(settings: &Settings) -> Option<&str> {
+    let program = settings.build.value.argv.first()?;
+    program.strip_prefix("./").or_else(|| (program.contains('/') && !program.starts_with('/')).then_some(program))
+}
+
+/// What `implement` reads, also at the root: no model may write it.
+const IMPLEMENT_INPUTS: [&str; 4] = ["/query.txt", "/codeRollup.txt", "/gemini-system-prompt.txt", "/*-key.txt"];
 
 impl Plan {
     /// The loop, about to begin.
@@ -202,20 +214,25 @@ impl Plan {
 
     /// What a model may write, by S1 and by the configuration.
     pub fn policy(&self) -> Policy {
-        policy(&self.settings)
+        match self.task {
+            Task::Commit { .. } => policy(&self.settings),
+            Task::Implement { .. } => policy(&self.settings).protect(IMPLEMENT_INPUTS),
+        }
     }
 
-    /// Puts it into the run folder.
-    pub fn store(&self, folder: &RunFolder) -> anyhow::Result<()> {
-        folder.store_json(RUN_JSON, self).map(drop).context("cannot begin the record")
+    /// Puts it into the run folder; its text, for the list of runs.
+    pub fn store(&self, folder: &RunFolder) -> anyhow::Result<String> {
+        folder.store_json(RUN_JSON, self).context("cannot begin the record")?;
+        folder.read(RUN_JSON).context("cannot begin the record")
     }
 
-    /// The plan of a run, its inputs fetched from the first prompt.
-    pub fn load(folder: &RunFolder) -> anyhow::Result<Self> {
+    /// The plan of a run, its inputs fetched from the first prompt. A plan that is not the one the run began with is refused.
+    pub fn load(folder: &RunFolder, known: &Known) -> anyhow::Result<Self> {
         let name = runs::name(folder.path());
         let text = folder.read(RUN_JSON).with_context(|| format!("{name} has no plan"))?;
+        known.check_plan(&text)?;
         let mut plan: Self = serde_json::from_str(&text)
-            .with_context(|| format!("{RUN_JSON} of {name} is not one of this version's"))?;
+            .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))?;
         let first = plan.task.layout().query(1);
         let prompt =
             folder.read(&first).with_context(|| format!("{name} was ended before it asked the model"))?;
@@ -224,6 +241,9 @@ impl Plan {
                 .fetch(&prompt)
                 .ok_or_else(|| anyhow!("{first} of {name} is not the prompt of {RUN_JSON}"))?;
         }
-        Ok(plan)
+        if plan.version == env!("CARGO_PKG_VERSION") {
+            return Ok(plan);
+        }
+        Err(anyhow!("{name} was made by version {}, this is {}", plan.version, env!("CARGO_PKG_VERSION")))
     }
 }

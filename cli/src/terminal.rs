@@ -20,13 +20,15 @@ pub struct Terminal {
     model: String,
     rounds: u32,
     live: LiveLine,
+    /// What a build has printed since its last line end.
+    printed: Vec<u8>,
 }
 
 impl Terminal {
     /// For a run of at most `rounds` rounds with `model`.
     pub fn new(output: Output, model: String, rounds: u32) -> Self {
         let live = LiveLine::new(output.live);
-        Self { output, model, rounds, live }
+        Self { output, model, rounds, live, printed: Vec::new() }
     }
 
     fn line(&self, round: u32, text: &str) {
@@ -42,7 +44,7 @@ impl Terminal {
         self.live.above(|| self.output.warn(&printable(&problem.message)));
     }
 
-    fn fact(&self, fact: &Fact) {
+    fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::Answered { round, usage, elapsed_ms, reply, served_model, .. } => {
                 self.live.clear();
@@ -74,10 +76,14 @@ impl Terminal {
                     self.under(&printable(&problem.message));
                 }
             }
-            Fact::Built { round, ended, output, elapsed_ms } => {
+            Fact::Built { round, ended, output, elapsed_ms, .. } => {
                 self.live.clear();
+                if !self.printed.is_empty() {
+                    self.printed.push(b'\n');
+                    self.print_whole_lines();
+                }
                 let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
-                if ended.exit_code() == Some(0) {
+                if passes(fact) {
                     self.line(*round, &self.output.paint_note(GOOD, &format!("the build passes ({took})")));
                 } else {
                     let text = format!("the build fails: {} ({took})", phrases::ended(*ended));
@@ -108,6 +114,15 @@ impl Terminal {
         }
     }
 
+    /// Output comes in pieces that end anywhere; a terminal gets lines.
+    fn print_whole_lines(&mut self) {
+        let Some(end) = self.printed.iter().rposition(|byte| *byte == b'\n') else { return };
+        let rest = self.printed.split_off(end + 1);
+        let lines = std::mem::replace(&mut self.printed, rest);
+        let text = printable(&String::from_utf8_lossy(&lines));
+        self.live.above(|| self.output.note(text.trim_end_matches('\n')));
+    }
+
     /// The end of a build's output, unless `--verbose` has shown all of it.
     fn last_lines(&self, text: &str) {
         if self.output.volume == Volume::Verbose {
@@ -120,6 +135,11 @@ impl Terminal {
         }
         lines.iter().skip(skipped).for_each(|line| self.under(&printable(line)));
     }
+}
+
+/// Whether this is a build that passed.
+pub fn passes(fact: &Fact) -> bool {
+    matches!(fact, Fact::Built { ended, seal_broken: false, .. } if ended.exit_code() == Some(0))
 }
 
 impl Observer for Terminal {
@@ -143,8 +163,8 @@ impl Observer for Terminal {
             }
             Event::BuildPrints { bytes } => {
                 if self.output.volume == Volume::Verbose {
-                    let text = printable(&String::from_utf8_lossy(bytes));
-                    self.live.above(|| self.output.note(text.trim_end_matches('\n')));
+                    self.printed.extend_from_slice(bytes);
+                    self.print_whole_lines();
                 }
             }
             Event::Warning(problem) => self.warn(problem),

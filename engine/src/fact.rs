@@ -82,6 +82,9 @@ pub enum Fact {
         round: u32,
         /// How it ended.
         ended: Ended,
+        /// Whether it changed, twice, what decides whether it passes: it counts as failed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        seal_broken: bool,
         /// Everything that it printed and its exit code, `N-build.txt`.
         output: Text,
         /// How long it took.

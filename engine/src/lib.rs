@@ -32,7 +32,7 @@ pub use record::{Facts, JOURNAL, Record, RecordError, facts_of};
 pub use replay::{Difference, ReplayFault, Replayed};
 pub use step::{Answer, Loop, Next, Step};
 pub use text::Text;
-pub use workshop::{Asking, BuildCommand, Fault, Purse, UNDO, Workshop, undo_folders};
+pub use workshop::{Asking, BuildCommand, Fault, Purse, UNDO, Workshop, append_to_own, undo_folders};
 
 /// How a model's answer ended, as the services say it, and what to do about it.
 pub use llm::{Advice, Finish};

@@ -6,11 +6,13 @@ mod purse;
 mod seal;
 
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use llm::Model;
 use logging::{Durability, FolderError, Layout};
 use runner::Cancel;
+use rustix::fs::OFlags;
 
 use crate::intake::Intake;
 use crate::record::RecordError;
@@ -130,7 +132,7 @@ impl Workshop<'_> {
             record.tell(&Event::Said { round, text });
             if let Some(path) = &self.said_log {
                 let text = record.folder().redactor().redact(text);
-                append(path, &text).map_err(|source| Fault::Look { path: path.clone(), source })?;
+                append_to_own(path, &text).map_err(|source| Fault::Look { path: path.clone(), source })?;
             }
         }
         Ok(())
@@ -139,7 +141,8 @@ impl Workshop<'_> {
     /// Takes back every round's changes, the newest first.
     fn restore(&self, record: &Record<'_>) -> Result<Fact, Fault> {
         let rounds = undo_folders(record.folder().path());
-        let undone = apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::No)
+        // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the pre-images.
+        let undone = apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::Yes)
             .map_err(Fault::Restore)?;
         Ok(Fact::Restored { paths: undone.applied.changes.into_iter().map(|change| change.path).collect() })
     }
@@ -158,11 +161,17 @@ pub fn undo_folders(folder: &Path) -> Vec<PathBuf> {
     rounds.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Appends a text and, where it does not end its last line, that end.
-fn append(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
+/// Appends a text and, where it does not end its last line, that end, to a file of the harness's own in the tree. Nothing but a regular
+/// file is written to: a build, or a repository, may have put a link or a FIFO in its place.
+pub fn append_to_own(path: &Path, text: &str) -> std::io::Result<()> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).map_err(std::io::Error::other)?;
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
     file.write_all(text.as_bytes())?;
-    if text.ends_with('\n') { Ok(()) } else { file.write_all(b"\n") }
+    if text.is_empty() || text.ends_with('\n') { Ok(()) } else { file.write_all(b"\n") }
 }
 
 pub(crate) fn untidy(warning: &apply::Warning) -> Problem {

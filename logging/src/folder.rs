@@ -126,8 +126,7 @@ impl RunFolder {
     /// What stands in `file` now, for one that was written through [`writer`](Self::writer).
     pub fn adopt(&self, file: &str) -> Result<(Stored, String), FolderError> {
         let bytes = self.read_bytes(file)?;
-        let stored =
-            Stored { file: file.to_owned(), bytes: bytes.len() as u64, sha256: sha256_hex(&bytes) };
+        let stored = Stored { file: file.to_owned(), bytes: bytes.len() as u64, sha256: sha256_hex(&bytes) };
         Ok((stored, lossy(bytes)))
     }
 
@@ -145,7 +144,7 @@ impl RunFolder {
     /// Makes or replaces `file`. What is written to it must have passed the redactor.
     pub fn create_file(&self, file: &str) -> Result<File, FolderError> {
         let path = self.path.join(file);
-        File::create(&path).map_err(|source| io_error("create", &path, source))
+        anew(&path).map_err(|source| io_error("create", &path, source))
     }
 
     /// The text of `file`, whatever it is now.
@@ -178,8 +177,16 @@ fn io_error(doing: &'static str, path: &Path, source: io::Error) -> FolderError 
     FolderError::Io { doing, path: path.to_owned(), source }
 }
 
+/// A file that is not there yet: one that is there is removed first, so that nothing is written through a link somebody has planted.
+fn anew(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => OpenOptions::new().write(true).create_new(true).open(path),
+    }
+}
+
 fn write_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+    let mut file = anew(path)?;
     file.write_all(bytes)?;
     path.parent().map_or(Ok(()), |folder| settle(folder, &file, durability))
 }
@@ -206,6 +213,20 @@ mod tests {
             names,
             ["2026-01-01-00-00-00-commit", "2026-01-01-00-00-00-commit-2", "2026-01-01-00-00-00-commit-3"]
         );
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_planted_link() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(base.path(), "r", Redactor::default()).unwrap();
+        let outside = base.path().join("outside");
+        for file in ["a", "b"] {
+            std::os::unix::fs::symlink(&outside, folder.path().join(file)).unwrap();
+        }
+        folder.store("a", "text", Durability::Written).unwrap();
+        folder.store_with("b", Durability::Written, |out| out.write_all(b"text")).unwrap();
+        assert!(!outside.exists());
+        assert_eq!(folder.read("a").unwrap(), "text");
     }
 
     #[test]

@@ -8,8 +8,8 @@ mod redact;
 mod stamp;
 
 pub use folder::{Durability, FolderError, RunFolder, Stored};
-pub use layout::Layout;
 pub use journal::{Entry, Journal, JournalError};
+pub use layout::Layout;
 pub use redact::{RedactWriter, Redactor};
 pub use stamp::Stamp;
 

@@ -148,7 +148,9 @@ impl<C: Conversation> Loop for Rounds<C> {
                 let reply = Arc::clone(&answer.reply);
                 self.failed(&reply, report.as_str());
             }
-            (Fact::Built { ended, .. }, State::Building { .. }) if ended.exit_code() == Some(0) => {
+            (Fact::Built { ended, seal_broken: false, .. }, State::Building { .. })
+                if ended.exit_code() == Some(0) =>
+            {
                 self.state = State::Over(Outcome::Done { rounds: self.round });
             }
             (Fact::Built { output, .. }, State::Building { reply }) => {

@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn the_end_of_both_streams_is_kept() {
-        let brief = of_command(Stage::AcceptanceFailed, "sh t", &result("1 failed\n", "Traceback\n"), &order());
+        let brief =
+            of_command(Stage::AcceptanceFailed, "sh t", &result("1 failed\n", "Traceback\n"), &order());
         insta::assert_snapshot!(brief.primary_error_excerpt, @r"
         [stdout]
         1 failed

@@ -37,7 +37,10 @@ mod tests {
 
     fn lengths(files: &[usize]) -> Vec<(usize, usize)> {
         let files = files.iter().map(|bytes| ("f".to_owned(), Some("x".repeat(*bytes)))).collect();
-        shown(files).into_iter().map(|file| (file.text.unwrap_or_default().len(), file.left_out_bytes)).collect()
+        shown(files)
+            .into_iter()
+            .map(|file| (file.text.unwrap_or_default().len(), file.left_out_bytes))
+            .collect()
     }
 
     #[test]

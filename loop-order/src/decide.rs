@@ -86,7 +86,8 @@ impl OrderLoop {
     pub fn summary(&self) -> RunSummary {
         let Inputs { order, .. } = &self.inputs;
         let passed = matches!(self.outcome, Outcome::Done { .. });
-        let last = self.records.last().and_then(|record| record.failure_brief.as_ref()).or(self.refused.as_ref());
+        let last =
+            self.records.last().and_then(|record| record.failure_brief.as_ref()).or(self.refused.as_ref());
         let stage = last.map_or(Stage::Exception, |brief| brief.stage).as_str();
         RunSummary {
             run_id: self.inputs.run_id.clone(),
@@ -147,7 +148,8 @@ impl OrderLoop {
             OrderFact::Stamped { at } => self.ended.clone_from(at),
             OrderFact::Looked { failed } if failed.is_empty() => {}
             OrderFact::Looked { failed } => {
-                let stage = if self.phase == Phase::Opening { Stage::Preflight } else { Stage::AcceptanceFailed };
+                let stage =
+                    if self.phase == Phase::Opening { Stage::Preflight } else { Stage::AcceptanceFailed };
                 self.fail(brief::conditions(stage, failed, &self.inputs.order));
             }
             OrderFact::Call(CallFact::Answered { reply, finish, held_key, .. }) => match finish.advice() {
@@ -158,7 +160,8 @@ impl OrderLoop {
                 }
                 Advice::Use | Advice::TellModel | Advice::Retry => {
                     let answer = Answer { reply: reply.share(), finish: finish.clone(), held_key: *held_key };
-                    self.todo.push_back(OrderStep::Write { attempt: self.work.number, answer: answer.clone() });
+                    self.todo
+                        .push_back(OrderStep::Write { attempt: self.work.number, answer: answer.clone() });
                     self.work.answer = Some(answer);
                 }
             },
@@ -174,7 +177,9 @@ impl OrderLoop {
             }
             OrderFact::Ran { ended, .. } => self.ran(fact, *ended),
             OrderFact::Measured { tree_sha256 } => self.tree_hash_after = Some(tree_sha256.clone()),
-            OrderFact::Broke { message } => self.fail(brief::plain(Stage::Exception, message, &self.inputs.order)),
+            OrderFact::Broke { message } => {
+                self.fail(brief::plain(Stage::Exception, message, &self.inputs.order))
+            }
             OrderFact::RolledBack
             | OrderFact::Kept { .. }
             | OrderFact::Resumed

@@ -88,7 +88,8 @@ impl Fields {
 
     /// What is left is not part of the schema.
     pub(crate) fn finish(mut self) -> Vec<FieldProblem> {
-        let unknown = self.values.keys().map(|field| FieldProblem::new(field, "is not a field of a work order"));
+        let unknown =
+            self.values.keys().map(|field| FieldProblem::new(field, "is not a field of a work order"));
         self.problems.extend(unknown);
         self.problems
     }

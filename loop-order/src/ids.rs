@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn canonical_json_is_sorted_and_has_no_white_space() {
-        let value: Value = serde_json::from_str(r#"{"b": [1, {"z": null, "a": "ü\n\u0001"}], "a": 0.5}"#).unwrap();
+        let value: Value =
+            serde_json::from_str(r#"{"b": [1, {"z": null, "a": "ü\n\u0001"}], "a": 0.5}"#).unwrap();
         assert_eq!(canonical(&value), "{\"a\":0.5,\"b\":[1,{\"a\":\"ü\\n\\u0001\",\"z\":null}]}");
     }
 
@@ -69,6 +70,9 @@ mod tests {
         assert_eq!(config_hash("m", 1.0, 1, 1), sha256_hex(b"m|1|1|1"));
         let id = run_id(&"a".repeat(64), &"b".repeat(64), &"c".repeat(64));
         assert_eq!((id.len(), id.chars().all(|c| c.is_ascii_hexdigit())), (12, true));
-        assert!(sha256_hex(format!("{}{}{}", "a".repeat(64), "b".repeat(64), "c".repeat(64)).as_bytes()).starts_with(&id));
+        assert!(
+            sha256_hex(format!("{}{}{}", "a".repeat(64), "b".repeat(64), "c".repeat(64)).as_bytes())
+                .starts_with(&id)
+        );
     }
 }

@@ -10,8 +10,8 @@ mod order;
 mod words;
 
 pub use artifacts::{
-    AttemptRecord, CmdResult, FailureBrief, FileWrite, RunSummary, Stage, Verdict, WriteProposal, WriteResult,
-    proposal_schema,
+    AttemptRecord, CmdResult, FailureBrief, FileWrite, RunSummary, Stage, Verdict, WriteProposal,
+    WriteResult, proposal_schema,
 };
 pub use brief::EXCERPT_CHARS;
 pub use context::{CONTEXT_BYTES, shown};

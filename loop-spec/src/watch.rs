@@ -1,6 +1,6 @@
 //! The watch over a backlog (S4 watch): a listing and the time in, what to do out.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What the two folders hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Listing {
 }
 
 /// A file of the backlog.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     /// Its name.
     pub name: String,

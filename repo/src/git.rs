@@ -94,10 +94,7 @@ pub struct Git {
 
 impl Git {
     /// For the work tree whose top is `top`; of `environment` it takes what git may have.
-    pub fn new(
-        top: impl Into<PathBuf>,
-        environment: impl IntoIterator<Item = (OsString, OsString)>,
-    ) -> Self {
+    pub fn new(top: impl Into<PathBuf>, environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let passes = |name: &OsStr| PASSED.iter().any(|passed| name == *passed);
         let environment = environment.into_iter().filter(|(name, _)| passes(name)).collect();
         Self { top: top.into(), environment }
@@ -189,7 +186,8 @@ impl Git {
         message: &str,
         fallback: Option<Identity<'_>>,
     ) -> Result<String, GitError> {
-        let left_out: Vec<String> = exclude.iter().map(|path| format!(":(top,exclude,literal){path}")).collect();
+        let left_out: Vec<String> =
+            exclude.iter().map(|path| format!(":(top,exclude,literal){path}")).collect();
         let mut add = vec!["add", "--all", "--", ":/"];
         add.extend(left_out.iter().map(String::as_str));
         self.run(&add)?;

@@ -11,8 +11,17 @@ use sha2::{Digest as _, Sha256};
 use crate::STATE_IN_TREE;
 
 /// Folders that do not count, at every level (S2 §5).
-const LEFT_OUT: [&str; 9] =
-    [".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".venv", "venv", "env", "node_modules"];
+const LEFT_OUT: [&str; 9] = [
+    ".git",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".venv",
+    "venv",
+    "env",
+    "node_modules",
+];
 
 /// Why a tree could not be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -82,14 +91,18 @@ pub fn empty_folders(root: &Path) -> Result<Vec<EmptyFolder>, TreeError> {
             Descend::No
         }
     })?;
-    let parents: std::collections::BTreeSet<&Path> = filled.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    let parents: std::collections::BTreeSet<&Path> =
+        filled.iter().flat_map(|path| path.ancestors().skip(1)).collect();
     folders.retain(|folder| !parents.contains(folder.as_path()));
     folders.sort_unstable();
     folders
         .into_iter()
         .map(|folder| {
             let mode = fs::metadata(&folder).map_err(|source| error(&folder, source))?.permissions().mode();
-            Ok(EmptyFolder { path: folder.strip_prefix(root).unwrap_or(&folder).to_owned(), mode: mode & 0o7777 })
+            Ok(EmptyFolder {
+                path: folder.strip_prefix(root).unwrap_or(&folder).to_owned(),
+                mode: mode & 0o7777,
+            })
         })
         .collect()
 }

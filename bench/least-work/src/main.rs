@@ -60,7 +60,9 @@ fn read_answer(stream: &mut TcpStream) -> io::Result<String> {
         let text = String::from_utf8_lossy(&bytes);
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            if count == 0 || length.and_then(|length| length.parse().ok()).is_some_and(|n: usize| body.len() >= n) {
+            if count == 0
+                || length.and_then(|length| length.parse().ok()).is_some_and(|n: usize| body.len() >= n)
+            {
                 return Ok(body.to_owned());
             }
         } else if count == 0 {

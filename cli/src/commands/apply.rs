@@ -9,7 +9,7 @@ use repo::WorkTree;
 use serde_json::{Value, json};
 
 use crate::args::ApplyArgs;
-use crate::commands::{parse, runs};
+use crate::commands::{parse, registry, runs};
 use crate::config::{self, Layer};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -69,6 +69,7 @@ fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
     RunFolder::create(&base, &format!("{}-apply", Stamp::now().folder_name()), Redactor::default())
         .context("cannot keep a record")
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))
+        .and_then(|folder| registry::add(tree, folder.path(), None).map(|()| folder))
 }
 
 fn done(applied: &Applied, mood: &str, output: &Output) -> Exit {

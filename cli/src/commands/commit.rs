@@ -12,14 +12,14 @@ use runner::Cancel;
 use crate::args::{OnFailure, RunArgs};
 use crate::commands::run::{Prepared, begin};
 use crate::commands::wall::Otherwise;
-use crate::config::{self, Origin, Settings};
+use crate::config::{self, Origin, PROJECT_FILE, Settings};
 use crate::edit;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
 use crate::models;
 use crate::output::{Output, printable};
-use crate::plan::{Plan, Task};
+use crate::plan::{Plan, Task, own_program};
 use crate::preflight::{self, AGENT_CONFIG, BUILD, CODE_ROLLUP, Missing, QUERY};
 
 /// Of the files that are not committed so many are named.
@@ -104,7 +104,8 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
 
 /// The build script, and every file that git tracks and the configuration protects.
 fn sealed(settings: &Settings, tree: &WorkTree) -> Result<Vec<PathBuf>, Failure> {
-    let mut sealed = vec![PathBuf::from(BUILD)];
+    let mut sealed: Vec<PathBuf> = [BUILD, PROJECT_FILE, ".gitignore"].map(PathBuf::from).into();
+    sealed.extend(own_program(settings).filter(|program| *program != BUILD).map(PathBuf::from));
     if !settings.protect.is_empty() {
         let only_protect =
             settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));

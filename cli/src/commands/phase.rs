@@ -5,6 +5,7 @@ mod client;
 mod config;
 mod desk;
 mod init;
+mod past;
 mod perform;
 mod project;
 mod report;

@@ -26,14 +26,16 @@ use crate::keys::Keys;
 use crate::models;
 use crate::output::Output;
 use crate::plan::Plan;
+use crate::terminal::passes;
 
 /// Replays a run and says whether it came out the same.
 pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
-    let run = runs::find(&tree, args.run.as_deref())?;
+    let known = runs::find_known(&tree, args.run.as_deref())?;
+    let run = known.path(tree.root());
     let folder = RunFolder::open(run.clone(), Redactor::default());
-    let plan =
-        Plan::load(&folder).map_err(|error| Failure::refused(error, "replay a run that asked a model"))?;
+    let plan = Plan::load(&folder, &known)
+        .map_err(|error| Failure::refused(error, "name a finished run of code-commit or code-commit implement"))?;
     let facts: Vec<Fact> = facts_of(&folder).map_err(anyhow::Error::from)?;
     let scratch = tempfile::tempdir().context("cannot make a scratch folder")?;
     let copy = Copy::make(&tree, &run, scratch.path())?;
@@ -214,9 +216,8 @@ fn what_if(ask: &WhatIf<'_>, rules: Rules) -> Result<Exit, Failure> {
     let built = workshop.perform(&Step::Build { round: *round }, &mut record).map_err(anyhow::Error::from)?;
     super::show::line(&built, output);
     output.object(&json!({ "applied": applied, "built": built }));
-    let passes = matches!(&built, Fact::Built { ended, .. } if ended.exit_code() == Some(0));
     if let Fact::Built { output: log, .. } = &built {
         output.report(crate::output::printable(log.as_str()).trim_end());
     }
-    Ok(if passes { Exit::Done } else { Exit::Failed })
+    Ok(if passes(&built) { Exit::Done } else { Exit::Failed })
 }

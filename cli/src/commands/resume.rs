@@ -1,6 +1,6 @@
 //! `code-commit resume`: a run that was killed or interrupted goes on where its journal ends.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use logging::{Redactor, RunFolder};
 use runner::Cancel;
 
@@ -22,8 +22,12 @@ pub fn run(args: &RunName, environment: &Environment, output: &Output) -> Result
     let redactor = Redactor::new(keys.exposed());
     output.strike_out(redactor.clone());
     let lock = super::lock(&tree, output)?;
-    let folder = RunFolder::open(runs::find(&tree, args.run.as_deref())?, redactor.clone());
-    let plan = Plan::load(&folder).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    let known = runs::find_known(&tree, args.run.as_deref())?;
+    let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
+    if known.undone {
+        return Err(Failure::refused(anyhow!("that run was undone"), "begin a new run"));
+    }
+    let plan = Plan::load(&folder, &known).map_err(|error| Failure::refused(error, "begin a new run"))?;
     output.note(&format!("going on with {}", runs::name(folder.path())));
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;

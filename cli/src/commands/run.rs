@@ -17,6 +17,7 @@ use runner::{Cancel, Confinement};
 use serde_json::json;
 
 use crate::changes::{self, FileChange};
+use crate::commands::registry;
 use crate::commands::wall::{self, Otherwise};
 use crate::config::Settings;
 use crate::environment::Environment;
@@ -48,15 +49,31 @@ pub struct Finished {
 /// Begins a run and leads it to its end.
 pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let Prepared { plan, tree, .. } = &prepared;
-    let confinement = confine(&prepared)?;
     let name = plan.task.folder_name(&Stamp::now().folder_name());
     let folder = RunFolder::create(&plan.task.logs(tree.root()), &name, prepared.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
-    plan.store(&folder)?;
+    stays_inside(tree.root(), &folder)?;
+    registry::add(tree, folder.path(), Some(&plan.store(&folder)?))?;
+    if let Some(said) = plan.task.said_log(tree.root()) {
+        engine::append_to_own(&said, "").map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
+    }
+    // The wall holds what is there: the record comes first.
+    let confinement = confine(&prepared)?;
     let decide = plan.decide();
     let mut observer = observer(&prepared);
     let record = Record::begin(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;
     lead(prepared, confinement, decide, record, &[])
+}
+
+/// A repository may bring `logs` along as a link: the record is not written through it.
+fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
+    let real = std::fs::canonicalize(folder.path()).map_err(anyhow::Error::from)?;
+    if real.starts_with(root) {
+        return Ok(());
+    }
+    let _ = std::fs::remove_dir(folder.path());
+    let text = format!("{} leads out of the project", folder.path().display());
+    Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
 }
 
 /// Goes on with a run where its journal ends. Answers that are in the journal are not asked for again.

@@ -8,6 +8,7 @@ use llm::Reply;
 use logging::{Redactor, RunFolder};
 use repo::WorkTree;
 
+use crate::commands::registry::{self, Known};
 use crate::exit::Failure;
 use crate::preflight::{self, AGENT_CONFIG};
 
@@ -34,34 +35,29 @@ pub fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
     Ok(state.join(RUNS))
 }
 
-/// Every run of this project, the newest first; names begin with their time.
+/// Every run that was made here, the newest first.
 pub fn all(tree: &WorkTree) -> Result<Vec<PathBuf>, Failure> {
-    let state = tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))?;
-    let mut runs: Vec<PathBuf> = [logs(tree.root()), implement_logs(tree.root()), state.join(RUNS)]
-        .into_iter()
-        .filter_map(|base| std::fs::read_dir(base).ok())
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.join(engine::JOURNAL).is_file() || path.join(engine::UNDO).is_dir())
-        .collect();
-    runs.sort_by_key(|path| std::cmp::Reverse(order(&name(path))));
-    Ok(runs)
+    Ok(registry::all(tree)?.iter().map(|run| run.path(tree.root())).collect())
 }
 
 /// The run that is meant, the newest if none is named.
 pub fn find(tree: &WorkTree, named: Option<&str>) -> Result<PathBuf, Failure> {
-    let all = all(tree)?;
+    Ok(find_known(tree, named)?.path(tree.root()))
+}
+
+/// The same with what is known of it.
+pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure> {
+    let all = registry::all(tree)?;
+    let name_of = |run: &Known| name(&run.path(tree.root()));
     let found = match named {
-        Some(wanted) => all.iter().find(|path| name(path) == wanted),
+        Some(wanted) => all.iter().find(|run| name_of(run) == wanted),
         None => all.first(),
     };
     found.cloned().ok_or_else(|| {
-        let known: Vec<String> = all.iter().take(5).map(|path| name(path)).collect();
-        let what = named.map_or("there is no run yet".to_owned(), |name| format!("there is no run {name}"));
-        Failure::refused(
-            anyhow!(what),
-            if known.is_empty() { String::new() } else { format!("the newest are {}", known.join(", ")) },
-        )
+        let known: Vec<String> = all.iter().take(5).map(name_of).collect();
+        let what = named.map_or("no run was made here yet".to_owned(), |name| format!("no run {name} was made here"));
+        let help = if known.is_empty() { String::new() } else { format!("the newest are {}", known.join(", ")) };
+        Failure::refused(anyhow!(what), help)
     })
 }
 
@@ -83,31 +79,4 @@ pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
 /// A run's name: that of its folder.
 pub fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// By time, then by the number that two runs in one second are told apart by: `-9` before `-10`.
-fn order(name: &str) -> (String, u64) {
-    let (time, rest) = name.split_at_checked("2026-11-21-09-30-00".len()).unwrap_or((name, ""));
-    let number = rest.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(1);
-    (time.to_owned(), number)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_of_one_second_are_in_the_order_of_their_numbers() {
-        let mut names = [
-            "2026-01-01-00-00-00-commit-10",
-            "2026-01-01-00-00-01-commit",
-            "2026-01-01-00-00-00-commit",
-            "2026-01-01-00-00-00-commit-9",
-        ];
-        names.sort_by_key(|name| order(name));
-        assert_eq!(
-            names.map(|name| name.split_at(17).1),
-            ["00-commit", "00-commit-9", "00-commit-10", "01-commit"]
-        );
-    }
 }

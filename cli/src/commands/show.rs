@@ -11,7 +11,7 @@ use crate::changes;
 use crate::commands::runs;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
-use crate::terminal::phrases;
+use crate::terminal::{passes, phrases};
 
 /// Lists the runs of this project, the newest first.
 pub fn list(output: &Output) -> Result<Exit, Failure> {
@@ -126,7 +126,7 @@ pub fn line(fact: &Fact, output: &Output) {
             }
         }
         Fact::Built { round, ended, output: log, .. } => {
-            let style = if ended.exit_code() == Some(0) { GOOD } else { BAD };
+            let style = if passes(fact) { GOOD } else { BAD };
             say(
                 round,
                 &output.paint(style, &format!("build: {}, {}", phrases::ended(*ended), log.stored.file)),

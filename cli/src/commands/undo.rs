@@ -1,11 +1,12 @@
 //! `code-commit undo`: every file that a run has changed, as it was before; without git.
 
+use anyhow::anyhow;
 use apply::{Action, Force, UndoError};
 use engine::undo_folders;
 use serde_json::json;
 
 use crate::args::UndoArgs;
-use crate::commands::runs;
+use crate::commands::{registry, runs};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
 
@@ -14,16 +15,28 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let lock = super::lock(&tree, output)?;
     let run = runs::find(&tree, args.run.as_deref())?;
+    let rounds = undo_folders(&run);
+    if rounds.is_empty() {
+        return Err(Failure::refused(
+            anyhow!("nothing is kept of what {} may have changed", runs::name(&run)),
+            "a run whose replies were all refused has nothing to undo",
+        ));
+    }
     let force = if args.force { Force::Yes } else { Force::No };
-    let undone = apply::undo(&lock, tree.root(), &undo_folders(&run), force).map_err(|error| {
+    let undone = apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| {
         if matches!(error, UndoError::ChangedSince { .. }) {
             return Failure::refused(error, "look at these files; --force puts them back all the same");
         }
         Failure::new(Exit::TreeNotRestored, error)
     })?;
+    registry::mark_undone(&tree, &run)?;
     output.object(&json!({ "run": runs::name(&run), "restored": undone.applied.changes }));
     for change in &undone.applied.changes {
-        let what = if change.action == Action::Delete { "removed" } else { "restored" };
+        let what = match change.action {
+            Action::Delete => "removed",
+            Action::Write => "restored",
+            Action::None => "was as before already:",
+        };
         output.report(&format!("{what} {}", printable(&change.path)));
     }
     output.report(&format!(

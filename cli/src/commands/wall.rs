@@ -10,6 +10,7 @@ use crate::args::Sandbox;
 use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::Failure;
+use crate::keys;
 use crate::output::Output;
 use crate::plan::Plan;
 use crate::preflight::{AGENT_CONFIG, BUILD};
@@ -38,7 +39,7 @@ pub fn confine(
     let settings = &plan.settings;
     let walls = Walls {
         read_only: held(root, plan),
-        masked: vec![root.join(AGENT_CONFIG)],
+        masked: keys::files_at(root).chain([root.join(AGENT_CONFIG)]).collect(),
         network: settings.network.value,
         writable: writable(root, settings),
         readable: settings.readable.iter().map(|place| place.value.clone()).collect(),

@@ -4,7 +4,7 @@
 //! `DOCS_UPDATE=1 cargo test -p code-commit-cli --test docs` writes what the program prints into the pages. Read the difference, and put
 //! `…` where the next run would print something else.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, unreachable_pub, reason = "tests")]
 
 mod commands;
 mod conformance;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is where the tests start the shell")]
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,6 +14,8 @@ use crate::hermetic::search_path;
 const KEY: &str = "AIzaSyDocs-key-of-no-use-33";
 /// What the model answers, as often as it is asked: right for the project of the tutorial.
 const REPLY: &str = "^^^greet.sh\ngreet() {\n    echo \"Hello, ${1:-world}!\"\n}\n^^^end\n";
+/// Says something in a file that says nothing.
+const EDITOR: &str = "#!/bin/sh\n[ -s \"$1\" ] || echo 'Without a name greet shall greet the world.' >\"$1\"\n";
 /// The project of the tutorial, for the README.
 const PROJECT: [(&str, &str); 2] = [
     ("greet.sh", "greet() {\n    echo \"Hello!\"\n}\n"),
@@ -30,7 +33,7 @@ pub(crate) struct World {
     // Dropped last: the folder of everything below.
     folder: tempfile::TempDir,
     home: PathBuf,
-    _server: Server,
+    server: Server,
 }
 
 impl World {
@@ -39,8 +42,8 @@ impl World {
         let home = std::fs::canonicalize(folder.path()).unwrap().join("home");
         std::fs::create_dir(&home).unwrap();
         let server = Server::start(Script::new([Step::text(REPLY).times(20)])).unwrap();
-        let world = Self { folder, home, _server: server };
-        let origin = world._server.origin();
+        let world = Self { folder, home, server };
+        let origin = world.server.origin();
         let programs = Path::new(env!("CARGO_BIN_EXE_code-commit")).parent().unwrap();
         world.store("code", "0");
         world.store("folder", world.home.to_str().unwrap());
@@ -48,6 +51,8 @@ impl World {
             "environment",
             &format!("export GOOGLE_GEMINI_BASE_URL='{origin}' GEMINI_API_KEY='{KEY}' PATH='{}':\"$PATH\"\n", programs.display()),
         );
+        world.store("editor", EDITOR);
+        make_executable(&world.folder.path().join("editor"));
         let git = "[user]\n\tname = Somebody\n\temail = somebody@localhost\n[init]\n\tdefaultBranch = main\n";
         std::fs::write(world.home.join(".gitconfig"), git).unwrap();
         world
@@ -71,8 +76,7 @@ impl World {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         if name.ends_with(".sh") {
-            use std::os::unix::fs::PermissionsExt as _;
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            make_executable(&path);
         }
     }
 
@@ -89,7 +93,7 @@ impl World {
             .env("PATH", search_path())
             .env("HOME", &self.home)
             .env("LANG", "C.UTF-8")
-            .env("EDITOR", "true")
+            .env("EDITOR", self.folder.path().join("editor"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .stdin(Stdio::null())
             .output()
@@ -109,4 +113,8 @@ impl World {
     fn recall(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap().trim_end().to_owned()
     }
+}
+
+fn make_executable(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }

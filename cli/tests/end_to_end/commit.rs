@@ -328,3 +328,37 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
     assert!(ran.err.contains("warning: the build changed build.sh; it was put back and the build run again"), "{ran}");
     assert_eq!(scene.project.read("build.sh").unwrap(), build);
 }
+
+#[test]
+fn a_build_that_writes_to_standard_error_and_exits_with_0_has_passed() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project.write("build.sh", b"#!/bin/sh\necho compiling >&2\n").unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    assert_eq!(scene.recorded("1-build.txt"), "compiling\nexit code: 0\n");
+}
+
+#[test]
+fn every_critical_file_of_the_specification_is_refused() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project.write(".gitignore", b"/agent-config\n/target\n*.log\n").unwrap();
+    let critical = [
+        ".gitignore",
+        "Cargo.lock",
+        "build.sh",
+        "codeRollup.sh",
+        "LLMInstructions.md",
+        "UserSpecification.md",
+        "src/deep/UserSpecification.md",
+        ".git/config",
+        "agent-config/query.txt",
+        "target/debug/build.rs",
+        "run.log",
+        "src/../../outside.sh",
+        "/etc/passwd",
+    ];
+    for path in critical {
+        let ran = scene.run(&["guard", path]);
+        assert_eq!(ran.code, Some(1), "{path}: {ran}");
+    }
+    assert_eq!(scene.run(&["guard", "src/new/file.sh"]).code, Some(0));
+}

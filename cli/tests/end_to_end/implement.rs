@@ -135,3 +135,25 @@ fn the_four_inputs_may_lie_at_the_root() {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(scene.server.requests()[0].header("x-goog-api-key"), Some(KEY));
 }
+
+#[test]
+fn what_is_off_limits_is_a_parsing_error_and_the_model_hears_of_it_as_of_a_failed_build() {
+    let rogue = "^^^src/greet.sh\n:\n^^^end\n^^^build.sh\nexit 0\n^^^end\n^^^../outside.sh\n:\n^^^end\n";
+    let scene = scene(&[rogue, MENDS_IT]);
+    let before = scene.project.read("build.sh").unwrap();
+    assert_eq!(implement(&scene, &[]).code, Some(0));
+    insta::assert_snapshot!(logged(&scene, "query-1-build.txt"), @"");
+    assert!(logged(&scene, "query-2.txt").ends_with(&logged(&scene, "query-1-build.txt")));
+    assert_eq!(scene.project.read("build.sh").unwrap(), before);
+    assert!(!scene.project.beside().join("outside.sh").exists());
+}
+
+#[test]
+fn each_run_has_a_folder_named_by_the_time_at_which_it_began() {
+    let scene = scene(&[MENDS_IT]);
+    assert_eq!(implement(&scene, &[]).code, Some(0));
+    let runs: Vec<_> = std::fs::read_dir(scene.project.root().join("logs")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let [run] = runs.as_slice() else { panic!("{runs:?}") };
+    let digits = run.to_str().unwrap().split('-').map(str::len).collect::<Vec<_>>();
+    assert_eq!(digits, [4, 2, 2, 2, 2, 2], "{run:?}");
+}

@@ -6,6 +6,7 @@ mod commit;
 mod config;
 mod doctor;
 mod harness;
+mod hostile;
 mod house;
 mod implement;
 mod interrupt;

@@ -235,3 +235,12 @@ fn a_command_that_commits_and_changes_the_branch_is_rolled_back() {
     assert_eq!(scene.project.status().unwrap(), "");
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
 }
+
+#[test]
+fn a_limit_on_money_that_cannot_be_kept_ends_in_exception_before_any_call() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    // Nobody knows the price of this model.
+    scene.place_order(&json!({ "max_cost": 1 }));
+    let ran = check_failure(&scene, &[], "exception");
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 0), "{}", ran.err);
+}

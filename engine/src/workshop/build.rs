@@ -10,7 +10,7 @@ use logging::RedactWriter;
 use runner::{Command, Confinement, Ended, Env, Limits, Output, Streams};
 
 use crate::workshop::ask::millis;
-use crate::workshop::seal::Seal;
+use crate::workshop::seal::{Broken, Seal};
 use crate::workshop::{Fault, Workshop};
 use crate::{Event, Fact, Problem, Record, Text};
 
@@ -35,28 +35,44 @@ impl Workshop<'_> {
     pub(super) fn run_build(&mut self, round: u32, record: &mut Record<'_>) -> Result<Fact, Fault> {
         record.tell(&Event::BuildBegins { round });
         let file = self.layout.build(round);
-        let seal = Seal::take(&self.rules.root, &self.build.sealed);
-        let mut output = self.build_once(&file, "", record)?;
-        let broken = put_back(&seal)?;
-        if !broken.is_empty() {
-            let note =
-                format!("the build changed {}; it was put back and the build run again", broken.join(", "));
-            let path = Some(broken.join(", "));
+        let root = &self.rules.root;
+        let seal = Seal::take(root, &self.build.sealed)
+            .map_err(|source| Fault::Look { path: root.clone(), source })?;
+        let mut output = self.build_once(&file, "", &|_| None, record)?;
+        let mut broken = seal.restore();
+        if !broken.is_nothing() {
+            let names = broken.names();
+            let note = format!("the build changed {names}; it was put back and the build run again");
             record.tell(&Event::Warning(&Problem {
                 code: "seal".to_owned(),
-                path,
+                path: Some(names),
                 line: None,
                 message: note.clone(),
             }));
-            output = self.build_once(&file, &format!("[code-commit] {note}\n"), record)?;
-            put_back(&seal)?;
+            let restored = std::cell::RefCell::new(Broken::default());
+            let again = |_: &Output| {
+                *restored.borrow_mut() = seal.restore();
+                let names = restored.borrow().names();
+                (!names.is_empty()).then(|| format!("the build changed {names} again: it counts as failed"))
+            };
+            output = self.build_once(&file, &format!("[code-commit] {note}\n"), &again, record)?;
+            broken = restored.into_inner();
         }
         let (stored, text) = record.folder().adopt(&file)?;
         let elapsed_ms = millis(output.elapsed);
-        Ok(Fact::Built { round, ended: output.ended, output: Text::new(stored, text.into()), elapsed_ms })
+        let output_text = Text::new(stored, text.into());
+        let seal_broken = !broken.is_nothing();
+        Ok(Fact::Built { round, ended: output.ended, seal_broken, output: output_text, elapsed_ms })
     }
 
-    fn build_once(&self, file: &str, head: &str, record: &mut Record<'_>) -> Result<Output, Fault> {
+    /// Runs the build once. `after` may have a line to say at the end of its log.
+    fn build_once(
+        &self,
+        file: &str,
+        head: &str,
+        after: &dyn Fn(&Output) -> Option<String>,
+        record: &mut Record<'_>,
+    ) -> Result<Output, Fault> {
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
         let mut log = folder.redactor().writer(Tee { file: folder.create_file(file)?, record });
@@ -78,14 +94,10 @@ impl Workshop<'_> {
         if output.ended == Ended::Interrupted {
             return Err(Fault::Interrupted);
         }
-        let advice = runner::explain(&output, &self.build.confinement);
+        let advice = after(&output).or_else(|| runner::explain(&output, &self.build.confinement));
         lost.map_or_else(|| close(log, &output, advice.as_deref()), Err).map_err(failed)?;
         Ok(output)
     }
-}
-
-fn put_back(seal: &Seal<'_>) -> Result<Vec<String>, Fault> {
-    seal.restore().map_err(|(path, source)| Fault::Look { path, source })
 }
 
 /// What was redacted goes to the file and to whoever watches.

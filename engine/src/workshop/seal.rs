@@ -1,138 +1,197 @@
 //! The seal: what decides whether the work is done must not be changed by the work.
 //!
-//! `build.sh` and the protected files are looked at before and after each build. What a build changed is put back, and the build is
-//! run once more; its exit code counts.
+//! The build script, the configuration and the protected files are looked at before and after each build. What a build changed is put back,
+//! and the build is run once more; its exit code counts, unless it breaks the seal again. Everything is looked up from the root's descriptor
+//! and through no link, since a build may leave a link where a folder was.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::ffi::OsStr;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+
+use guard::Folder;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 /// The sealed files as they were before a build.
 #[derive(Debug)]
-pub(super) struct Seal<'r> {
-    root: &'r Path,
+pub(super) struct Seal {
+    root: Folder,
     files: Vec<Sealed>,
 }
 
-/// A sealed file; without a state if there was no regular file.
+/// What a build did to the sealed files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Broken {
+    /// Changed, and put back.
+    pub(super) put_back: Vec<String>,
+    /// Changed, and out of reach: a folder on the way is none any more.
+    pub(super) lost: Vec<String>,
+}
+
 #[derive(Debug)]
 struct Sealed {
     path: PathBuf,
-    state: Option<State>,
+    state: State,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct State {
-    content: Vec<u8>,
-    mode: u32,
+enum State {
+    /// Nothing is there, or no folder leads to it.
+    Absent,
+    /// A regular file.
+    File { content: Vec<u8>, mode: u32 },
+    /// Anything else.
+    Other,
 }
 
-impl<'r> Seal<'r> {
+impl Seal {
     /// Remembers these files; paths are relative to the root.
-    pub(super) fn take(root: &'r Path, paths: &[PathBuf]) -> Self {
-        let files = paths.iter().map(|path| Sealed { path: path.clone(), state: look(&root.join(path)) });
-        Self { root, files: files.collect() }
+    pub(super) fn take(root: &Path, paths: &[PathBuf]) -> io::Result<Self> {
+        let root = Folder::open(root)?;
+        let files = paths.iter().map(|path| Sealed { path: path.clone(), state: look(&root, path) }).collect();
+        Ok(Self { root, files })
     }
 
-    /// Puts back what was changed and names it. Nothing was changed where the list is empty.
-    pub(super) fn restore(&self) -> Result<Vec<String>, (PathBuf, io::Error)> {
-        let mut broken = Vec::new();
+    /// Puts back what was changed, as far as it can be reached, and names it.
+    pub(super) fn restore(&self) -> Broken {
+        let mut broken = Broken::default();
         for file in &self.files {
-            let path = self.root.join(&file.path);
-            if look(&path) == file.state {
+            if look(&self.root, &file.path) == file.state {
                 continue;
             }
-            put_back(self.root, &path, file.state.as_ref()).map_err(|error| (path, error))?;
-            broken.push(file.path.display().to_string());
+            let name = file.path.display().to_string();
+            match put_back(&self.root, file) {
+                Ok(()) => broken.put_back.push(name),
+                Err(_) => broken.lost.push(name),
+            }
         }
-        Ok(broken)
+        broken
     }
 }
 
-fn look(path: &Path) -> Option<State> {
-    let found = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some(State { content: fs::read(path).ok()?, mode: found.permissions().mode() & 0o7777 })
+impl Broken {
+    /// Whether the build left everything alone.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.put_back.is_empty() && self.lost.is_empty()
+    }
+
+    /// Every path.
+    pub(super) fn names(&self) -> String {
+        let all: Vec<&str> = self.put_back.iter().chain(&self.lost).map(String::as_str).collect();
+        all.join(", ")
+    }
 }
 
-/// No process of the build is left, so nobody swaps a folder now; but the build may have left a link where a folder was.
-fn put_back(root: &Path, path: &Path, state: Option<&State>) -> io::Result<()> {
-    let parent = path.parent().unwrap_or(root);
-    if let Some(state) = state {
-        fs::create_dir_all(parent)?;
-        if !fs::canonicalize(parent)?.starts_with(fs::canonicalize(root)?) {
-            return Err(io::Error::other("its folder leads out of the project now"));
+/// The folder that holds `path`, reached through no link, and the last name.
+fn parent<'p>(root: &Folder, path: &'p Path) -> io::Result<(Option<Folder>, &'p OsStr)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut folder: Option<Folder> = None;
+    for component in path.parent().into_iter().flat_map(Path::iter) {
+        folder = Some(folder.as_ref().unwrap_or(root).open_in(component)?);
+    }
+    Ok((folder, name))
+}
+
+fn look(root: &Folder, path: &Path) -> State {
+    let Ok((folder, name)) = parent(root, path) else { return State::Absent };
+    let folder = folder.as_ref().unwrap_or(root);
+    match folder.stat(name) {
+        Ok(None) => State::Absent,
+        Ok(Some(stat)) if FileType::from_raw_mode(stat.st_mode).is_file() => {
+            let mut content = Vec::new();
+            match folder.open_file(name).and_then(|mut file| file.read_to_end(&mut content)) {
+                Ok(_) => State::File { content, mode: stat.st_mode & 0o7777 },
+                Err(_) => State::Other,
+            }
         }
-        remove(path)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(state.mode & 0o777).open(path)?;
-        file.write_all(&state.content)?;
-        return file.set_permissions(fs::Permissions::from_mode(state.mode));
+        Ok(Some(_)) | Err(_) => State::Other,
     }
-    remove(path)
 }
 
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(gone) if gone.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
+fn put_back(root: &Folder, sealed: &Sealed) -> io::Result<()> {
+    let (folder, name) = parent(root, &sealed.path)?;
+    let folder = folder.as_ref().unwrap_or(root);
+    if let Some(stat) = folder.stat(name)? {
+        let is_folder = FileType::from_raw_mode(stat.st_mode).is_dir();
+        let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        rustix::fs::unlinkat(folder, name, flags)?;
     }
+    let State::File { content, mode } = &sealed.state else { return Ok(()) };
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode & 0o777))?);
+    file.write_all(content)?;
+    file.set_permissions(std::fs::Permissions::from_mode(*mode))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
     fn tree() -> tempfile::TempDir {
         let tree = tempfile::tempdir().unwrap();
         fs::create_dir(tree.path().join("tests")).unwrap();
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o755)
-            .open(tree.path().join("build.sh"))
-            .and_then(|mut file| file.write_all(b"exit 1\n"))
-            .unwrap();
+        let mut file = File::create_new(tree.path().join("build.sh")).unwrap();
+        file.write_all(b"exit 1\n").unwrap();
+        file.set_permissions(fs::Permissions::from_mode(0o755)).unwrap();
         tree
     }
 
-    fn sealed() -> [PathBuf; 2] {
-        ["build.sh".into(), "tests/new".into()]
+    fn seal(tree: &tempfile::TempDir) -> Seal {
+        Seal::take(tree.path(), &["build.sh".into(), "tests/new".into()]).unwrap()
     }
 
     #[test]
     fn an_untouched_tree_is_left_alone() {
         let tree = tree();
-        assert!(Seal::take(tree.path(), &sealed()).restore().unwrap().is_empty());
+        assert!(seal(&tree).restore().is_nothing());
     }
 
     #[test]
     fn a_changed_a_deleted_and_a_new_file_are_put_back_with_their_modes() {
         let tree = tree();
         let path = tree.path().join("build.sh");
-        let seal = Seal::take(tree.path(), &sealed());
+        let seal = seal(&tree);
         fs::remove_file(&path).unwrap();
-        std::os::unix::fs::symlink("/bin/true", &path).unwrap();
+        symlink("/bin/true", &path).unwrap();
         File::create_new(tree.path().join("tests/new")).unwrap();
-        assert_eq!(seal.restore().unwrap(), ["build.sh", "tests/new"]);
-        assert_eq!(look(&path).unwrap(), State { content: b"exit 1\n".to_vec(), mode: 0o755 });
+        assert_eq!(seal.restore().put_back, ["build.sh", "tests/new"]);
+        assert_eq!(fs::read(&path).unwrap(), b"exit 1\n");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);
         assert!(!tree.path().join("tests/new").exists());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(seal.restore().unwrap(), ["build.sh"]);
+        assert_eq!(seal.restore().put_back, ["build.sh"]);
     }
 
     #[test]
-    fn a_folder_that_leads_out_of_the_project_now_is_not_written_through() {
+    fn nothing_is_written_or_deleted_through_a_folder_that_became_a_link() {
         let tree = tree();
         let outside = tempfile::tempdir().unwrap();
+        for name in ["kept", "new"] {
+            File::create_new(outside.path().join(name)).unwrap().write_all(b"theirs").unwrap();
+        }
         File::create_new(tree.path().join("tests/kept")).unwrap();
-        let seal = Seal::take(tree.path(), &[PathBuf::from("tests/kept")]);
+        let seal = Seal::take(tree.path(), &["tests/kept".into(), "tests/new".into()]).unwrap();
         fs::remove_dir_all(tree.path().join("tests")).unwrap();
-        std::os::unix::fs::symlink(outside.path(), tree.path().join("tests")).unwrap();
-        assert!(seal.restore().is_err());
-        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+        symlink(outside.path(), tree.path().join("tests")).unwrap();
+        let broken = seal.restore();
+        assert_eq!((broken.put_back.len(), broken.lost), (0, vec!["tests/kept".to_owned()]));
+        assert_eq!(fs::read(outside.path().join("kept")).unwrap(), b"theirs");
+        assert_eq!(fs::read(outside.path().join("new")).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn a_link_inside_of_the_project_is_not_written_through_either() {
+        let tree = tree();
+        fs::create_dir(tree.path().join(".git")).unwrap();
+        File::create_new(tree.path().join(".git/config")).unwrap().write_all(b"[core]").unwrap();
+        File::create_new(tree.path().join("tests/config")).unwrap();
+        let seal = Seal::take(tree.path(), &["tests/config".into()]).unwrap();
+        fs::rename(tree.path().join("tests"), tree.path().join("tests.old")).unwrap();
+        symlink(".git", tree.path().join("tests")).unwrap();
+        assert_eq!(seal.restore().lost, ["tests/config"]);
+        assert_eq!(fs::read(tree.path().join(".git/config")).unwrap(), b"[core]");
     }
 }

@@ -34,7 +34,7 @@ fn rejected(report: &str) -> Fact {
 }
 
 fn built(code: i32, output: &str) -> Fact {
-    Fact::Built { round: 1, ended: Ended::Exited(code), output: text(output), elapsed_ms: 1 }
+    Fact::Built { round: 1, ended: Ended::Exited(code), seal_broken: false, output: text(output), elapsed_ms: 1 }
 }
 
 fn unanswered() -> Fact {
@@ -62,6 +62,7 @@ fn word(next: &Next) -> String {
         Next::Do(Step::Restore) => "restore".to_owned(),
         Next::Stop(Outcome::Done { rounds }) => format!("done({rounds})"),
         Next::Stop(Outcome::AttemptsUsedUp { rounds }) => format!("used up({rounds})"),
+        Next::Stop(Outcome::NeedsPerson { round, cause }) => format!("a person({round}, {})", cause.code),
         Next::Stop(Outcome::Stuck { rounds, times }) => format!("stuck({rounds}, {times})"),
         Next::Stop(Outcome::ModelUnavailable { round, cause }) => {
             format!("no model({round}, {})", cause.code)
@@ -166,4 +167,12 @@ fn the_same_failure_is_told_to_the_model_and_ends_the_run_where_that_is_asked_fo
     }
     let Next::Do(Step::Ask { round: 3, prompt }) = decide.next() else { panic!("not the second repair") };
     assert!(prompt.contains("line 7: no\n[code-commit] This is the same failure 2 times in a row."), "{prompt}");
+}
+
+#[test]
+fn a_build_that_breaks_the_seal_does_not_pass() {
+    let ended = Ended::Exited(0);
+    let built = Fact::Built { round: 1, ended, seal_broken: true, output: text("ok\n"), elapsed_ms: 1 };
+    let facts = [answered(A, Finish::Complete), applied(), built];
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → ask 2");
 }

@@ -68,7 +68,10 @@ impl Attempt {
 
     fn runs(&self, what: &str, commands: impl Iterator<Item = Vec<String>>) -> Vec<OrderStep> {
         let log = |number| self.file(&format!("{what}_{number}"));
-        (1..).zip(commands).map(|(number, argv): (u32, _)| OrderStep::Run { log: log(number), argv }).collect()
+        (1..)
+            .zip(commands)
+            .map(|(number, argv): (u32, _)| OrderStep::Run { log: log(number), argv })
+            .collect()
     }
 
     /// Every artifact of the attempt.

@@ -62,9 +62,12 @@ impl World {
                 warnings: Vec::new(),
                 verify_script: true,
             },
-            OrderStep::Write { attempt, .. } => {
-                OrderFact::Refused { attempt: *attempt, why: Why::Unusable, touched: Vec::new(), problems: Vec::new() }
-            }
+            OrderStep::Write { attempt, .. } => OrderFact::Refused {
+                attempt: *attempt,
+                why: Why::Unusable,
+                touched: Vec::new(),
+                problems: Vec::new(),
+            },
             OrderStep::Run { log, argv } => {
                 let command = argv.join(" ");
                 let fails = self.failing.iter().any(|failing| command.starts_with(failing));

@@ -27,7 +27,10 @@ fn check(over: &Value) -> String {
 #[test]
 fn an_order_says_what_it_says() {
     let order = parse(&json!({ "allowed_files": ["./a", "b//c"], "notes": "n" })).unwrap();
-    assert_eq!((order.allowed_files, order.notes.as_deref()), (vec!["a".to_owned(), "b/c".to_owned()], Some("n")));
+    assert_eq!(
+        (order.allowed_files, order.notes.as_deref()),
+        (vec!["a".to_owned(), "b/c".to_owned()], Some("n"))
+    );
     assert_eq!(order.acceptance_commands[0].argv, ["sh", "a b"]);
     assert_eq!((order.max_cost, order.preconditions.len()), (None, 0));
 }
@@ -73,7 +76,12 @@ fn the_hash_depends_on_what_is_said_and_not_on_how() {
     assert_eq!(hash(json!({ "notes": null, "max_cost": null, "preconditions": null })), plain);
     let spaced = serde_json::to_string_pretty(&order(&json!({}))).unwrap();
     assert_eq!(WorkOrder::parse(spaced.as_bytes()).unwrap().hash, plain);
-    for over in [json!({ "notes": "" }), json!({ "max_cost": 1 }), json!({ "title": "T" }), json!({ "forbidden": ["x"] })] {
+    for over in [
+        json!({ "notes": "" }),
+        json!({ "max_cost": 1 }),
+        json!({ "title": "T" }),
+        json!({ "forbidden": ["x"] }),
+    ] {
         assert_ne!(hash(over), plain);
     }
 }

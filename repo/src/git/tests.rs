@@ -73,7 +73,10 @@ fn a_rollback_brings_files_index_and_branch_back_and_leaves_ignored_files_alone(
     scratch.write("nested/file", "x");
     scratch.git(&["init", "-q", "nested"]);
     git.roll_back(&head, &commit).unwrap();
-    assert_eq!((scratch.read("kept"), scratch.read("folder/changed")), ("one\n".to_owned(), "one\n".to_owned()));
+    assert_eq!(
+        (scratch.read("kept"), scratch.read("folder/changed")),
+        ("one\n".to_owned(), "one\n".to_owned())
+    );
     assert_eq!((git.head().unwrap(), git.commit_of("HEAD").unwrap()), (head, Some(commit)));
     assert!(!scratch.path().join("new").exists() && !scratch.path().join("nested").exists());
     assert_eq!(scratch.read("ignored"), "mine");
@@ -102,9 +105,23 @@ fn nothing_of_the_repository_is_started() {
         fs::set_permissions(scratch.path().join(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
     for setting in ["core.fsmonitor", "core.pager", "core.editor", "gpg.program"] {
-        scratch.git(&["-c", "core.hooksPath=/dev/null", "config", setting, &format!("touch {} #", trap.display())]);
+        scratch.git(&[
+            "-c",
+            "core.hooksPath=/dev/null",
+            "config",
+            setting,
+            &format!("touch {} #", trap.display()),
+        ]);
     }
-    scratch.git(&["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "config", "commit.gpgsign", "true"]);
+    scratch.git(&[
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "core.fsmonitor=false",
+        "config",
+        "commit.gpgsign",
+        "true",
+    ]);
     let _ = fs::remove_file(&trap);
     let git = scratch.hardened(&[]);
     scratch.write("kept", "two, longer\n");
@@ -123,7 +140,10 @@ fn a_commit_holds_the_paths_that_are_named_and_no_others() {
     scratch.write("new other", "x");
     fs::remove_file(scratch.path().join("kept")).unwrap();
     let made = git.commit_paths(&["new *".to_owned(), "kept".to_owned()], "the message", ME).unwrap();
-    assert_eq!(scratch.git(&["show", "--format=%an %s", "--name-status", "-z", &made]), "Harness the message\0\0D\0kept\0A\0new *\0");
+    assert_eq!(
+        scratch.git(&["show", "--format=%an %s", "--name-status", "-z", &made]),
+        "Harness the message\0\nD\0kept\0A\0new *\0"
+    );
     assert_eq!(git.dirty().unwrap(), ["new other"]);
 }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::{
-    Asking, Baseline, CommandSettings, Fault, Observer, OrderFact, OrderShop, Outcome, Rules, drive,
+    Asking, Baseline, CommandSettings, Fault, Observer, OrderFact, OrderShop, Outcome, Purse, Rules, drive,
     undo_folders,
 };
 use guard::Guard;
-use llm::Model;
+use llm::{Model, Money};
 use logging::{Redactor, RunFolder};
 use loop_order::{Inputs, OrderLoop, RunSummary, SUMMARY, Verdict, config_hash, proposal_schema, run_id};
 use repo::{Git, WorkTree};
@@ -19,12 +19,12 @@ use runner::{Cancel, Confinement, Limits, Walls};
 use serde_json::json;
 
 use crate::changes::{self, FileChange};
-use crate::commands::run::purse;
 use crate::commands::order::args::RunOrderArgs;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::runs::{self, Start};
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::watch::OrderTerminal;
+use crate::commands::run::purse;
 use crate::commands::wall;
 use crate::config::{PROJECT_FILE, Settings};
 use crate::environment::Environment;
@@ -128,7 +128,7 @@ impl Ready {
                 stream: setting.settings.stream.value,
                 temperature: setting.settings.temperature.value,
                 timeout: Some(setting.settings.timeout.value),
-                purse: purse(setting.settings),
+                purse: purse_of(read.order.max_cost, setting.settings),
                 ..Asking::default()
             },
             schema: proposal_schema(),
@@ -142,7 +142,7 @@ impl Ready {
             cancel: setting.cancel.clone(),
         };
         let mut observer = observer(setting);
-        let mut record = start.record(&mut decide, &mut *observer)?;
+        let mut record = start.record(&mut decide, &shop, &mut *observer)?;
         let driven = drive(&mut decide, &mut shop, &mut record);
         drop(record);
         drop(observer);
@@ -162,6 +162,14 @@ impl Ready {
             }
         }
     }
+}
+
+/// What the order may cost: its own limit or that of the settings, whichever is less.
+fn purse_of(max_cost: Option<f64>, settings: &Settings) -> Purse {
+    let mut settings = settings.clone();
+    let own = max_cost.and_then(|cost| Money::from_usd(cost).ok());
+    settings.max_cost.value = [settings.max_cost.value, own].into_iter().flatten().min();
+    purse(&settings)
 }
 
 fn finish(

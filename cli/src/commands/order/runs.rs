@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{JOURNAL, Loop as _, Observer, OrderFact, Record, facts_of};
+use engine::{Fact, JOURNAL, Loop as _, Observer, OrderFact, OrderShop, Record, facts_of};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_order::OrderLoop;
 use repo::{Git, WorkTree};
@@ -36,6 +36,7 @@ impl Start {
     pub fn record<'o>(
         self,
         decide: &mut OrderLoop,
+        shop: &OrderShop<'_>,
         observer: &'o mut dyn Observer<OrderFact>,
     ) -> Result<Record<'o, OrderFact>, Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
@@ -44,12 +45,19 @@ impl Start {
             Self::Resumed(folder) => {
                 let (mut record, facts) = Record::resume(folder, observer).map_err(kept)?;
                 facts.iter().for_each(|fact| decide.learn(fact));
+                let calls: Vec<Fact> = facts.into_iter().filter_map(call).collect();
+                shop.asking.purse.count(&calls, shop.model.id());
                 record.note(&OrderFact::Resumed).map_err(kept)?;
                 decide.learn(&OrderFact::Resumed);
                 Ok(record)
             }
         }
     }
+}
+
+/// What a model call has left, for whoever counts what was spent.
+fn call(fact: OrderFact) -> Option<Fact> {
+    if let OrderFact::Call(call) = fact { Some(call.into()) } else { None }
 }
 
 /// The folder of the run: that of an unfinished one as it is, that of a finished one anew.

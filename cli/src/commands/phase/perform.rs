@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use agent::Permissions;
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{AgentFact, AgentFault, AgentShop, Guarded, Outcome, Record, Repository, Role, Watched, drive};
+use engine::{AgentFault, AgentShop, Guarded, Outcome, Record, Repository, Role, Watched, drive};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, SRC, Start, TESTS, VERIFIER};
 use repo::WorkTree;
@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::commands::phase::agents::{self, Chosen, Secrets};
 use crate::commands::phase::desk::Counter;
+use crate::commands::phase::past::{RUN, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
 use crate::commands::phase::report::{Facts, Lines};
 use crate::commands::phase::request::{Desk, Entry, SOCKET};
@@ -24,9 +25,6 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
 use crate::output::{BAD, GOOD, Output, printable};
-
-/// What a run was begun with, in its folder.
-const RUN: &str = "run.json";
 
 /// Works on the phase that is meant until it passes or a person is needed.
 pub fn run(
@@ -185,8 +183,7 @@ impl Setup<'_> {
         let mut walls = walls::around(&project.root, &own, &other, &visible, &env);
         walls.docker_host = self.docker_host.map(OsString::from);
         if let Some(desk) = desk {
-            let path =
-                env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
+            let path = env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
             let folders = [desk.bin()].into_iter().chain(std::env::split_paths(&path));
             env.set("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
             env.set(SOCKET, desk.socket());
@@ -271,39 +268,6 @@ impl Setup<'_> {
         output.report(&format!("log: {}", folder.path().display()));
         Ok(exit)
     }
-}
-
-/// The newest run of this phase that has not come to its end.
-fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Option<RunFolder> {
-    let suffix = format!("-phase{phase}");
-    let is_of_phase = |name: &str| {
-        name.ends_with(&suffix)
-            || name
-                .rsplit_once('-')
-                .is_some_and(|(stem, count)| stem.ends_with(&suffix) && count.parse::<u32>().is_ok())
-    };
-    let entries = std::fs::read_dir(logs).ok()?;
-    let mut runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    runs.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_phase));
-    runs.sort();
-    let folder = RunFolder::open(runs.pop()?, redactor.clone());
-    let facts: Vec<AgentFact> = engine::facts_of(&folder).ok()?;
-    let is_over = facts.iter().any(|fact| matches!(fact, AgentFact::Ended { .. }));
-    (!is_over).then_some(folder)
-}
-
-/// Where that run began: its facts only make sense from there.
-fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
-    let text = folder.read(RUN).map_err(anyhow::Error::from)?;
-    let run: serde_json::Value = serde_json::from_str(&text).with_context(|| format!("cannot read {RUN}"))?;
-    let start = |name: &str| run.pointer(&format!("/start/{name}"));
-    let iteration =
-        start("iteration").and_then(serde_json::Value::as_u64).and_then(|number| u32::try_from(number).ok());
-    Ok(Start {
-        iteration: iteration.unwrap_or(1),
-        builder_done: start("builder_done").and_then(serde_json::Value::as_bool).unwrap_or(false),
-        failures: start("failures").and_then(serde_json::Value::as_str).map(Into::into),
-    })
 }
 
 fn fault(error: AgentFault, folder: &RunFolder) -> Failure {

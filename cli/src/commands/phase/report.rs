@@ -58,7 +58,10 @@ impl AgentWatch for Lines {
             self.line(role, &format!("{name} {}", argument.as_deref().unwrap_or_default()));
         }
         if let Event::ToolResult { ok: false, message, .. } = event {
-            self.line(role, &format!("failed: {}", message.as_deref().unwrap_or("the tool does not say why")));
+            self.line(
+                role,
+                &format!("failed: {}", message.as_deref().unwrap_or("the tool does not say why")),
+            );
         }
         if let Event::Retry { reason, .. } = event {
             self.line(role, &format!("tries again: {reason}"));

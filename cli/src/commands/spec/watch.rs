@@ -1,5 +1,6 @@
 //! `spec watch`: works through the backlog until Ctrl-C.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -150,7 +151,8 @@ impl Watching<'_> {
             bench.output.note("\u{7}");
         }
         let Some(line) = &bench.settings.notify.value else { return };
-        let argv = line.argv.iter().map(Into::into).chain([message.into()]);
+        let words = line.argv.iter().map(String::as_str).chain([message]);
+        let argv: Vec<OsString> = words.map(OsString::from).collect();
         let env = Env::allowed(bench.environment.all().clone(), &[]);
         let command = Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &bench.root, env, "/dev/null") };
         let done = runner::run(&command, &Confinement::off(), &bench.cancel, &mut |_, _| {});

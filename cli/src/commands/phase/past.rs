@@ -1,0 +1,46 @@
+//! Runs of a phase that are on record: is there one to go on with?
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use engine::AgentFact;
+use logging::{Redactor, RunFolder};
+use loop_phase::Start;
+
+use crate::exit::Failure;
+
+/// What a run was begun with, in its folder.
+pub const RUN: &str = "run.json";
+
+/// The newest run of this phase that has not come to its end.
+pub fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Option<RunFolder> {
+    let suffix = format!("-phase{phase}");
+    let is_of_phase = |name: &str| {
+        name.ends_with(&suffix)
+            || name
+                .rsplit_once('-')
+                .is_some_and(|(stem, count)| stem.ends_with(&suffix) && count.parse::<u32>().is_ok())
+    };
+    let entries = std::fs::read_dir(logs).ok()?;
+    let mut runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    runs.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_phase));
+    runs.sort();
+    let folder = RunFolder::open(runs.pop()?, redactor.clone());
+    let facts: Vec<AgentFact> = engine::facts_of(&folder).ok()?;
+    let is_over = facts.iter().any(|fact| matches!(fact, AgentFact::Ended { .. }));
+    (!is_over).then_some(folder)
+}
+
+/// Where that run began: its facts only make sense from there.
+pub fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
+    let text = folder.read(RUN).map_err(anyhow::Error::from)?;
+    let run: serde_json::Value = serde_json::from_str(&text).with_context(|| format!("cannot read {RUN}"))?;
+    let start = |name: &str| run.pointer(&format!("/start/{name}"));
+    let iteration =
+        start("iteration").and_then(serde_json::Value::as_u64).and_then(|number| u32::try_from(number).ok());
+    Ok(Start {
+        iteration: iteration.unwrap_or(1),
+        builder_done: start("builder_done").and_then(serde_json::Value::as_bool).unwrap_or(false),
+        failures: start("failures").and_then(serde_json::Value::as_str).map(Into::into),
+    })
+}

@@ -1,0 +1,96 @@
+//! Which runs were made here: a list in the harness's own state, which no repository can bring along.
+//!
+//! Run folders lie in the project, so a cloned repository could ship one: with a plan that switches the wall off, or with pre-images
+//! that put a hook back. Only a run that stands in this list is gone on with, undone or replayed, and only with the plan it began with.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use repo::WorkTree;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::Failure;
+
+const LIST: &str = "known-runs.json";
+
+/// A run that was made here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Its folder, relative to the root where it lies below it.
+    folder: PathBuf,
+    /// SHA-256 of its `run.json`; none for a run without a plan.
+    plan_sha256: Option<String>,
+    /// Whether it was undone: such a run cannot be gone on with.
+    pub undone: bool,
+}
+
+impl Known {
+    /// Its folder.
+    pub fn path(&self, root: &Path) -> PathBuf {
+        root.join(&self.folder)
+    }
+
+    /// An error unless the plan is the one that the run began with.
+    pub fn check_plan(&self, plan: &str) -> anyhow::Result<()> {
+        if self.plan_sha256.as_deref() == Some(logging::sha256_hex(plan.as_bytes()).as_str()) {
+            return Ok(());
+        }
+        Err(anyhow!("run.json of {} is not what it was when the run began", self.folder.display()))
+    }
+}
+
+/// Every run that was made here and is still there, the newest first.
+pub fn all(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
+    let mut known = read(tree)?;
+    known.retain(|run| run.path(tree.root()).is_dir());
+    known.reverse();
+    Ok(known)
+}
+
+/// Adds a run, which is then the newest. The caller holds the lock of the tree.
+pub fn add(tree: &WorkTree, folder: &Path, plan: Option<&str>) -> Result<(), Failure> {
+    let folder = folder.strip_prefix(tree.root()).unwrap_or(folder).to_owned();
+    let plan_sha256 = plan.map(|plan| logging::sha256_hex(plan.as_bytes()));
+    let mut known = read(tree)?;
+    known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
+    known.push(Known { folder, plan_sha256, undone: false });
+    write(tree, &known)
+}
+
+/// Notes that a run was undone.
+pub fn mark_undone(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
+    let mut known = read(tree)?;
+    for run in known.iter_mut().filter(|run| run.path(tree.root()) == folder) {
+        run.undone = true;
+    }
+    write(tree, &known)
+}
+
+fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
+    let path = state(tree)?.join(LIST);
+    match fs::read(&path) {
+        Ok(text) => serde_json::from_slice(&text)
+            .with_context(|| format!("cannot understand {}", path.display()))
+            .map_err(|error| Failure::refused(error, "remove it; the runs that it lists can then only be read by hand")),
+        Err(none) if none.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Failure::refused(error, "see who owns it")),
+    }
+}
+
+fn write(tree: &WorkTree, known: &[Known]) -> Result<(), Failure> {
+    let state = state(tree)?;
+    let written = (|| -> anyhow::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&state)?;
+        serde_json::to_writer_pretty(&mut file, known)?;
+        file.flush()?;
+        file.persist(state.join(LIST))?;
+        Ok(())
+    })();
+    written.context("cannot keep the list of runs").map_err(Failure::from)
+}
+
+fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
+    tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))
+}

@@ -1,0 +1,1 @@
+//! The real Claude Code against a scripted service.

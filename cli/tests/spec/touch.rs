@@ -1,0 +1,97 @@
+//! Who may touch what, and what is committed (S4 §Auto-Commit).
+
+use serde_json::json;
+
+use crate::harness::{APPROVE, DONE, PLAN, Scene, all_settings, event, is_there, names};
+
+#[test]
+fn what_a_planner_and_a_reviewer_change_is_put_back_and_they_are_told() {
+    let scene = Scene::new(&[
+        &format!("echo planner > src.txt; echo x > extra.txt; {PLAN}"),
+        DONE,
+        "echo reviewer > src.txt; say '<REQUEST_CHANGES>no</REQUEST_CHANGES>'",
+        PLAN,
+        DONE,
+        "cat src.txt > $HOME/seen; say '<APPROVED>good</APPROVED>'",
+    ]);
+    let ran = scene.run();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(scene.read("src.txt"), "new\n");
+    assert!(!is_there(&scene.root().join("extra.txt")));
+    assert!(ran.err.contains("extra.txt is not for the planning agent to change"), "{}", ran.err);
+    assert!(scene.prompt(4).contains("put back:\n\n- extra.txt\n- src.txt\n"));
+    assert!(scene.prompt(6).contains("- src.txt\n") && !scene.prompt(5).contains("put back"));
+}
+
+#[test]
+fn specs_are_changed_only_where_the_focus_asks_for_it() {
+    let turns = [PLAN, "echo b > .specs/b.md; echo x > .cuggino.json; say '<DONE>all</DONE>'", APPROVE];
+    let scene = Scene::new(&turns);
+    scene.configure(&json!({}));
+    assert_eq!(scene.run().code, Some(0));
+    assert_eq!((scene.read(".specs/b.md"), scene.read(".cuggino.json")), (String::new(), "{}".to_owned()));
+    let scene = Scene::new(&turns);
+    assert_eq!(scene.spec(&["run", "--focus", "Write .specs/b.md"]).code, Some(0));
+    assert_eq!(scene.read(".specs/b.md"), "b\n");
+}
+
+#[test]
+fn a_commit_leaves_out_specs_and_what_a_person_had_not_committed() {
+    let scene = Scene::new(&[
+        PLAN,
+        "echo task > src.txt; echo more >> touched.txt; echo s > .specs/a.md; say '<DONE>the task</DONE>'",
+        APPROVE,
+    ]);
+    scene.write("mine.txt", "mine\n");
+    scene.write("touched.txt", "mine\n");
+    scene.write("staged.txt", "mine\n");
+    scene.git(&["add", "staged.txt"]);
+    scene.configure(&all_settings());
+    assert_eq!(scene.spec(&["run", "--focus", "in .specs"]).code, Some(0));
+    assert_eq!(scene.git(&["show", "--format=%s", "--name-only"]), "the task\n\nsrc.txt\ntouched.txt\n");
+    let status = scene.git(&["status", "--porcelain"]);
+    assert_eq!(status, " M .specs/a.md\nA  staged.txt\n?? .cuggino.json\n?? mine.txt\n");
+}
+
+#[test]
+fn commit_scope_all_takes_everything_but_the_specs() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    scene.write("mine.txt", "mine\n");
+    scene.write("code-commit.toml", "[spec]\ncommit_scope = 'all'\n");
+    scene.configure(&json!({ "commit": true }));
+    assert_eq!(scene.run().code, Some(0));
+    assert!(scene.git(&["show", "--name-only"]).contains("mine.txt"));
+}
+
+#[test]
+fn a_task_that_changes_nothing_is_not_committed() {
+    let scene = Scene::new(&[PLAN, "say '<DONE>nothing to do</DONE>'", APPROVE]);
+    scene.configure(&json!({ "commit": true }));
+    let (code, events) = scene.events();
+    assert_eq!((code, names(&events).contains(&"CommitPerformed")), (Some(0), false));
+}
+
+#[test]
+fn a_commit_that_fails_stops_nothing() {
+    let scene = Scene::new(&[PLAN, &format!("{DONE}; touch .git/index.lock"), "rm .git/index.lock; say '<APPROVED>good</APPROVED>'"]);
+    scene.configure(&json!({ "commit": true }));
+    let (code, events) = scene.events();
+    assert_eq!(code, Some(0));
+    assert!(event(&events, "CommitFailed")["message"].as_str().unwrap().contains("index.lock"));
+}
+
+#[test]
+fn a_repository_without_commits_is_reviewed_whole() {
+    let scene = Scene::without_commits(&[PLAN, DONE, APPROVE]);
+    scene.configure(&json!({ "commit": true }));
+    assert_eq!(scene.run().code, Some(0));
+    assert!(!scene.prompt(3).contains("git diff"));
+    assert_eq!(scene.git(&["show", "--format=%s", "--name-only"]), "the last task\n\nsrc.txt\n");
+}
+
+#[test]
+fn five_tasks_that_change_nothing_are_the_reviewers_business() {
+    let idle = "say '<PROGRESS>still at it</PROGRESS>'";
+    let scene = Scene::new(&[PLAN, idle, idle, idle, idle, idle, APPROVE]);
+    assert_eq!((scene.run().code, scene.calls()), (Some(0), 7));
+}

@@ -1,0 +1,142 @@
+//! Watch, audit, status, and going on after Ctrl-C.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::harness::{APPROVE, DONE, PLAN, Scene};
+
+/// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then.
+fn watch(scene: &Scene, last: &str) -> Vec<Value> {
+    let mut child =
+        scene.command(&["spec", "watch", "--sandbox", "off", "--json"], &[]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut events = Vec::new();
+    for line in lines {
+        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let is_last = event["event"] == last;
+        events.push(event);
+        if is_last {
+            break;
+        }
+    }
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(child.id().try_into().unwrap()).unwrap(),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    events
+}
+
+fn states(events: &[Value]) -> String {
+    let of_watch = ["BacklogEmpty", "ProcessingItem", "ItemCompleted", "ItemRetained", "SpecIssueWaiting", "ChangeDetected"];
+    let names = events.iter().map(|event| event["event"].as_str().unwrap_or_default());
+    names.filter(|name| of_watch.contains(name)).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_backlog_is_worked_through_in_order_and_its_files_go() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, DONE, APPROVE]);
+    scene.write(".cuggino/backlog/b.md", "do B\n");
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let events = watch(&scene, "BacklogEmpty");
+    assert_eq!(states(&events), "ProcessingItem ItemCompleted ProcessingItem ItemCompleted BacklogEmpty");
+    assert!(scene.prompt(1).contains("do A") && scene.prompt(4).contains("do B"));
+    assert!(scene.stored("backlog").is_empty());
+}
+
+#[test]
+fn a_file_that_is_edited_while_it_is_worked_on_stays_and_one_that_is_gone_is_no_error() {
+    let scene = Scene::new(&[PLAN, "echo more >> .cuggino/backlog/a.md; say '<DONE>all</DONE>'", APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let events = watch(&scene, "ItemRetained");
+    assert_eq!(states(&events), "ProcessingItem ItemRetained");
+    assert_eq!(scene.read(".cuggino/backlog/a.md"), "do A\nmore\n");
+    let scene = Scene::new(&[PLAN, "rm .cuggino/backlog/a.md; say '<DONE>all</DONE>'", APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    assert_eq!(states(&watch(&scene, "ItemCompleted")), "ProcessingItem ItemCompleted");
+}
+
+#[test]
+fn a_spec_issue_keeps_the_file_stops_the_backlog_and_calls_a_person() {
+    let scene = Scene::new(&["say '<SPEC_ISSUE>which?</SPEC_ISSUE>'"]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let config = scene.home().join(".config/code-commit");
+    std::fs::create_dir_all(&config).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
+    std::fs::write(config.join("config.toml"), "[spec]\nnotify = 'touch called'\n").unwrap();
+    let events = watch(&scene, "SpecIssueWaiting");
+    assert_eq!(states(&events), "ProcessingItem ItemRetained ChangeDetected SpecIssueWaiting");
+    assert_eq!((scene.stored("backlog").len(), scene.calls()), (1, 1));
+}
+
+#[test]
+fn a_run_that_ctrl_c_cut_off_goes_on_when_the_watch_is_started_again() {
+    let scene = Scene::new(&[PLAN, "kill -INT $PPID; sleep 60", DONE, APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let cut_off = scene.spec(&["watch"]);
+    assert_eq!((cut_off.code, scene.calls()), (Some(130), 2), "{}", cut_off.err);
+    let events = watch(&scene, "BacklogEmpty");
+    assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemCompleted BacklogEmpty", 4));
+}
+
+#[test]
+fn ctrl_c_ends_the_agent_and_its_children_and_resume_goes_on() {
+    let scene = Scene::new(&[PLAN, "sleep 600 & echo $! > $HOME/child; kill -INT $PPID; sleep 600", DONE, APPROVE]);
+    let ran = scene.run();
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
+    assert!(!std::path::Path::new("/proc").join(child.trim()).exists());
+    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(0), 4));
+    assert_eq!(scene.spec(&["run", "--resume"]).code, Some(3));
+}
+
+#[test]
+fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
+    let scene = Scene::new(&["echo x > src.txt; say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED>'; say '<TO_BE_DISCUSSED>half'"]);
+    let ran = scene.spec(&["audit"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let found = scene.stored("tbd");
+    assert_eq!(found.len(), 1);
+    assert_eq!(scene.read(&format!(".cuggino/tbd/{}", found[0])), "A or B?\n");
+    assert_eq!(scene.read("src.txt"), "old\n");
+}
+
+#[test]
+fn an_audit_in_idle_time_makes_way_for_work() {
+    let scene = Scene::new(&[
+        "say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED><TO_BE_DISCUSSED>half'; echo w > .cuggino/backlog/w.md; sleep 600",
+    ]);
+    scene.configure(&json!({ "audit": true }));
+    let events = watch(&scene, "AuditInterrupted");
+    assert_eq!((scene.stored("tbd").len(), scene.read(".cuggino/backlog/w.md").as_str()), (1, "w\n"));
+    assert!(events.iter().any(|event| event["event"] == "TbdItemFound" && event["content"] == "one"));
+}
+
+#[test]
+fn a_quota_that_is_renewed_at_a_known_time_ends_a_run_and_not_a_watch() {
+    let used_up = "line '{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":1}}'; \
+        line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"api_error_status\":429,\"result\":\"limit\"}'; exit 1";
+    let scene = Scene::new(&[used_up]);
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
+    let scene = Scene::new(&[used_up, PLAN, DONE, APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let events = watch(&scene, "BacklogEmpty");
+    assert!(events.iter().any(|event| event["event"] == "QuotaWaitStart"), "{events:#?}");
+    assert_eq!(scene.calls(), 4);
+}
+
+#[test]
+fn status_shows_what_waits_and_how_runs_ended() {
+    let scene = Scene::new(&["say '<SPEC_ISSUE>which?</SPEC_ISSUE>'"]);
+    scene.write(".cuggino/backlog/a.md", "# Do A\n");
+    scene.run();
+    let ran = scene.spec(&["status"]);
+    assert_eq!(ran.code, Some(0));
+    for wanted in ["Spec issues: 1\n", "which?\n", "Backlog: 1\n", "a.md  Do A\n", "To be discussed: 0\n", "spec issue  Add X\n"] {
+        assert!(ran.out.contains(wanted), "{wanted} is not in {}", ran.out);
+    }
+}

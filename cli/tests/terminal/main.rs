@@ -1,0 +1,10 @@
+//! What a person sees: on terminals of three widths, with and without colour, and every error message.
+
+#![expect(clippy::unwrap_used, unreachable_pub, reason = "tests")]
+
+mod errors;
+#[path = "../hermetic/mod.rs"]
+mod hermetic;
+mod scene;
+mod screen;
+mod widths;

@@ -1,0 +1,75 @@
+//! What a phase is told before it begins.
+
+use std::sync::Arc;
+
+/// What a phase is about; the same over all of its iterations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inputs {
+    /// Which phase.
+    pub phase: u32,
+    /// Every phase that has a spec, in order.
+    pub specs: Vec<PhaseSpec>,
+    /// The person's description of the project.
+    pub project: Option<Arc<str>>,
+    /// The builder.
+    pub builder: RoleInputs,
+    /// The verifier.
+    pub verifier: RoleInputs,
+    /// How far the phase may go.
+    pub limits: Limits,
+    /// Where it begins.
+    pub start: Start,
+}
+
+/// A phase and its spec.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseSpec {
+    /// Its number.
+    pub number: u32,
+    /// Its title.
+    pub title: String,
+    /// The whole file.
+    pub text: Arc<str>,
+    /// Whether it has passed.
+    pub completed: bool,
+}
+
+/// What a role is told of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleInputs {
+    /// Its prompt, `<<PHASE>>` and `<<ITERATION>>` still in it.
+    pub prompt: Arc<str>,
+    /// Its folder, as it sees it.
+    pub workspace: String,
+    /// What `abl-cmd` runs for it: names and what they are for.
+    pub commands: Vec<(String, String)>,
+    /// The model that it is asked to use.
+    pub model: String,
+}
+
+/// How far a phase may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Verifications at most.
+    pub iterations: u32,
+    /// How often one turn may be tried when it ends badly.
+    pub tries: u32,
+}
+
+impl Default for Limits {
+    /// Five verifications (S3 §The Loop); a turn that ends badly is tried once more.
+    fn default() -> Self {
+        Self { iterations: 5, tries: 2 }
+    }
+}
+
+/// Where a phase begins: at its first iteration, or where an earlier harness left it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Start {
+    /// The iteration, from 1; 0 counts as 1.
+    pub iteration: u32,
+    /// Whether the builder's turn of that iteration is done.
+    pub builder_done: bool,
+    /// `failed_specs.md` as it stands.
+    pub failures: Option<Arc<str>>,
+}
