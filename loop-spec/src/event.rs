@@ -67,7 +67,10 @@ pub enum PhaseEvent {
 impl PhaseEvent {
     /// Whether a run ends with it.
     pub fn is_terminal(&self) -> bool {
-        matches!(self, Self::LoopApproved { .. } | Self::LoopSpecIssue { .. } | Self::LoopMaxIterations { .. })
+        matches!(
+            self,
+            Self::LoopApproved { .. } | Self::LoopSpecIssue { .. } | Self::LoopMaxIterations { .. }
+        )
     }
 
     /// As the journal and NDJSON have it.
@@ -88,7 +91,8 @@ mod tests {
 
     #[test]
     fn events_have_the_names_and_fields_of_the_seed() {
-        let issue = PhaseEvent::LoopSpecIssue { iteration: 1, content: "X?".into(), filename: "ID.md".into() };
+        let issue =
+            PhaseEvent::LoopSpecIssue { iteration: 1, content: "X?".into(), filename: "ID.md".into() };
         let start = PhaseEvent::IterationStart { iteration: 1, max_iterations: 10 };
         insta::assert_snapshot!(format!("{}\n{}", start.to_json(), issue.to_json()), @r#"
         {"event":"IterationStart","iteration":1,"maxIterations":10}

@@ -22,7 +22,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Of the session `id`, a UUIDv7.
+    /// Of the session `id`, a `UUIDv7`.
     pub fn of(id: &str) -> Self {
         Self { id: id.to_owned() }
     }

@@ -28,6 +28,10 @@ pub(crate) enum Verdict {
 }
 
 /// Judges a turn by how it ended and by the most cautious of its terminal markers.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "how a turn ends grows with the CLIs; `may_pass` is what knows"
+)]
 pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
     let contents = |name: &str| {
         let of_name = turned.markers.iter().filter(|marker| marker.name == name);
@@ -41,7 +45,9 @@ pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
         End::Ok => {}
         End::Quota { resets_unix: Some(when), .. } => return Verdict::Quota(*when),
         End::PermissionDenied => return Verdict::Stop(denied(turned)),
-        end if end.may_pass() || *end == End::LostSession => return Verdict::Lost(format!("the agent {end}")),
+        end if end.may_pass() || *end == End::LostSession => {
+            return Verdict::Lost(format!("the agent {end}"));
+        }
         end => return Verdict::Stop(format!("the agent {end}")),
     }
     let said = |marker: &&'static str| {

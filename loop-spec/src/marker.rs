@@ -75,7 +75,11 @@ mod tests {
     #[test]
     fn notes_and_findings_do_not_end_a_turn() {
         assert!(!is_terminal("NOTE") && !is_terminal("TO_BE_DISCUSSED"));
-        assert!(["SPEC_ISSUE", "PLAN_COMPLETE", "PROGRESS", "DONE", "APPROVED", "REQUEST_CHANGES"].map(is_terminal) == [true; 6]);
+        assert!(
+            ["SPEC_ISSUE", "PLAN_COMPLETE", "PROGRESS", "DONE", "APPROVED", "REQUEST_CHANGES"]
+                .map(is_terminal)
+                == [true; 6]
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ const LOG: &str = "\n# Progress Log\n\n";
 /// What a run is about; the same over all of its iterations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
-    /// The session, a UUIDv7.
+    /// The session, a `UUIDv7`.
     pub id: String,
     /// What the person asked for.
     pub focus: String,
@@ -302,11 +302,8 @@ impl SpecLoop {
     fn stop_for_person(&mut self, content: String) {
         let place = self.files.issue();
         let filename = place.file.clone();
-        let remedy = format!(
-            "settle it in {}, remove {}, then start again",
-            self.inputs.specs,
-            Files::path(&place)
-        );
+        let remedy =
+            format!("settle it in {}, remove {}, then start again", self.inputs.specs, Files::path(&place));
         self.push(AgentStep::Write { place, text: format!("{content}\n").into() });
         let cause = Cause { code: "spec-issue".to_owned(), message: content.clone(), remedy: Some(remedy) };
         let outcome = Outcome::NeedsPerson { round: self.iteration, cause };

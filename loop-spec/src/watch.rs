@@ -175,7 +175,11 @@ impl Watch {
         }
         if !listing.issues.is_empty() {
             let filenames = listing.issues.clone();
-            self.say(Said::Issues(filenames.clone()), WatchEvent::SpecIssueWaiting { filenames }, &mut events);
+            self.say(
+                Said::Issues(filenames.clone()),
+                WatchEvent::SpecIssueWaiting { filenames },
+                &mut events,
+            );
             return (events, Act::Wait { until_ms: None });
         }
         if let Some(changed) = self.changed_ms {
@@ -217,12 +221,19 @@ impl Watch {
     }
 
     /// A run on `item` is over; `now_sha256` is its file as it is now, none if it is gone.
-    pub fn worked(&mut self, now_ms: u64, item: &Item, end: End, now_sha256: Option<&str>) -> (WatchEvent, Fate) {
+    pub fn worked(
+        &mut self,
+        now_ms: u64,
+        item: &Item,
+        end: End,
+        now_sha256: Option<&str>,
+    ) -> (WatchEvent, Fate) {
         let filename = item.name.clone();
         let retained = |reason| (WatchEvent::ItemRetained { filename: filename.clone(), reason }, Fate::Keep);
         self.audited = false;
         if end == End::Unusable {
-            let pause = FIRST_PAUSE_MS.saturating_mul(4_u64.saturating_pow(self.failures)).min(LONGEST_PAUSE_MS);
+            let pause =
+                FIRST_PAUSE_MS.saturating_mul(4_u64.saturating_pow(self.failures)).min(LONGEST_PAUSE_MS);
             self.failures = self.failures.saturating_add(1);
             self.not_before_ms = now_ms.saturating_add(pause);
             return retained("the agent could not be used");
@@ -245,7 +256,6 @@ impl Watch {
             seen.backlog.retain(|one| one != item);
         }
     }
-
 }
 
 #[cfg(test)]

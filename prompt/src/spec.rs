@@ -83,7 +83,11 @@ pub fn planning(turn: &Turn<'_>) -> String {
 pub fn implementing(turn: &Turn<'_>) -> String {
     let mut text = head(turn);
     push_check(&mut text, turn);
-    push_last(&mut text, "Session file", &format!("The plan and the progress log are in `{}`.", turn.session));
+    push_last(
+        &mut text,
+        "Session file",
+        &format!("The plan and the progress log are in `{}`.", turn.session),
+    );
     text
 }
 
@@ -100,7 +104,11 @@ pub fn reviewing(turn: &Turn<'_>) -> String {
         );
         push(&mut text, "Scope", &scope);
     }
-    push_last(&mut text, "Review file", &format!("If you request changes, write the review to `{}`.", turn.review));
+    push_last(
+        &mut text,
+        "Review file",
+        &format!("If you request changes, write the review to `{}`.", turn.review),
+    );
     text
 }
 
@@ -114,7 +122,10 @@ pub fn audit(specs: &str) -> String {
 #[must_use]
 pub fn again(why: &str, markers: &[&str]) -> String {
     let names: Vec<String> = markers.iter().map(|name| format!("<{name}>…</{name}>")).collect();
-    format!("You are not done: {why}\n\nGo on where you were, and end with exactly one of {}.\n", names.join(", "))
+    format!(
+        "You are not done: {why}\n\nGo on where you were, and end with exactly one of {}.\n",
+        names.join(", ")
+    )
 }
 
 fn head(turn: &Turn<'_>) -> String {
@@ -123,7 +134,9 @@ fn head(turn: &Turn<'_>) -> String {
     push(&mut text, "Specs", &format!("They are in `{}`.", turn.specs));
     if !turn.put_back.is_empty() {
         let files: String = turn.put_back.iter().map(|path| format!("- {path}\n")).collect();
-        let told = format!("The agent before you changed files that are not its to change. They were put back:\n\n{files}");
+        let told = format!(
+            "The agent before you changed files that are not its to change. They were put back:\n\n{files}"
+        );
         push(&mut text, "Not yours", &told);
     }
     text

@@ -11,6 +11,7 @@ mod conformance;
 #[path = "../hermetic/mod.rs"]
 #[expect(dead_code, reason = "pages are run by a shell, not by `program`")]
 mod hermetic;
+mod links;
 mod matching;
 mod page;
 mod reference;

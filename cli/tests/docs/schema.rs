@@ -139,7 +139,10 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
     }
     seen.sort();
     seen.dedup();
-    insta::assert_snapshot!(seen.join(" "), @"");
+    insta::assert_snapshot!(
+        seen.join(" "),
+        @"answered applied ask-begins asked attempted build-begins build-prints built ended fact rejected restored said summary unanswered waiting"
+    );
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_run_that_the_repository_brought_along_is_not_gone_on_with_undone_or_replaye
     for command in ["resume", "undo", "replay", "show"] {
         let ran = scene.run_with(&[command, "2099-01-01-00-00-00"], &[("GEMINI_API_KEY", KEY)]);
         assert_eq!(ran.code, Some(3), "{command}: {ran}");
-        assert!(ran.err.contains("no run 2099-01-01-00-00-00 was made here"), "{command}: {ran}");
+        assert!(ran.err.contains("was made here"), "{command}: {ran}");
     }
     // The newest is the newest that was made here.
     assert_eq!(scene.run(&["replay"]).code, Some(0));

@@ -34,7 +34,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: runner
     apply: guard
-    cli: agent apply engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order parser prompt repo runner
+    cli: agent apply engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec parser prompt repo runner
     engine: agent apply guard llm logging parser repo runner
     fixtures: llm
     guard:
@@ -45,6 +45,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     loop-commit: engine parser prompt
     loop-order: engine parser prompt
     loop-phase: agent engine prompt
+    loop-spec: agent engine prompt
     parser:
     prompt:
     repo:

@@ -1,6 +1,9 @@
 //! A project, an agent that does what a script says, and the program.
 
-#![expect(clippy::disallowed_methods, reason = "this is where the tests start the program and make their files")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is where the tests start the program and make their files"
+)]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -38,7 +41,8 @@ finish
 "#;
 
 /// A plan, as a turn's script.
-pub const PLAN: &str = "printf '# Plan\\n- [ ] one\\n' > $WIP.plan.md; say '<PLAN_COMPLETE>ready</PLAN_COMPLETE>'";
+pub const PLAN: &str =
+    "printf '# Plan\\n- [ ] one\\n' > $WIP.plan.md; say '<PLAN_COMPLETE>ready</PLAN_COMPLETE>'";
 /// An approval.
 pub const APPROVE: &str = "say '<APPROVED>good</APPROVED>'";
 /// A task that changes a file and is the last one.
@@ -131,8 +135,11 @@ impl Scene {
     /// The files of a folder of the store.
     pub fn stored(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root().join(".cuggino").join(folder));
-        let mut names: Vec<String> =
-            entries.into_iter().flatten().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = entries
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -203,7 +210,10 @@ fn without_uuid(line: &str) -> String {
     let is_uuid = |word: &str| word.len() == 36 && word.chars().all(|c| c == '-' || c.is_ascii_hexdigit());
     let starts: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
     let found = starts.into_iter().find(|at| line.get(*at..at + 36).is_some_and(is_uuid));
-    found.map_or_else(|| line.to_owned(), |at| format!("{}[UUID]{}", &line[..at], without_uuid(&line[at + 36..])))
+    found.map_or_else(
+        || line.to_owned(),
+        |at| format!("{}[UUID]{}", &line[..at], without_uuid(&line[at + 36..])),
+    )
 }
 
 /// The names of events, but those of the agents.

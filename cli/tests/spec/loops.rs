@@ -66,9 +66,15 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     assert_eq!(home("review"), "fix it\n");
     assert!(scene.prompt(4).contains(&format!("git diff {}..HEAD", first.trim())));
     assert!(scene.prompt(2).contains("The check command exited with code 1."));
-    assert!(!(1..=7).any(|number| scene.prompt(number).contains("set up")), "setup output never reaches an agent");
+    assert!(
+        !(1..=7).any(|number| scene.prompt(number).contains("set up")),
+        "setup output never reaches an agent"
+    );
     assert!(scene.arguments(1).contains("--append-system-prompt\nYou are the planning agent"));
-    assert!(scene.arguments(1).contains("--session-id\n") && scene.arguments(1).contains("--dangerously-skip-permissions"));
+    assert!(
+        scene.arguments(1).contains("--session-id\n")
+            && scene.arguments(1).contains("--dangerously-skip-permissions")
+    );
     assert!(scene.stored("wip").is_empty());
 }
 
@@ -80,11 +86,18 @@ fn events_have_the_names_of_the_seed() {
     assert_eq!(code, Some(0));
     insta::assert_snapshot!(names(&events).join(" "), @"IterationStart PlanningStart PlanComplete SetupCommandOutput CheckCommandOutput ImplementingStart Done CommitPerformed CheckCommandOutput ReviewingStart Approved LoopApproved");
     let check = event(&events, "CheckCommandOutput");
-    assert_eq!((&check["output"], &check["exitCode"], &check["iteration"]), (&json!("checked\n"), &json!(1), &json!(1)));
+    assert_eq!(
+        (&check["output"], &check["exitCode"], &check["iteration"]),
+        (&json!("checked\n"), &json!(1), &json!(1))
+    );
     assert_eq!(event(&events, "IterationStart")["maxIterations"], 10);
     assert_eq!(event(&events, "CommitPerformed")["message"], "the last task");
     assert_eq!(event(&events, "Done")["content"], "the last task");
-    assert!(!events.iter().any(|event| event["event"] == "AgentMessage" && event["text"].to_string().contains("DONE")));
+    assert!(
+        !events
+            .iter()
+            .any(|event| event["event"] == "AgentMessage" && event["text"].to_string().contains("DONE"))
+    );
 }
 
 #[test]
@@ -152,10 +165,18 @@ fn of_two_terminal_markers_the_more_cautious_counts() {
 
 #[test]
 fn a_marker_of_another_agent_is_text() {
-    let scene = Scene::new(&["printf p > $WIP.plan.md; say '<APPROVED>x</APPROVED> <PLAN_COMPLETE>y</PLAN_COMPLETE>'", DONE, APPROVE]);
+    let scene = Scene::new(&[
+        "printf p > $WIP.plan.md; say '<APPROVED>x</APPROVED> <PLAN_COMPLETE>y</PLAN_COMPLETE>'",
+        DONE,
+        APPROVE,
+    ]);
     let (code, events) = scene.events();
     assert_eq!(code, Some(0));
-    let text: Vec<_> = events.iter().filter(|event| event["event"] == "AgentMessage").map(|event| event["text"].as_str().unwrap()).collect();
+    let text: Vec<_> = events
+        .iter()
+        .filter(|event| event["event"] == "AgentMessage")
+        .map(|event| event["text"].as_str().unwrap())
+        .collect();
     assert!(text.concat().contains("<APPROVED>x</APPROVED>"));
 }
 
@@ -184,7 +205,9 @@ fn without_a_terminal_marker_the_session_is_asked_again_then_a_fresh_one_then_it
 fn a_crashed_agent_is_tried_once_more_in_a_fresh_session() {
     let scene = Scene::new(&[PLAN, "exit 3", DONE, APPROVE]);
     assert_eq!((scene.run().code, scene.calls()), (Some(0), 4));
-    let session = |number| scene.arguments(number).split("--session-id\n").nth(1).unwrap().lines().next().unwrap().to_owned();
+    let session = |number| {
+        scene.arguments(number).split("--session-id\n").nth(1).unwrap().lines().next().unwrap().to_owned()
+    };
     assert_ne!(session(2), session(3));
     let scene = Scene::new(&[PLAN, "exit 3", "exit 3"]);
     assert_eq!((scene.run().code, scene.calls()), (Some(4), 3));
@@ -193,7 +216,12 @@ fn a_crashed_agent_is_tried_once_more_in_a_fresh_session() {
 #[test]
 fn a_plan_that_is_not_there_is_asked_for() {
     let complete = "say '<PLAN_COMPLETE>ready</PLAN_COMPLETE>'";
-    let scene = Scene::new(&[complete, "printf p > $WIP.plan.md; say '<PLAN_COMPLETE>now</PLAN_COMPLETE>'", DONE, APPROVE]);
+    let scene = Scene::new(&[
+        complete,
+        "printf p > $WIP.plan.md; say '<PLAN_COMPLETE>now</PLAN_COMPLETE>'",
+        DONE,
+        APPROVE,
+    ]);
     assert_eq!(scene.run().code, Some(0));
     assert!(scene.prompt(2).contains(".plan.md` is not there or is empty"));
 }
@@ -231,7 +259,11 @@ fn what_stands_in_the_way_is_refused_before_anything_is_started() {
 
 #[test]
 fn tools_are_shown_and_messages_only_if_asked_for() {
-    let turns = ["tool Read src.txt; say 'Reading it.'; printf p > $WIP.plan.md; say '<PLAN_COMPLETE>r</PLAN_COMPLETE>'", DONE, APPROVE];
+    let turns = [
+        "tool Read src.txt; say 'Reading it.'; printf p > $WIP.plan.md; say '<PLAN_COMPLETE>r</PLAN_COMPLETE>'",
+        DONE,
+        APPROVE,
+    ];
     let quietly = Scene::new(&turns).run();
     assert!(quietly.out.contains("▶ Read: src.txt\n") && !quietly.out.contains("Reading it."), "{quietly}");
     let scene = Scene::new(&turns);

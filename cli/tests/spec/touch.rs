@@ -73,7 +73,11 @@ fn a_task_that_changes_nothing_is_not_committed() {
 
 #[test]
 fn a_commit_that_fails_stops_nothing() {
-    let scene = Scene::new(&[PLAN, &format!("{DONE}; touch .git/index.lock"), "rm .git/index.lock; say '<APPROVED>good</APPROVED>'"]);
+    let scene = Scene::new(&[
+        PLAN,
+        &format!("{DONE}; touch .git/index.lock"),
+        "rm .git/index.lock; say '<APPROVED>good</APPROVED>'",
+    ]);
     scene.configure(&json!({ "commit": true }));
     let (code, events) = scene.events();
     assert_eq!(code, Some(0));

@@ -9,8 +9,11 @@ use crate::harness::{APPROVE, DONE, PLAN, Scene};
 
 /// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then.
 fn watch(scene: &Scene, last: &str) -> Vec<Value> {
-    let mut child =
-        scene.command(&["spec", "watch", "--sandbox", "off", "--json"], &[]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = scene
+        .command(&["spec", "watch", "--sandbox", "off", "--json"], &[])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut events = Vec::new();
     for line in lines {
@@ -31,7 +34,14 @@ fn watch(scene: &Scene, last: &str) -> Vec<Value> {
 }
 
 fn states(events: &[Value]) -> String {
-    let of_watch = ["BacklogEmpty", "ProcessingItem", "ItemCompleted", "ItemRetained", "SpecIssueWaiting", "ChangeDetected"];
+    let of_watch = [
+        "BacklogEmpty",
+        "ProcessingItem",
+        "ItemCompleted",
+        "ItemRetained",
+        "SpecIssueWaiting",
+        "ChangeDetected",
+    ];
     let names = events.iter().map(|event| event["event"].as_str().unwrap_or_default());
     names.filter(|name| of_watch.contains(name)).collect::<Vec<_>>().join(" ")
 }
@@ -84,7 +94,8 @@ fn a_run_that_ctrl_c_cut_off_goes_on_when_the_watch_is_started_again() {
 
 #[test]
 fn ctrl_c_ends_the_agent_and_its_children_and_resume_goes_on() {
-    let scene = Scene::new(&[PLAN, "sleep 600 & echo $! > $HOME/child; kill -INT $PPID; sleep 600", DONE, APPROVE]);
+    let scene =
+        Scene::new(&[PLAN, "sleep 600 & echo $! > $HOME/child; kill -INT $PPID; sleep 600", DONE, APPROVE]);
     let ran = scene.run();
     assert_eq!(ran.code, Some(130), "{}", ran.err);
     let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
@@ -95,7 +106,9 @@ fn ctrl_c_ends_the_agent_and_its_children_and_resume_goes_on() {
 
 #[test]
 fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
-    let scene = Scene::new(&["echo x > src.txt; say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED>'; say '<TO_BE_DISCUSSED>half'"]);
+    let scene = Scene::new(&[
+        "echo x > src.txt; say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED>'; say '<TO_BE_DISCUSSED>half'",
+    ]);
     let ran = scene.spec(&["audit"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let found = scene.stored("tbd");
@@ -136,7 +149,14 @@ fn status_shows_what_waits_and_how_runs_ended() {
     scene.run();
     let ran = scene.spec(&["status"]);
     assert_eq!(ran.code, Some(0));
-    for wanted in ["Spec issues: 1\n", "which?\n", "Backlog: 1\n", "a.md  Do A\n", "To be discussed: 0\n", "spec issue  Add X\n"] {
+    for wanted in [
+        "Spec issues: 1\n",
+        "which?\n",
+        "Backlog: 1\n",
+        "a.md  Do A\n",
+        "To be discussed: 0\n",
+        "spec issue  Add X\n",
+    ] {
         assert!(ran.out.contains(wanted), "{wanted} is not in {}", ran.out);
     }
 }

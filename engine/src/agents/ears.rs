@@ -39,7 +39,8 @@ impl<'w> Ears<'w> {
     /// All markers of the turn. An error is that of the watch, which could not keep one.
     pub(super) fn finish(mut self) -> io::Result<Vec<Marked>> {
         for _ in 0..REREADS {
-            let last = std::mem::replace(&mut self.markers, Markers::new(self.names.iter().copied())).finish();
+            let last =
+                std::mem::replace(&mut self.markers, Markers::new(self.names.iter().copied())).finish();
             self.text(last.text);
             let Some(half) = last.half else { break };
             let parts = self.markers.push(&half.content);
@@ -117,7 +118,10 @@ mod tests {
 
     #[test]
     fn a_tag_that_is_only_mentioned_does_not_swallow_what_follows() {
-        assert_eq!(check(&["I will write <NOTE> soon. ", "<DONE>all</DONE> ok"]), " I will write  soon. [DONE: all] ok | DONE".trim_start());
+        assert_eq!(
+            check(&["I will write <NOTE> soon. ", "<DONE>all</DONE> ok"]),
+            " I will write  soon. [DONE: all] ok | DONE".trim_start()
+        );
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Ready {
         folder
             .store("work_order.json", &String::from_utf8_lossy(&read.bytes), logging::Durability::Written)
             .map_err(anyhow::Error::from)?;
-        runs::point_at(&state, folder.path())?;
+        crate::commands::registry::add(&tree, folder.path(), None)?;
         unfinished.restored = false;
         unfinished.write(&state)?;
         let mut shop = OrderShop {

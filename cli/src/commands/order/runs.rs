@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -151,23 +150,4 @@ fn keep_what_is_there(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<Op
         })?;
     }
     Ok(Some(left))
-}
-
-/// Leaves a pointer to the run where `undo` and the like look for runs of this tree.
-pub fn point_at(state: &Path, run: &Path) -> anyhow::Result<()> {
-    let runs = state.join("runs");
-    fs::create_dir_all(&runs).with_context(|| format!("cannot make {}", runs.display()))?;
-    let points_here = |entry: &fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|target| target == run);
-    for entry in fs::read_dir(&runs)?.flatten().filter(points_here) {
-        fs::remove_file(entry.path())?;
-    }
-    let name = format!("{}-order", Stamp::now().folder_name());
-    for number in 1_u32.. {
-        let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
-        match symlink(run, runs.join(&name)) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.with_context(|| format!("cannot make {name}")),
-        }
-    }
-    Ok(())
 }

@@ -29,16 +29,20 @@ pub enum Audited {
 }
 
 /// One audit.
-pub fn run(root: &Path, args: &AgentArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(
+    root: &Path,
+    args: &AgentArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let bench = Bench::open(root, args, environment, output)?;
     let _lock = bench.lock()?;
     let lines = Lines::new(output.clone());
     match perform(&bench, &bench.cancel, &lines)? {
         Audited::Whole => Ok(Exit::Done),
         Audited::Interrupted => Ok(Exit::Interrupted),
-        Audited::Failed(why) => {
-            Err(Failure::new(Exit::ModelUnavailable, anyhow!("{why}")).help("mend what stands in the way, then start again"))
-        }
+        Audited::Failed(why) => Err(Failure::new(Exit::ModelUnavailable, anyhow!("{why}"))
+            .help("mend what stands in the way, then start again")),
     }
 }
 

@@ -70,7 +70,20 @@ impl<'b> Bench<'b> {
         let cancel = Cancel::new().map_err(anyhow::Error::from)?;
         crate::interrupt::watch(&cancel)?;
         let root = root.to_owned();
-        Ok(Self { root, config, settings, args, output, environment, redactor, runs, cancel, state, cli, probed })
+        Ok(Self {
+            root,
+            config,
+            settings,
+            args,
+            output,
+            environment,
+            redactor,
+            runs,
+            cancel,
+            state,
+            cli,
+            probed,
+        })
     }
 
     /// Nobody else works on this tree meanwhile.
@@ -88,9 +101,11 @@ impl<'b> Bench<'b> {
         around: &'a mut dyn FnMut(&str) -> io::Result<Guarded>,
         cancel: &Cancel,
     ) -> AgentShop<'a> {
-        let roles = Role::ALL.map(|role| (role.name().to_owned(), self.role(self.watched(role, focus, files))));
+        let roles =
+            Role::ALL.map(|role| (role.name().to_owned(), self.role(self.watched(role, focus, files))));
         let git = Git::new(&self.root, self.environment.all().clone());
-        let repository = Repository { git, exclude: vec![self.config.specs.clone(), format!("{STORE}/{WIP}")] };
+        let repository =
+            Repository { git, exclude: vec![self.config.specs.clone(), format!("{STORE}/{WIP}")] };
         AgentShop {
             roles: roles.into(),
             places: [WIP, ISSUES].map(|name| (name.to_owned(), project::folder(&self.root, name))).into(),
@@ -134,7 +149,8 @@ impl<'b> Bench<'b> {
     /// The tree is open, the network too: the agent has to reach its service.
     fn walls(&self) -> Walls {
         let held = [".git", FILE, PROJECT_FILE, repo::STATE_IN_TREE].map(|name| self.root.join(name));
-        let values = |places: &[config::Setting<PathBuf>]| places.iter().map(|place| place.value.clone()).collect();
+        let values =
+            |places: &[config::Setting<PathBuf>]| places.iter().map(|place| place.value.clone()).collect();
         Walls {
             read_only: held.into_iter().filter(|path| path.exists()).collect(),
             network: true,
@@ -154,7 +170,8 @@ impl<'b> Bench<'b> {
         };
         let folders = [BACKLOG, ISSUES, TBD, MEMORY].map(|name| format!("{STORE}/{name}"));
         let session = [Files::path(&files.session())];
-        let skip = [".git".to_owned(), repo::STATE_IN_TREE.to_owned()].into_iter().chain(folders).chain(session);
+        let skip =
+            [".git".to_owned(), repo::STATE_IN_TREE.to_owned()].into_iter().chain(folders).chain(session);
         Watched {
             root: self.root.clone(),
             skip: skip.chain(self.products()).collect(),
@@ -169,7 +186,10 @@ impl<'b> Bench<'b> {
         let own = [format!("{}/", self.config.specs), format!("{STORE}/{MEMORY}")];
         Watched {
             root: self.root.clone(),
-            skip: [".git".to_owned(), repo::STATE_IN_TREE.to_owned()].into_iter().chain(self.products()).collect(),
+            skip: [".git".to_owned(), repo::STATE_IN_TREE.to_owned()]
+                .into_iter()
+                .chain(self.products())
+                .collect(),
             may_touch: Some(folders.into_iter().chain(own).collect()),
             shown: Vec::new(),
         }

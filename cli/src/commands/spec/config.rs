@@ -43,7 +43,14 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { specs: ".specs".to_owned(), max_iterations: 10, setup: None, check: None, commit: false, audit: false }
+        Self {
+            specs: ".specs".to_owned(),
+            max_iterations: 10,
+            setup: None,
+            check: None,
+            commit: false,
+            audit: false,
+        }
     }
 }
 
@@ -52,16 +59,23 @@ impl Config {
     pub fn read(root: &Path) -> Result<Self, Failure> {
         let text = super::project::read(&root.join(FILE))?.unwrap_or_default();
         Self::parse(&text).map_err(|why| {
-            Failure::refused(anyhow!("{FILE}: {why}"), "mend the file, or answer the questions of: code-commit spec setup")
+            Failure::refused(
+                anyhow!("{FILE}: {why}"),
+                "mend the file, or answer the questions of: code-commit spec setup",
+            )
         })
     }
 
     /// Reads the file's text.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let file: File =
-            if text.trim().is_empty() { File::default() } else { serde_json::from_str(text).map_err(|e| e.to_string())? };
+        let file: File = if text.trim().is_empty() {
+            File::default()
+        } else {
+            serde_json::from_str(text).map_err(|e| e.to_string())?
+        };
         let default = Self::default();
-        let given = |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let given =
+            |text: Option<String>| text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let config = Self {
             specs: given(file.specs_path).map_or(Ok(default.specs), |path| folder(&path))?,
             max_iterations: file.max_iterations.unwrap_or(default.max_iterations),
@@ -95,9 +109,8 @@ impl Config {
 pub fn folder(text: &str) -> Result<String, String> {
     let path = Path::new(text);
     let names = path.components().filter(|part| *part != Component::CurDir);
-    let names: Option<Vec<&str>> = names
-        .map(|part| if let Component::Normal(name) = part { name.to_str() } else { None })
-        .collect();
+    let names: Option<Vec<&str>> =
+        names.map(|part| if let Component::Normal(name) = part { name.to_str() } else { None }).collect();
     match names {
         Some(names) if !names.is_empty() => Ok(names.join("/")),
         Some(_) | None => Err(format!("specsPath: `{text}` is not a folder inside of the project")),

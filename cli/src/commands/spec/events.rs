@@ -76,13 +76,17 @@ mod tests {
     fn markers_have_the_names_of_the_seed() {
         let tags = "NOTE SPEC_ISSUE PLAN_COMPLETE PROGRESS DONE APPROVED REQUEST_CHANGES TO_BE_DISCUSSED";
         let names: Vec<String> = tags.split(' ').map(name).collect();
-        assert_eq!(names.join(" "), "Note SpecIssue PlanComplete Progress Done Approved RequestChanges ToBeDiscussed");
+        assert_eq!(
+            names.join(" "),
+            "Note SpecIssue PlanComplete Progress Done Approved RequestChanges ToBeDiscussed"
+        );
     }
 
     #[test]
     fn commits_have_events_and_no_commit_has_none() {
         let check = |checkpoint| {
-            let made = AgentFact::Checkpointed { repository: "project".into(), message: "m".into(), checkpoint };
+            let made =
+                AgentFact::Checkpointed { repository: "project".into(), message: "m".into(), checkpoint };
             fact(2, &made).map(|value| value.to_string())
         };
         insta::assert_snapshot!(check(Checkpoint::Made { commit: "abc".into() }).unwrap(), @r#"{"commitHash":"abc","event":"CommitPerformed","iteration":2,"message":"m"}"#);

@@ -66,7 +66,8 @@ impl Lines {
             }
             PhaseEvent::QuotaWaitStart { until_unix, .. } => {
                 let seconds = i64::try_from(*until_unix).unwrap_or(i64::MAX);
-                let when = jiff::Timestamp::from_second(seconds).map(|when| when.to_string()).unwrap_or_default();
+                let when =
+                    jiff::Timestamp::from_second(seconds).map(|when| when.to_string()).unwrap_or_default();
                 self.head("Loop", &self.output.paint(WARN, &format!("Quota used up; waiting until {when}")));
             }
             PhaseEvent::LoopApproved { .. } => self.head("Loop", &self.output.paint(GOOD, "Approved")),
@@ -76,7 +77,10 @@ impl Lines {
                 self.say(printable(content).trim_end());
             }
             PhaseEvent::LoopMaxIterations { iteration } => {
-                self.head("Loop", &self.output.paint(BAD, &format!("Maximum of {iteration} iterations reached")));
+                self.head(
+                    "Loop",
+                    &self.output.paint(BAD, &format!("Maximum of {iteration} iterations reached")),
+                );
             }
         }
     }
@@ -108,7 +112,11 @@ impl Lines {
         self.end_of_text();
         self.screen.borrow().live.clear();
         for path in &turned.put_back {
-            let text = format!("{} is not for the {} agent to change: it was put back", printable(path), turned.role);
+            let text = format!(
+                "{} is not for the {} agent to change: it was put back",
+                printable(path),
+                turned.role
+            );
             self.output.warn(&text);
         }
     }
@@ -146,7 +154,9 @@ impl Lines {
                 let text = printable(message.as_deref().unwrap_or("failed"));
                 self.verbose(&self.output.paint(WARN, &format!("  ✗ {text}")));
             }
-            Event::Retry { reason, .. } => self.verbose(&format!("the service failed: {}", printable(reason))),
+            Event::Retry { reason, .. } => {
+                self.verbose(&format!("the service failed: {}", printable(reason)))
+            }
             Event::Note(text) => self.verbose(&printable(text)),
             _ => {}
         }
@@ -163,7 +173,9 @@ impl Lines {
             WatchEvent::DebounceComplete => "Settled".to_owned(),
             WatchEvent::ProcessingItem { filename } => format!("Processing {}", printable(filename)),
             WatchEvent::ItemCompleted { filename } => format!("Completed {}", printable(filename)),
-            WatchEvent::ItemRetained { filename, reason } => format!("Kept {}: {reason}", printable(filename)),
+            WatchEvent::ItemRetained { filename, reason } => {
+                format!("Kept {}: {reason}", printable(filename))
+            }
             WatchEvent::SpecIssueWaiting { filenames } => {
                 format!("Waiting for {} spec issue(s): {}", filenames.len(), printable(&filenames.join(", ")))
             }

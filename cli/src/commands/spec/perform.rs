@@ -66,7 +66,10 @@ pub fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
     let text = project::read(&root.join(file))?;
     match text.filter(|text| !text.trim().is_empty()) {
         Some(text) => Ok(format!("From `{file}`:\n\n{text}")),
-        None => Err(Failure::refused(anyhow!("{file} is not there or is empty"), "name a file with the focus in it")),
+        None => Err(Failure::refused(
+            anyhow!("{file} is not there or is empty"),
+            "name a file with the focus in it",
+        )),
     }
 }
 
@@ -104,7 +107,8 @@ pub fn begin(
     }
     let folder = RunFolder::create(&bench.runs, &Stamp::now().folder_name(), bench.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
-    let begun = Begun { which: "spec".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), inputs, item };
+    let begun =
+        Begun { which: "spec".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), inputs, item };
     folder.store_json(RUN, &begun).map_err(anyhow::Error::from)?;
     let mut observer = lines.clone();
     let record = Record::begin(folder, &mut observer).map_err(anyhow::Error::from)?;
@@ -172,7 +176,8 @@ pub fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
 
 /// What stopped a run from the outside.
 pub fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
-    let help = format!("go on with: code-commit spec run --resume; what happened is in {}", folder.path().display());
+    let help =
+        format!("go on with: code-commit spec run --resume; what happened is in {}", folder.path().display());
     match &error {
         AgentFault::Interrupted => Failure::new(Exit::Interrupted, error).help(help),
         AgentFault::KeyInPrompt { .. } => Failure::refused(error, "take the key out of the focus"),

@@ -16,7 +16,12 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
 
 /// Hands the terminal to the agent; its exit code is ours. What it may not write is put back when it is over.
-pub fn run(root: &Path, args: &AgentArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(
+    root: &Path,
+    args: &AgentArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::refused(
             anyhow!("spec plan needs a terminal"),

@@ -35,9 +35,9 @@ pub fn make_folders(root: &Path) -> Result<(), Failure> {
 /// The text of a file; none where there is none.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
     match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| {
-            Failure::refused(anyhow!("{} is not UTF-8", path.display()), "save it as UTF-8")
-        }),
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| Failure::refused(anyhow!("{} is not UTF-8", path.display()), "save it as UTF-8")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::refused(
             anyhow::Error::from(error).context(format!("cannot read {}", path.display())),
@@ -70,7 +70,10 @@ pub fn names(root: &Path, name: &str) -> Vec<String> {
 /// What waits.
 pub fn listing(root: &Path) -> Listing {
     let item = |name: String| Some(Item { sha256: hash(root, &name)?, name });
-    Listing { issues: names(root, ISSUES), backlog: names(root, BACKLOG).into_iter().filter_map(item).collect() }
+    Listing {
+        issues: names(root, ISSUES),
+        backlog: names(root, BACKLOG).into_iter().filter_map(item).collect(),
+    }
 }
 
 /// The hash of a file of the backlog; none if it is gone.
@@ -92,7 +95,8 @@ pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
 /// The run folders, the oldest first.
 pub fn runs(runs: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.join(engine::JOURNAL).is_file()).collect();
+    let mut paths: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.join(engine::JOURNAL).is_file()).collect();
     paths.sort_unstable();
     paths
 }

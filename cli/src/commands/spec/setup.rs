@@ -40,15 +40,16 @@ fn ask(present: Config, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Res
     let mut asking = Asking { input, out };
     let mut config = present;
     writeln!(asking.out, "Enter keeps the value in brackets, {CLEAR} takes it away.")?;
-    let answered = asking.answer("Specs path", &config.specs.clone(), |text| {
-        config::folder(text).map(|path| config.specs = path)
-    })? && asking.answer("Maximum iterations", &config.max_iterations.to_string(), |text| {
-        let number = text.parse().ok().filter(|number| *number > 0);
-        number.map(|number| config.max_iterations = number).ok_or("a number, at least 1".to_owned())
-    })? && asking.line("Setup command (empty: skip)", &mut config.setup)?
-        && asking.line("Check command (empty: skip)", &mut config.check)?
-        && asking.switch("Commit after each task", &mut config.commit)?
-        && asking.switch("Audit while watch is idle", &mut config.audit)?;
+    let answered =
+        asking.answer("Specs path", &config.specs.clone(), |text| {
+            config::folder(text).map(|path| config.specs = path)
+        })? && asking.answer("Maximum iterations", &config.max_iterations.to_string(), |text| {
+            let number = text.parse().ok().filter(|number| *number > 0);
+            number.map(|number| config.max_iterations = number).ok_or("a number, at least 1".to_owned())
+        })? && asking.line("Setup command (empty: skip)", &mut config.setup)?
+            && asking.line("Check command (empty: skip)", &mut config.check)?
+            && asking.switch("Commit after each task", &mut config.commit)?
+            && asking.switch("Audit while watch is idle", &mut config.audit)?;
     Ok(answered.then_some(config))
 }
 
@@ -59,7 +60,12 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     /// Asks until the answer will do; `false` when there is no answer any more.
-    fn answer(&mut self, question: &str, present: &str, mut take: impl FnMut(&str) -> Result<(), String>) -> io::Result<bool> {
+    fn answer(
+        &mut self,
+        question: &str,
+        present: &str,
+        mut take: impl FnMut(&str) -> Result<(), String>,
+    ) -> io::Result<bool> {
         loop {
             write!(self.out, "{question} [{present}]: ")?;
             self.out.flush()?;

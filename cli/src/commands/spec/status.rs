@@ -29,7 +29,9 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
         }
     }
     output.report(&output.paint(STRONG, "Last runs"));
-    for path in project::runs(&runs).into_iter().rev().filter(|path| perform::begun(path).is_some()).take(RUNS) {
+    for path in
+        project::runs(&runs).into_iter().rev().filter(|path| perform::begun(path).is_some()).take(RUNS)
+    {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let begun = perform::begun(&path);
         let focus = begun.map(|begun| begun.inputs.focus).unwrap_or_default();

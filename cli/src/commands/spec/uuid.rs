@@ -9,7 +9,9 @@ use jiff::Timestamp;
 /// A new one.
 pub fn v7() -> anyhow::Result<String> {
     let mut random = [0; 10];
-    File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random)).context("cannot read /dev/urandom")?;
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut random))
+        .context("cannot read /dev/urandom")?;
     Ok(of(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default(), random))
 }
 

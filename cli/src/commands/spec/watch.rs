@@ -30,7 +30,12 @@ const TICK: Duration = Duration::from_millis(200);
 const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 
 /// Works until Ctrl-C.
-pub fn run(root: &Path, args: &AgentArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(
+    root: &Path,
+    args: &AgentArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let bench = Bench::open(root, args, environment, output)?;
     let auditing = if bench.config.audit { Auditing::On } else { Auditing::Off };
     let watching = Watching { folders: Folders::new(root, output), lines: Lines::new(output.clone()), bench };
@@ -154,7 +159,10 @@ impl Watching<'_> {
         let words = line.argv.iter().map(String::as_str).chain([message]);
         let argv: Vec<OsString> = words.map(OsString::from).collect();
         let env = Env::allowed(bench.environment.all().clone(), &[]);
-        let command = Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &bench.root, env, "/dev/null") };
+        let command = Command {
+            deadline: Some(Duration::from_mins(1)),
+            ..Command::new(argv, &bench.root, env, "/dev/null")
+        };
         let done = runner::run(&command, &Confinement::off(), &bench.cancel, &mut |_, _| {});
         match done {
             Ok(done) if done.ended.exit_code() == Some(0) => {}
@@ -183,12 +191,14 @@ impl Folders {
     fn new(root: &Path, output: &Output) -> Self {
         let changed = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&changed);
-        let watcher = notify::recommended_watcher(move |_| flag.store(true, Ordering::SeqCst)).and_then(|mut watcher| {
-            for name in [BACKLOG, ISSUES] {
-                watcher.watch(&project::folder(root, name), RecursiveMode::NonRecursive)?;
-            }
-            Ok(watcher)
-        });
+        let watcher = notify::recommended_watcher(move |_| flag.store(true, Ordering::SeqCst)).and_then(
+            |mut watcher| {
+                for name in [BACKLOG, ISSUES] {
+                    watcher.watch(&project::folder(root, name), RecursiveMode::NonRecursive)?;
+                }
+                Ok(watcher)
+            },
+        );
         if let Err(error) = &watcher {
             output.warn(&format!("changes are looked for every {} seconds: {error}", LOOK_ANYWAY.as_secs()));
         }
