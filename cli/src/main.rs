@@ -26,13 +26,13 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment::Environment::read()) {
+    let environment = environment::Environment::read();
+    if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment) {
         return ExitCode::from(code);
     }
     let arguments = args::Cli::parse();
-    let environment = environment::Environment::read();
     let output = output::Output::new(&arguments.output, &environment);
     let exit =
         commands::run(&arguments, &environment, &output).unwrap_or_else(|failure| output.failure(&failure));
-    ExitCode::from(exit)
+    ExitCode::from(output.closing(exit))
 }

@@ -4,6 +4,7 @@
 //! error. With `--json` standard output is one JSON object a line and nothing else.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
@@ -38,6 +39,8 @@ pub struct Output {
     colour_err: bool,
     /// Filled once the keys are known.
     redactor: Arc<Mutex<Redactor>>,
+    /// Something that was to be printed could not be.
+    lost: Arc<AtomicBool>,
 }
 
 /// Added lines, good ends.
@@ -74,6 +77,7 @@ impl Output {
             colour_out: colour(io::stdout().is_terminal()) && !flags.json,
             colour_err: colour(io::stderr().is_terminal()),
             redactor: Arc::default(),
+            lost: Arc::default(),
         }
     }
 
@@ -102,6 +106,11 @@ impl Output {
             return;
         }
         self.write(&mut io::stdout().lock(), text);
+    }
+
+    /// The exit code of a command that ended so: not `Done` where its report could not be printed.
+    pub fn closing(&self, exit: Exit) -> Exit {
+        if exit == Exit::Done && self.lost.load(Ordering::Relaxed) { Exit::Fault } else { exit }
     }
 
     /// One JSON object on standard output, with `--json` only.
@@ -162,8 +171,12 @@ impl Output {
 
     fn write(&self, sink: &mut dyn io::Write, text: &str) {
         let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        // A closed pipe ends the talk, not the work.
-        let _ = writeln!(sink, "{}", redactor.redact(text));
+        // A closed pipe ends the talk, not the work; a full disk loses what was asked for.
+        if let Err(error) = writeln!(sink, "{}", redactor.redact(text)).and_then(|()| sink.flush())
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost.store(true, Ordering::Relaxed);
+        }
     }
 }
 

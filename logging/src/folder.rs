@@ -1,13 +1,16 @@
 //! The run folder: who names it, and how files get into it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::hashing::Hashing;
 use crate::{Redactor, sha256_hex};
+
+/// Bytes of a stream that are redacted, hashed and written at once.
+const WRITTEN_AT_ONCE: usize = 64 * 1024;
 
 /// What can go wrong with the run folder. The run's own work is never touched by it.
 #[derive(Debug, thiserror::Error)]
@@ -114,12 +117,14 @@ impl RunFolder {
         durability: Durability,
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<Stored, FolderError> {
-        let mut writer = self.redactor.writer(Hashing::new(self.create_file(file)?));
-        let done = write(&mut writer).and_then(|()| writer.finish()).and_then(|done| {
-            settle(&self.path, &done.inner, durability)?;
-            Ok(done)
-        });
-        let done = done.map_err(|source| self.error("write", file, source))?;
+        let redacting = self.redactor.writer(Hashing::new(self.create_file(file)?));
+        // Before the redactor: a serializer writes a few bytes at a time, and each time it would search them for keys.
+        let mut writer = BufWriter::with_capacity(WRITTEN_AT_ONCE, redacting);
+        let done = write(&mut writer)
+            .and_then(|()| writer.into_inner().map_err(io::IntoInnerError::into_error))
+            .and_then(crate::RedactWriter::finish)
+            .and_then(|done| settle(&self.path, &done.inner, durability).map(|()| done))
+            .map_err(|source| self.error("write", file, source))?;
         Ok(Stored { file: file.to_owned(), bytes: done.bytes, sha256: done.sha256() })
     }
 

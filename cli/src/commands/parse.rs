@@ -17,10 +17,9 @@ pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
         Ok(reply) => {
             output.object(&good(&reply));
             report(&reply, output);
-            let text = reply.text();
             for warning in reply.warnings() {
                 let level = Level::WARNING.primary_title(warning.message());
-                output.warn_block(&render(level, text, &name, &warning.span, output));
+                output.warn_block(&render(level, &bytes, &name, &warning.span, output));
             }
             Ok(Exit::Done)
         }
@@ -70,11 +69,10 @@ pub fn errors_json(errors: &parser::Errors) -> Vec<Value> {
 
 /// Every error with the lines around its place.
 pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &Output) {
-    let text = String::from_utf8_lossy(bytes);
     for error in errors {
         output.error_block(&render(
             Level::ERROR.primary_title(error.message()),
-            &text,
+            bytes,
             name,
             &error.span,
             output,
@@ -106,19 +104,24 @@ fn report(reply: &Reply<'_>, output: &Output) {
 /// The lines around a place with the place marked.
 fn render(
     title: annotate_snippets::Title<'_>,
-    text: &str,
+    source: &[u8],
     name: &str,
     span: &parser::Span,
     output: &Output,
 ) -> String {
-    // Escaped text would move the mark, so control characters are replaced one by one.
-    let shown: String =
-        text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect();
-    let aligned = if shown.len() == text.len() { shown } else { text.to_owned() };
-    let end = span.end.min(aligned.len());
-    let snippet = Snippet::source(&aligned)
-        .path(name)
-        .annotation(AnnotationKind::Primary.span(span.start.min(end)..end));
+    let start = span.start.min(source.len());
+    let (before, rest) = source.split_at(start);
+    let (place, behind) = rest.split_at(span.end.saturating_sub(start).min(rest.len()));
+    let [before, place, behind] = [before, place, behind].map(harmless);
+    let marked = before.len()..before.len() + place.len();
+    let text = [before, place, behind].concat();
+    let snippet = Snippet::source(&text).path(name).annotation(AnnotationKind::Primary.span(marked));
     let renderer = if output.colour_notes() { Renderer::styled() } else { Renderer::plain() };
     renderer.render(&[title.element(snippet)])
+}
+
+/// What is no UTF-8 and what a terminal would obey is replaced character by character, so that the lines stay the lines of the source.
+fn harmless(part: &[u8]) -> String {
+    let is_plain = |c: &char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+    String::from_utf8_lossy(part).chars().map(|c| if is_plain(&c) { c } else { '\u{fffd}' }).collect()
 }

@@ -274,7 +274,9 @@ fn undo_gives_back_the_tree_from_before_the_run() {
 fn a_second_run_at_the_same_time_says_who_holds_the_lock() {
     let scene = Scene::new(&FILES, Script::new([Step::text("").hang(fixtures::server::Hang::BeforeHead)]));
     let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
-    let mut first = scene.command(&args, &[("GEMINI_API_KEY", KEY)]).spawn().unwrap();
+    let quiet = std::process::Stdio::null;
+    let mut first =
+        scene.command(&args, &[("GEMINI_API_KEY", KEY)]).stdout(quiet()).stderr(quiet()).spawn().unwrap();
     scene.server.wait_for_requests(1);
     let second = scene.commit(&[]);
     first.kill().unwrap();

@@ -152,3 +152,14 @@ fn apply_writes_all_or_nothing_and_can_be_undone() {
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.status().unwrap(), "");
 }
+
+#[test]
+fn a_report_that_cannot_be_printed_is_no_success() {
+    let scene = Scene::with_replies([]);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = scene.command(&["runs"], &[]).stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(0), "there was nothing to print");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = scene.command(&["guard", "src/new.rs"], &[]).stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(70));
+}

@@ -71,7 +71,7 @@ fn claude_code_does_two_tasks_a_review_requests_changes_and_then_approves() {
         turn("echo three > src.txt", "<DONE>task three</DONE>"),
         turn("echo reviewer > src.txt", "<APPROVED>good</APPROVED>"),
     ];
-    let (code, out, err, _server) = run(&scene, steps.concat(), &["--sandbox", "off"]);
+    let (code, out, err, _server) = run(&scene, steps.concat(), &[]);
     assert_eq!(code, Some(0), "{out}\n{err}");
     assert_eq!(scene.git(&["log", "--format=%s"]), "task three\ntask two\ntask one\nfirst\n");
     assert_eq!(scene.read("src.txt"), "three\n");
