@@ -1,6 +1,6 @@
 //! What a run leaves behind: no key in any spelling, and no more bytes than it must.
 
-#![expect(clippy::unwrap_used, unreachable_pub, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::string_slice, unreachable_pub, reason = "tests")]
 #![expect(clippy::disallowed_methods, reason = "the tests lay out projects and keys")]
 
 mod hermetic;

@@ -145,7 +145,7 @@ fn exit_code(ended: Ended) -> i32 {
         Ended::Signaled(signal) => -signal,
         Ended::TimedOut => 124,
         Ended::TooMuchOutput => -9,
-        _ => -1,
+        Ended::NotFound | Ended::NotExecutable | Ended::Interrupted | _ => -1,
     }
 }
 

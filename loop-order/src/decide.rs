@@ -178,7 +178,7 @@ impl OrderLoop {
             OrderFact::Ran { ended, .. } => self.ran(fact, *ended),
             OrderFact::Measured { tree_sha256 } => self.tree_hash_after = Some(tree_sha256.clone()),
             OrderFact::Broke { message } => {
-                self.fail(brief::plain(Stage::Exception, message, &self.inputs.order))
+                self.fail(brief::plain(Stage::Exception, message, &self.inputs.order));
             }
             OrderFact::RolledBack
             | OrderFact::Kept { .. }
@@ -196,23 +196,20 @@ impl OrderLoop {
             let known = commands.iter().find(|command| command.argv == result.command);
             known.map_or_else(|| result.command.join(" "), |command| command.text.clone())
         };
-        let failure = match self.phase {
-            Phase::Probing if succeeded => {
-                Some(brief::passes_before(&text(&order.must_fail_before), &result, order))
-            }
-            Phase::Verifying if !succeeded => {
-                Some(brief::of_command(Stage::VerifyFailed, &result.command.join(" "), &result, order))
-            }
-            Phase::Accepting if !succeeded => {
-                let command = text(&order.acceptance_commands);
-                Some(brief::of_command(Stage::AcceptanceFailed, &command, &result, order))
-            }
-            _ => None,
+        let failure = if self.phase == Phase::Probing && succeeded {
+            Some(brief::passes_before(&text(&order.must_fail_before), &result, order))
+        } else if self.phase == Phase::Verifying && !succeeded {
+            Some(brief::of_command(Stage::VerifyFailed, &result.command.join(" "), &result, order))
+        } else if self.phase == Phase::Accepting && !succeeded {
+            let command = text(&order.acceptance_commands);
+            Some(brief::of_command(Stage::AcceptanceFailed, &command, &result, order))
+        } else {
+            None
         };
-        match self.phase {
-            Phase::Verifying => self.work.verify.push(result),
-            Phase::Accepting => self.work.acceptance.push(result),
-            _ => {}
+        if self.phase == Phase::Verifying {
+            self.work.verify.push(result);
+        } else if self.phase == Phase::Accepting {
+            self.work.acceptance.push(result);
         }
         if let Some(brief) = failure {
             self.fail(brief);

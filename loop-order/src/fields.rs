@@ -61,13 +61,11 @@ impl Fields {
 
     /// A string, or none where the field is not there or null.
     pub(crate) fn optional_text(&mut self, field: &str) -> Option<String> {
-        match self.optional(field)? {
-            Value::String(text) => Some(text),
-            _ => {
-                self.wrong(field, true, "a string or null");
-                None
-            }
-        }
+        let Value::String(text) = self.optional(field)? else {
+            self.wrong(field, true, "a string or null");
+            return None;
+        };
+        Some(text)
     }
 
     pub(crate) fn texts(&mut self, field: &str) -> Vec<String> {
@@ -106,9 +104,10 @@ impl Fields {
         };
         let mut texts = Vec::with_capacity(items.len());
         for (at, item) in items.into_iter().enumerate() {
-            match item {
-                Value::String(text) => texts.push(text),
-                _ => self.wrong(&format!("{field}[{at}]"), true, "a string"),
+            if let Value::String(text) = item {
+                texts.push(text);
+            } else {
+                self.wrong(&format!("{field}[{at}]"), true, "a string");
             }
         }
         texts

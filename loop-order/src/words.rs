@@ -105,7 +105,7 @@ mod tests {
     fn quoting_is_that_of_a_posix_shell() {
         check("python -m pytest -q", &["python", "-m", "pytest", "-q"]);
         check("  a \t b  ", &["a", "b"]);
-        check(r#"sh -c 'a && b | c' x"#, &["sh", "-c", "a && b | c", "x"]);
+        check(r"sh -c 'a && b | c' x", &["sh", "-c", "a && b | c", "x"]);
         check(r#"a "b \" \\ \$ \x" c\ d"#, &["a", r#"b " \ $ \x"#, "c d"]);
         check("a '' \"\"", &["a", "", ""]);
         check("a'b'\"c\"d", &["abcd"]);

@@ -2,6 +2,7 @@
 
 mod event;
 mod files;
+mod inputs;
 mod judge;
 mod marker;
 mod run;
@@ -9,8 +10,9 @@ pub mod watch;
 
 pub use event::PhaseEvent;
 pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
+pub use inputs::{CommitScope, Inputs, Patience};
 pub use marker::{Role, is_terminal};
-pub use run::{CommitScope, Inputs, Patience, SpecLoop};
+pub use run::SpecLoop;
 
 /// The name of the one repository of a run.
 pub const PROJECT: &str = "project";

@@ -1,80 +1,20 @@
 //! One run: plan, implement, review, and again until it is approved (S4 §Main Loop Flow).
 
 mod ask;
+mod end;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use engine::{
-    AgentFact, AgentStep, Cause, Checkpoint, Ended, Loop, Next, Outcome, Place, Turned, Uncommitted,
-};
-use serde::{Deserialize, Serialize};
-
 use crate::judge::{Verdict, judge};
 use crate::marker::{DONE, REQUEST_CHANGES};
-use crate::{CHECK, Files, PROJECT, PhaseEvent, Role, SETUP};
+use crate::{CHECK, CommitScope, Files, Inputs, PROJECT, Patience, PhaseEvent, Role, SETUP};
+use engine::{AgentFact, AgentStep, Checkpoint, Ended, Loop, Next, Outcome, Place, Turned, Uncommitted};
 
 /// Tasks in a row that change nothing; then the reviewer has a look.
 const IDLE_TASKS: u32 = 5;
 /// Separates the plan from the markers in the session file.
 const LOG: &str = "\n# Progress Log\n\n";
-
-/// What a run is about; the same over all of its iterations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inputs {
-    /// The session, a `UUIDv7`.
-    pub id: String,
-    /// What the person asked for.
-    pub focus: String,
-    /// The folder with the specs.
-    pub specs: String,
-    /// Iterations at most.
-    pub max_iterations: u32,
-    /// The user's line after planning.
-    pub setup: Option<String>,
-    /// The user's line before implementing and reviewing.
-    pub check: Option<String>,
-    /// Whether each task is committed, and what of.
-    pub commit: Option<CommitScope>,
-    /// What to do when a quota is used up and it is known until when.
-    pub patience: Patience,
-}
-
-impl Inputs {
-    /// With the defaults of a project without configuration.
-    pub fn new(id: impl Into<String>, focus: impl Into<String>) -> Self {
-        Self {
-            id: id.into(),
-            focus: focus.into(),
-            specs: ".specs".to_owned(),
-            max_iterations: 10,
-            setup: None,
-            check: None,
-            commit: None,
-            patience: Patience::Stop,
-        }
-    }
-}
-
-/// What a checkpoint commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CommitScope {
-    /// Everything that differs.
-    All,
-    /// Not what a person had not committed before the run and nobody has touched since.
-    Run,
-}
-
-/// What to do when a quota is used up and it is known until when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Patience {
-    /// The run ends.
-    Stop,
-    /// The run waits.
-    Wait,
-}
 
 /// How often the turn at hand was tried in which way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -290,44 +230,6 @@ impl SpecLoop {
         // That a commit failed does not stop the loop (S4 §Auto-Commit).
         let (Checkpoint::Made { .. } | Checkpoint::Nothing | Checkpoint::Failed { .. }) = checkpoint;
         self.after_task();
-    }
-
-    fn wait(&mut self, until_unix: u64) {
-        let iteration = self.iteration;
-        self.announce(&PhaseEvent::QuotaWaitStart { iteration, until_unix });
-        self.push(AgentStep::Wait { until_unix });
-        self.begin_turn(self.role);
-    }
-
-    fn stop_for_person(&mut self, content: String) {
-        let place = self.files.issue();
-        let filename = place.file.clone();
-        let remedy =
-            format!("settle it in {}, remove {}, then start again", self.inputs.specs, Files::path(&place));
-        self.push(AgentStep::Write { place, text: format!("{content}\n").into() });
-        let cause = Cause { code: "spec-issue".to_owned(), message: content.clone(), remedy: Some(remedy) };
-        let outcome = Outcome::NeedsPerson { round: self.iteration, cause };
-        let iteration = self.iteration;
-        self.end(outcome, Some(&PhaseEvent::LoopSpecIssue { iteration, content, filename }));
-    }
-
-    fn stop(&mut self, why: &str) {
-        let code = if self.end_code == "ok" { "no-marker" } else { self.end_code };
-        let message = format!("{}: {why}", self.role.name());
-        let remedy = Some("mend what stands in the way, then start again".to_owned());
-        let cause = Cause { code: code.to_owned(), message, remedy };
-        self.end(Outcome::ModelUnavailable { round: self.iteration, cause }, None);
-    }
-
-    /// The session's files go; the last event is the last thing that happens.
-    fn end(&mut self, outcome: Outcome, event: Option<&PhaseEvent>) {
-        for place in self.files.all() {
-            self.push(AgentStep::Delete(place));
-        }
-        if let Some(event) = event {
-            self.announce(event);
-        }
-        self.outcome = outcome;
     }
 
     fn is_plan(&self, place: &Place) -> bool {

@@ -233,7 +233,7 @@ mod tests {
     fn the_example_in_the_instructions_is_a_proposal_but_for_its_hash() {
         let line = INSTRUCTIONS.lines().find(|line| line.starts_with('{')).unwrap();
         let real = line.replace("64 hex digits", &"0".repeat(64));
-        let proposal = parser::proposal::parse(real.as_bytes(), &Default::default()).unwrap();
+        let proposal = parser::proposal::parse(real.as_bytes(), &parser::proposal::Limits::default()).unwrap();
         assert_eq!(proposal.writes.len(), 1);
     }
 }

@@ -36,5 +36,5 @@ pub fn run(args: &RunName, environment: &Environment, output: &Output) -> Result
     let model = &*client;
     let prepared =
         Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall };
-    resume(prepared, folder).map(|done| done.exit)
+    resume(prepared, &folder).map(|done| done.exit)
 }

@@ -77,12 +77,12 @@ fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
 }
 
 /// Goes on with a run where its journal ends. Answers that are in the journal are not asked for again.
-pub fn resume(prepared: Prepared<'_>, folder: RunFolder) -> Result<Finished, Failure> {
+pub fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
     let confinement = confine(&prepared)?;
     let mut decide = prepared.plan.decide();
     let mut observer = observer(&prepared);
     let (record, facts) =
-        Record::resume(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;
+        Record::resume(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), folder))?;
     for fact in &facts {
         decide.learn(fact);
     }

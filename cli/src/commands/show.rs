@@ -103,7 +103,7 @@ pub fn line(fact: &Fact, output: &Output) {
             say(round, &format!("{} answered: {}{tokens}, {cost}", printable(by), reply.stored.file));
         }
         Fact::Unanswered { round, cause } => {
-            say(round, &output.paint(BAD, &format!("no answer: {}", printable(&cause.message))))
+            say(round, &output.paint(BAD, &format!("no answer: {}", printable(&cause.message))));
         }
         Fact::Applied { round, changes, warnings, no_change } => {
             if let Some(reason) = no_change {

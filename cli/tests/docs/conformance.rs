@@ -12,12 +12,18 @@ const UNDERSCORES: usize = 3;
 
 #[test]
 fn every_test_that_a_table_names_is_there() {
-    let known: BTreeSet<String> = crates().iter().flat_map(|folder| sources(folder)).flat_map(|file| tests_in(&file)).collect();
+    let known: BTreeSet<String> =
+        crates().iter().flat_map(|folder| sources(folder)).flat_map(|file| tests_in(&file)).collect();
     let mut wrong = Vec::new();
     let rows = rows();
     for (place, row) in &rows {
         let names: Vec<&str> = quoted(row).filter_map(name_of_a_test).collect();
-        wrong.extend(names.iter().filter(|name| !known.contains(**name)).map(|name| format!("{place}: there is no test {name}")));
+        wrong.extend(
+            names
+                .iter()
+                .filter(|name| !known.contains(**name))
+                .map(|name| format!("{place}: there is no test {name}")),
+        );
     }
     assert!(rows.len() > 50, "the tables were not found");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -26,12 +32,15 @@ fn every_test_that_a_table_names_is_there() {
 #[test]
 fn every_sentence_of_the_commit_loops_has_a_test_on_its_path_or_a_reason() {
     let mut wrong = Vec::new();
-    for (place, row) in rows().iter().filter(|(place, _)| place.contains("s0.md") || place.contains("s1.md")) {
+    for (place, row) in rows().iter().filter(|(place, _)| place.contains("s0.md") || place.contains("s1.md"))
+    {
         let paths: Vec<&str> = quoted(row).filter(|text| text.contains("::")).collect();
         if paths.is_empty() && !row.contains(NO_TEST) {
             wrong.push(format!("{place} names no test and does not say why"));
         }
-        wrong.extend(paths.iter().filter(|path| !exists(path)).map(|path| format!("{place}: there is no test {path}")));
+        wrong.extend(
+            paths.iter().filter(|path| !exists(path)).map(|path| format!("{place}: there is no test {path}")),
+        );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -79,7 +88,10 @@ fn exists(test: &str) -> bool {
     let folder = root().join(parts.next().unwrap_or_default().replace('_', "-"));
     let mut modules: Vec<&str> = parts.collect();
     let Some(name) = modules.pop() else { return false };
-    sources(&folder).iter().filter(|path| lies_at(path, &modules)).any(|path| tests_in(path).iter().any(|test| test == name))
+    sources(&folder)
+        .iter()
+        .filter(|path| lies_at(path, &modules))
+        .any(|path| tests_in(path).iter().any(|test| test == name))
 }
 
 /// Whether the names of the modules are, in their order, among the names on the way to the file.
@@ -95,8 +107,11 @@ fn tests_in(path: &Path) -> Vec<String> {
     let mut attributed = false;
     let mut tests = Vec::new();
     for line in source.lines().map(str::trim) {
-        let function = line.split_once("fn ").and_then(|(_, rest)| rest.split_once('(')).map(|(name, _)| name);
-        tests.extend(function.filter(|_| attributed).or_else(|| is_plain(line).then_some(line)).map(str::to_owned));
+        let function =
+            line.split_once("fn ").and_then(|(_, rest)| rest.split_once('(')).map(|(name, _)| name);
+        tests.extend(
+            function.filter(|_| attributed).or_else(|| is_plain(line).then_some(line)).map(str::to_owned),
+        );
         attributed = line == "#[test]" || (attributed && (line.starts_with("#[") || line.starts_with("//")));
     }
     tests

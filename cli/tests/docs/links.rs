@@ -6,7 +6,8 @@ use crate::page::{all, blocks, root, text};
 
 /// Where the links of a page lead, but for addresses of the web.
 fn targets(text: &str) -> Vec<&str> {
-    let inside: Vec<std::ops::Range<usize>> = blocks(text).iter().map(|block| block.at..block.at + block.lines.len()).collect();
+    let inside: Vec<std::ops::Range<usize>> =
+        blocks(text).iter().map(|block| block.at..block.at + block.lines.len()).collect();
     let prose = text.lines().enumerate().filter(|(at, _)| !inside.iter().any(|lines| lines.contains(at)));
     prose
         .flat_map(|(_, line)| line.split("](").skip(1))
@@ -17,7 +18,8 @@ fn targets(text: &str) -> Vec<&str> {
 
 /// The anchor of a heading, as the usual renderers make it.
 fn anchor(heading: &str) -> String {
-    let kept = heading.trim_start_matches('#').trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    let kept =
+        heading.trim_start_matches('#').trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
@@ -30,7 +32,8 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
             let (file, heading) = target.split_once('#').unwrap_or((target, ""));
             let path = if file.is_empty() { root().join(&page) } else { folder.join(file) };
             let found = std::fs::read_to_string(&path).unwrap_or_default();
-            let has_heading = heading.is_empty() || found.lines().any(|line| line.starts_with('#') && anchor(line) == heading);
+            let has_heading = heading.is_empty()
+                || found.lines().any(|line| line.starts_with('#') && anchor(line) == heading);
             if !path.exists() || !has_heading {
                 wrong.push(format!("{}: {target}", page.display()));
             }

@@ -27,5 +27,10 @@ fn an_ellipsis_stands_for_anything_and_all_else_for_itself() {
     };
     assert!(says("a\n…\nd", "a\nb\nc\nd") && says("a\n…\nd", "a\nd"));
     assert!(says("took … s, … bytes", "took 0.1 s, 12 bytes") && says("key …77]", "key …77]"));
-    assert!(!says("a\n…\nd", "a\nb") && !says("took … s", "took 1 ms") && !says("a", "a\nb") && !says("a\nb", "a"));
+    assert!(
+        !says("a\n…\nd", "a\nb")
+            && !says("took … s", "took 1 ms")
+            && !says("a", "a\nb")
+            && !says("a\nb", "a")
+    );
 }

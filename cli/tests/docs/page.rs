@@ -69,7 +69,8 @@ pub(crate) fn blocks(text: &str) -> Vec<Block> {
                 let info = line.trim_start_matches('`');
                 let fence = line.strip_suffix(info).unwrap_or(line);
                 let save_as = saved_as(std::mem::take(&mut last_prose)).map(str::to_owned);
-                open = Some((fence, Block { info: info.to_owned(), lines: Vec::new(), at: index + 1, save_as }));
+                open =
+                    Some((fence, Block { info: info.to_owned(), lines: Vec::new(), at: index + 1, save_as }));
             }
             None if line.trim().is_empty() => {}
             None => last_prose = line,
@@ -109,7 +110,10 @@ pub(crate) fn steps(block: &Block) -> Vec<Step> {
 fn blocks_and_commands_of_a_page_are_found() {
     let page = "Save this as `a/b.txt`:\n\n````text\n```\n````\n\n```console\n$ cat <<EOF\n> one\n> EOF\none\n$ true\n```\n";
     let blocks = blocks(page);
-    assert_eq!((blocks[0].save_as.as_deref(), blocks[0].lines.as_slice()), (Some("a/b.txt"), &["```".to_owned()][..]));
+    assert_eq!(
+        (blocks[0].save_as.as_deref(), blocks[0].lines.as_slice()),
+        (Some("a/b.txt"), &["```".to_owned()][..])
+    );
     let step = |command: &str, expected: &[&str], at| Step {
         command: command.to_owned(),
         expected: expected.iter().map(|&line| line.to_owned()).collect(),

@@ -8,7 +8,8 @@ use crate::page::{blocks, root, steps, text};
 fn listed(page: &str, heading: &str) -> Vec<String> {
     let text = text(Path::new(page));
     let heading = format!("## {heading}");
-    let table = text.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with("## "));
+    let table =
+        text.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with("## "));
     table.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned())).collect()
 }
 
@@ -47,13 +48,25 @@ fn the_exit_codes_are_those_of_the_program() {
 }
 
 #[test]
-fn every_command_is_in_the_reference() {
+fn every_command_is_in_the_reference_and_the_readme() {
     let page = text(Path::new("docs/reference/commands.md"));
-    let steps: Vec<_> = blocks(&page).iter().filter(|block| block.info == "console").flat_map(steps).collect();
-    let help = |command: &str| steps.iter().find(|step| step.command == format!("code-commit{command} --help"));
+    let steps: Vec<_> =
+        blocks(&page).iter().filter(|block| block.info == "console").flat_map(steps).collect();
+    let help =
+        |command: &str| steps.iter().find(|step| step.command == format!("code-commit{command} --help"));
     let main = help("").unwrap();
-    let listed = main.expected.iter().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    for name in listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next()) {
-        assert!(name == "help" || help(&format!(" {name}")).is_some(), "no help of {name}");
+    let listed = main
+        .expected
+        .iter()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty());
+    let names =
+        listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+    let readme = text(Path::new("README.md"));
+    for name in names.filter(|name| *name != "help") {
+        assert!(help(&format!(" {name}")).is_some(), "no help of {name}");
+        let (alone, beside) = (format!("`code-commit {name}"), format!("`{name}"));
+        assert!(readme.contains(&alone) || readme.contains(&beside), "the README lacks {name}");
     }
 }

@@ -28,12 +28,20 @@ fn faults(value: &Value, rule: &Value, schema: &Value, place: &str) -> Vec<Strin
         match word.as_str() {
             "$ref" => {
                 let target = schema.pointer(wanted.as_str().unwrap().trim_start_matches('#'));
-                let found = self::faults(value, target.unwrap_or_else(|| panic!("{wanted} is nowhere")), schema, place);
+                let found = self::faults(
+                    value,
+                    target.unwrap_or_else(|| panic!("{wanted} is nowhere")),
+                    schema,
+                    place,
+                );
                 need(found.is_empty(), &format!("is not {wanted} ({})", found.join("; ")));
             }
             "oneOf" => {
                 let fits = |one: &&Value| self::faults(value, one, schema, place).is_empty();
-                need(wanted.as_array().unwrap().iter().filter(fits).count() == 1, "fits none, or more than one, of the kinds");
+                need(
+                    wanted.as_array().unwrap().iter().filter(fits).count() == 1,
+                    "fits none, or more than one, of the kinds",
+                );
             }
             "type" => {
                 let types = wanted.as_array().cloned().unwrap_or_else(|| vec![wanted.clone()]);
@@ -56,7 +64,9 @@ fn faults(value: &Value, rule: &Value, schema: &Value, place: &str) -> Vec<Strin
             }
             "properties" => {
                 for (key, rule) in wanted.as_object().unwrap() {
-                    let found = value.get(key).map(|value| self::faults(value, rule, schema, &format!("{place}.{key}")));
+                    let found = value
+                        .get(key)
+                        .map(|value| self::faults(value, rule, schema, &format!("{place}.{key}")));
                     need(found.as_ref().is_none_or(Vec::is_empty), &found.unwrap_or_default().join("; "));
                 }
             }
@@ -86,7 +96,9 @@ fn is_a(value: &Value, kind: &str) -> bool {
 }
 
 fn is_sha256(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
+    value.as_str().is_some_and(|text| {
+        text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    })
 }
 
 /// A project whose scripted model does all that a model can do: it cannot be reached, is refused, says nothing is to be done, fails, is right.
@@ -109,7 +121,10 @@ fn world() -> World {
             r#"{"text":"&&&start\nhello\n&&&end\n^^^gone.sh\n^^^delete\n^^^greet.sh\n# rest of the code unchanged\n^^^end\n"}"#,
         )),
     );
-    world.save("agent-config/right.jsonl", &lines(r#"{"text":"^^^greet.sh\ngreet() { echo 'Hello, world!'; }\n^^^end\n","served_model":"m"}"#));
+    world.save(
+        "agent-config/right.jsonl",
+        &lines(r#"{"text":"^^^greet.sh\ngreet() { echo 'Hello, world!'; }\n^^^end\n","served_model":"m"}"#),
+    );
     world
 }
 
@@ -126,16 +141,28 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
     let mut seen = Vec::new();
     for command in commands {
         let printed = world.run(&format!("{command} --sandbox off --json 2>/dev/null")).printed;
-        assert!(printed.lines().last().is_some_and(|line| line.contains("\"event\":\"summary\"")), "{printed}");
+        assert!(
+            printed.lines().last().is_some_and(|line| line.contains("\"event\":\"summary\"")),
+            "{printed}"
+        );
         for line in printed.lines() {
             let object: Value = serde_json::from_str(line).unwrap();
             assert_eq!(faults(&object, &schema, &schema, "line"), [String::new(); 0], "{line}");
-            seen.extend([&object["event"], &object["fact"]["what"]].into_iter().filter_map(Value::as_str).map(str::to_owned));
+            seen.extend(
+                [&object["event"], &object["fact"]["what"]]
+                    .into_iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned),
+            );
         }
     }
     for entry in world.run("cat agent-config/logs/*/events.jsonl logs/*/events.jsonl").printed.lines() {
         let object: Value = serde_json::from_str(entry).unwrap();
-        assert_eq!(faults(&object, &schema["$defs"]["entry"], &schema, "entry"), [String::new(); 0], "{entry}");
+        assert_eq!(
+            faults(&object, &schema["$defs"]["entry"], &schema, "entry"),
+            [String::new(); 0],
+            "{entry}"
+        );
     }
     seen.sort();
     seen.dedup();

@@ -15,7 +15,8 @@ const KEY: &str = "AIzaSyDocs-key-of-no-use-33";
 /// What the model answers, as often as it is asked: right for the project of the tutorial.
 const REPLY: &str = "^^^greet.sh\ngreet() {\n    echo \"Hello, ${1:-world}!\"\n}\n^^^end\n";
 /// Says something in a file that says nothing.
-const EDITOR: &str = "#!/bin/sh\n[ -s \"$1\" ] || echo 'Without a name greet shall greet the world.' >\"$1\"\n";
+const EDITOR: &str =
+    "#!/bin/sh\n[ -s \"$1\" ] || echo 'Without a name greet shall greet the world.' >\"$1\"\n";
 /// The project of the tutorial, for the README.
 const PROJECT: [(&str, &str); 2] = [
     ("greet.sh", "greet() {\n    echo \"Hello!\"\n}\n"),
@@ -49,7 +50,10 @@ impl World {
         world.store("folder", world.home.to_str().unwrap());
         world.store(
             "environment",
-            &format!("export GOOGLE_GEMINI_BASE_URL='{origin}' GEMINI_API_KEY='{KEY}' PATH='{}':\"$PATH\"\n", programs.display()),
+            &format!(
+                "export GOOGLE_GEMINI_BASE_URL='{origin}' GEMINI_API_KEY='{KEY}' PATH='{}':\"$PATH\"\n",
+                programs.display()
+            ),
         );
         world.store("editor", EDITOR);
         make_executable(&world.folder.path().join("editor"));
@@ -64,7 +68,9 @@ impl World {
         for (file, text) in PROJECT {
             std::fs::write(self.home.join(name).join(file), text).unwrap();
         }
-        let made = format!("cd {name} && chmod +x build.sh && git init -q && git add -A && git commit -qm begin && cd ..");
+        let made = format!(
+            "cd {name} && chmod +x build.sh && git init -q && git add -A && git commit -qm begin && cd .."
+        );
         assert_eq!(self.run(&made).code, 0);
         self
     }

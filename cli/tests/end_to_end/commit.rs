@@ -327,7 +327,10 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
     scene.project.write("build.sh", build.as_bytes()).unwrap();
     let ran = scene.commit(&["--rounds", "1"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.err.contains("warning: the build changed build.sh; it was put back and the build run again"), "{ran}");
+    assert!(
+        ran.err.contains("warning: the build changed build.sh; it was put back and the build run again"),
+        "{ran}"
+    );
     assert_eq!(scene.project.read("build.sh").unwrap(), build);
 }
 

@@ -98,7 +98,7 @@ fn without_times(mut value: Value) -> Value {
                 members.values_mut().for_each(strip);
             }
             Value::Array(items) => items.iter_mut().for_each(strip),
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
     strip(&mut value);
@@ -119,7 +119,7 @@ fn two_runs_of_the_same_inputs_have_the_same_id_and_artifacts_apart_from_times()
         let other = &second[name];
         if name == "events.jsonl" || name.ends_with("response.json") {
             // The journal stamps its lines, the service its answers.
-        } else if name.ends_with(".json") {
+        } else if Path::new(name).extension().is_some_and(|kind| kind == "json") {
             let [one, other] = [one, other].map(|text| without_times(serde_json::from_str(text).unwrap()));
             assert_eq!(one, other, "{name}");
         } else {

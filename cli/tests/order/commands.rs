@@ -108,7 +108,7 @@ fn without_a_script_the_fixed_list_verifies_in_its_order() {
     assert_eq!(commands, list[..commands.len()]);
     // Whatever this machine has of Python: a missing tool is a failed verification, and the last one that ran is the one that failed.
     let failed = attempt["failure_brief"]["command"].as_str().map(str::to_owned);
-    assert_eq!(failed.is_none() || failed.as_ref() == commands.last(), true);
+    assert!(failed.is_none() || failed.as_ref() == commands.last(), "{failed:?}");
 }
 
 #[test]

@@ -126,7 +126,7 @@ impl Scene {
         let (order, out) = (self.beside("order.json"), self.beside("out"));
         let base = format!("{}/v1", self.server.origin());
         let mut args = vec!["order", "run", "--base-url", &base];
-        if !more.iter().any(|arg| arg.ends_with(".json")) {
+        if !more.iter().any(|arg| Path::new(arg).extension().is_some_and(|kind| kind == "json")) {
             args.extend(["--work-order", order.to_str().unwrap()]);
         }
         let defaults = [

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::harness::{APPROVE, DONE, PLAN, Scene};
+use crate::harness::{APPROVE, DONE, PLAN, Scene, is_there};
 
 /// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then.
 fn watch(scene: &Scene, last: &str) -> Vec<Value> {
@@ -76,10 +76,11 @@ fn a_spec_issue_keeps_the_file_stops_the_backlog_and_calls_a_person() {
     let config = scene.home().join(".config/code-commit");
     std::fs::create_dir_all(&config).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
-    std::fs::write(config.join("config.toml"), "[spec]\nnotify = 'touch called'\n").unwrap();
+    std::fs::write(config.join("config.toml"), "[spec]\nnotify = \"sh -c 'touch called'\"\n").unwrap();
     let events = watch(&scene, "SpecIssueWaiting");
     assert_eq!(states(&events), "ProcessingItem ItemRetained ChangeDetected SpecIssueWaiting");
     assert_eq!((scene.stored("backlog").len(), scene.calls()), (1, 1));
+    assert!(is_there(&scene.root().join("called")));
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn style(cell: &vt100::Cell) -> String {
         vt100::Color::Idx(2 | 10) => Some("green".to_owned()),
         vt100::Color::Idx(3 | 11) => Some("yellow".to_owned()),
         vt100::Color::Idx(4 | 12) => Some("blue".to_owned()),
-        other => Some(format!("{other:?}")),
+        other @ (vt100::Color::Idx(_) | vt100::Color::Rgb(..)) => Some(format!("{other:?}")),
     };
     let bold = cell.bold().then(|| "bold".to_owned());
     let dim = cell.dim().then(|| "dim".to_owned());

@@ -73,7 +73,7 @@ impl Rules {
         &self,
         proposal: &Proposal<'_>,
         touched: &[String],
-    ) -> Result<Result<Vec<Admitted>, (Why, Vec<Problem>)>, Fault> {
+    ) -> Result<Judged, Fault> {
         let requests: Vec<Request<'_>> = proposal
             .writes
             .iter()
@@ -100,6 +100,9 @@ impl Rules {
         Ok(Err((why, refusals.iter().map(Problem::from).collect())))
     }
 }
+
+/// Every path of a proposal admitted, or why nothing of it is taken.
+type Judged = Result<Vec<Admitted>, (Why, Vec<Problem>)>;
 
 /// Without `.` components and doubled slashes, which mean nothing (S2 §6.2). `..` stays, to be refused.
 fn normalized(path: &str) -> String {

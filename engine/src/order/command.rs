@@ -100,7 +100,9 @@ fn note(output: &Output, settings: &CommandSettings, argv: &[String]) -> Option<
         Ended::TooMuchOutput => {
             format!("stopped: it printed more than {} MiB", settings.limits.output_bytes >> 20)
         }
-        ended => format!("{program} {ended}"),
+        ended @ (Ended::Signaled(_) | Ended::NotFound | Ended::NotExecutable | Ended::Interrupted | _) => {
+            format!("{program} {ended}")
+        }
     };
     Some(format!("\n[code-commit] {why}\n"))
 }

@@ -1,5 +1,7 @@
 //! Facts in, steps out.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a test names what it looks for")]
+
 use agent::{End, Session};
 use engine::{Marked, Text};
 use logging::Stored;

@@ -43,7 +43,7 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
     let (settings, model, cancel, redactor) = (&settings, &*model, &cancel, &redactor);
-    let setting = Setting { args, environment, output, settings, model, cancel, redactor };
+    let setting = Setting { args, environment, output, cancel, settings, model, redactor };
     let files: Vec<PathBuf> = args.work_order.iter().chain(&args.files).cloned().collect();
     if let [only] = files.as_slice() {
         let done = perform::order(only, &setting)?;

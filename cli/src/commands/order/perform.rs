@@ -292,11 +292,8 @@ fn observer(setting: &Setting<'_>) -> Box<dyn Observer<OrderFact>> {
 
 /// The tree is as it was, and the run can go on.
 fn stopped(fault: Fault, run: &Path) -> Failure {
-    let exit = match &fault {
-        Fault::Interrupted => Exit::Interrupted,
-        Fault::KeyInPrompt { .. } => Exit::Refused,
-        _ => Exit::Fault,
-    };
+    let other = if matches!(fault, Fault::KeyInPrompt { .. }) { Exit::Refused } else { Exit::Fault };
+    let exit = if matches!(fault, Fault::Interrupted) { Exit::Interrupted } else { other };
     let help = format!("the tree is as it was; the same command goes on with {}", run.display());
     Failure::new(exit, fault).help(help)
 }

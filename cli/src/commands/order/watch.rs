@@ -126,7 +126,7 @@ impl Observer<OrderFact> for OrderTerminal {
                 self.live.begin(&format!("{}  waiting for the model", self.head()));
             }
             Event::Receiving { bytes, .. } => {
-                self.live.say(&format!("receiving, {}", phrases::bytes(*bytes)))
+                self.live.say(&format!("receiving, {}", phrases::bytes(*bytes)));
             }
             Event::Waiting { wait, reason, .. } => {
                 let text = format!("{}; trying again in {}", printable(reason), phrases::seconds(*wait));

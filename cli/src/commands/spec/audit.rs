@@ -71,8 +71,6 @@ pub fn perform(bench: &Bench<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audi
     };
     record.note(&fact).map_err(anyhow::Error::from)?;
     let AgentFact::Turned(turned) = fact else { return Ok(Audited::Whole) };
-    Ok(match turned.end {
-        End::Ok => Audited::Whole,
-        end => Audited::Failed(format!("the agent {end}")),
-    })
+    let why = format!("the agent {}", turned.end);
+    Ok(if turned.end == End::Ok { Audited::Whole } else { Audited::Failed(why) })
 }

@@ -220,7 +220,7 @@ impl<'b> Bench<'b> {
         let add = |policy: Policy, patterns: &config::Setting<Vec<String>>| policy.protect(&patterns.value);
         let policy = self.settings.protect.iter().fold(Policy::new(), add);
         let plain = Policy::new();
-        let tracked = WorkTree::at(&self.root).and_then(|tree| Ok(tree.tracked().unwrap_or_default()));
+        let tracked = WorkTree::at(&self.root).map(|tree| tree.tracked().unwrap_or_default());
         let paths = tracked.unwrap_or_default().into_iter().map(|file| file.path);
         paths.filter(|path| policy.refuses(path).is_some() && plain.refuses(path).is_none()).collect()
     }

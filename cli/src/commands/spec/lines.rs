@@ -1,5 +1,7 @@
 //! What a person, or a program, sees of a run while it goes on. The one module of the spec loop that writes to the terminal.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "what is not shown here is said elsewhere or by nobody")]
+
 use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -136,7 +138,7 @@ impl Lines {
         if !lines.trim().is_empty() {
             self.verbose(printable(lines.trim_end()).as_str());
         }
-        self.screen.borrow_mut().open = rest.to_owned();
+        rest.clone_into(&mut self.screen.borrow_mut().open);
     }
 
     fn event(&self, event: &Event) {
@@ -155,7 +157,7 @@ impl Lines {
                 self.verbose(&self.output.paint(WARN, &format!("  ✗ {text}")));
             }
             Event::Retry { reason, .. } => {
-                self.verbose(&format!("the service failed: {}", printable(reason)))
+                self.verbose(&format!("the service failed: {}", printable(reason)));
             }
             Event::Note(text) => self.verbose(&printable(text)),
             _ => {}

@@ -1,6 +1,6 @@
 //! `spec run`: one focus, until the reviewer approves.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
 use engine::{AgentFact, AgentFault, Guarded, Loop as _, Outcome, Record, drive};
@@ -48,7 +48,7 @@ pub fn run(root: &Path, args: &RunArgs, environment: &Environment, output: &Outp
             let (folder, begun) = unfinished(&bench).ok_or_else(|| {
                 Failure::refused(anyhow!("there is no run to go on with"), "begin one with --focus")
             })?;
-            resume(&bench, folder, begun, &lines)?
+            resume(&bench, folder, &begun, &lines)?
         }
     };
     say(output, &outcome, &folder);
@@ -119,7 +119,7 @@ pub fn begin(
 pub fn resume(
     bench: &Bench<'_>,
     folder: RunFolder,
-    begun: Begun,
+    begun: &Begun,
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
     bench.output.note(&format!("going on with {}", folder.path().display()));
@@ -157,7 +157,7 @@ pub fn unfinished(bench: &Bench<'_>) -> Option<(RunFolder, Begun)> {
 }
 
 /// What the run in a folder was begun with; none for an audit.
-pub fn begun(folder: &PathBuf) -> Option<Begun> {
+pub fn begun(folder: &Path) -> Option<Begun> {
     serde_json::from_str(&std::fs::read_to_string(folder.join(RUN)).ok()?).ok()
 }
 
@@ -178,9 +178,9 @@ pub fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
 pub fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
     let help =
         format!("go on with: code-commit spec run --resume; what happened is in {}", folder.path().display());
-    match &error {
-        AgentFault::Interrupted => Failure::new(Exit::Interrupted, error).help(help),
-        AgentFault::KeyInPrompt { .. } => Failure::refused(error, "take the key out of the focus"),
-        _ => Failure::from(anyhow::Error::from(error).context("the run cannot go on")).help(help),
+    if matches!(error, AgentFault::KeyInPrompt { .. }) {
+        return Failure::refused(error, "take the key out of the focus");
     }
+    let exit = if matches!(error, AgentFault::Interrupted) { Exit::Interrupted } else { Exit::Fault };
+    Failure::new(exit, error).help(help)
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -52,7 +53,6 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
-    use std::os::unix::fs::PermissionsExt as _;
     file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
     file.persist(path).map(drop).map_err(|error| error.error)
 }
@@ -81,6 +81,22 @@ pub fn hash(root: &Path, name: &str) -> Option<String> {
     fs::read(folder(root, BACKLOG).join(name)).ok().map(|bytes| logging::sha256_hex(&bytes))
 }
 
+/// Deletes a file of the backlog if it still holds what it did. It is taken out of the way first, so that an edit between the look and
+/// the deletion is not lost: then it is put back.
+pub fn delete_unchanged(root: &Path, item: &Item) -> io::Result<()> {
+    let (path, aside) = (folder(root, BACKLOG).join(&item.name), folder(root, WIP).join(&item.name));
+    match fs::rename(&path, &aside) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    }
+    if logging::sha256_hex(&fs::read(&aside)?) == item.sha256 {
+        return fs::remove_file(&aside);
+    }
+    // A newer file of that name goes before.
+    fs::hard_link(&aside, &path)?;
+    fs::remove_file(&aside)
+}
+
 /// The harness's own state, and where its runs are kept.
 pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     let state = match WorkTree::at(root) {
@@ -99,4 +115,33 @@ pub fn runs(runs: &Path) -> Vec<PathBuf> {
         entries.map(|entry| entry.path()).filter(|path| path.join(engine::JOURNAL).is_file()).collect();
     paths.sort_unstable();
     paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_edited_before_its_deletion_is_back() {
+        let root = tempfile::tempdir().unwrap();
+        make_folders(root.path()).unwrap();
+        let path = folder(root.path(), BACKLOG).join("a.md");
+        write(&path, "one\n").unwrap();
+        let item = listing(root.path()).backlog.remove(0);
+        write(&path, "two\n").unwrap();
+        delete_unchanged(root.path(), &item).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two\n");
+        write(&path, "one\n").unwrap();
+        delete_unchanged(root.path(), &item).unwrap();
+        delete_unchanged(root.path(), &item).unwrap();
+        assert!(!path.exists() && names(root.path(), WIP).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_still_being_written_under_a_hidden_name_does_not_wait() {
+        let root = tempfile::tempdir().unwrap();
+        make_folders(root.path()).unwrap();
+        write(&folder(root.path(), BACKLOG).join(".a.md.swp"), "x").unwrap();
+        assert_eq!(listing(root.path()), Listing::default());
+    }
 }

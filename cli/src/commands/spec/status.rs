@@ -46,10 +46,8 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
 
 fn outcome(path: std::path::PathBuf) -> Option<Outcome> {
     let facts: Vec<AgentFact> = engine::facts_of(&RunFolder::open(path, Redactor::default())).ok()?;
-    facts.into_iter().rev().find_map(|fact| match fact {
-        AgentFact::Ended { outcome } => Some(outcome),
-        _ => None,
-    })
+    let last = facts.into_iter().next_back()?;
+    if let AgentFact::Ended { outcome } = last { Some(outcome) } else { None }
 }
 
 fn word(outcome: Option<&Outcome>) -> String {

@@ -1,4 +1,4 @@
-//! Names that sort by time: UUIDv7 (RFC 9562 §5.7).
+//! Names that sort by time: `UUIDv7` (RFC 9562 §5.7).
 
 use std::fs::File;
 use std::io::Read as _;
@@ -17,10 +17,10 @@ pub fn v7() -> anyhow::Result<String> {
 
 /// 48 bits of time, version, 12 bits, variant, 62 bits.
 fn of(unix_ms: u64, random: [u8; 10]) -> String {
-    let [.., a, b, c, d, e, f] = unix_ms.to_be_bytes();
-    let [r0, r1, r2, rest @ ..] = random;
-    let bytes = [a, b, c, d, e, f, 0x70 | (r0 & 0x0f), r1, 0x80 | (r2 & 0x3f)];
-    let hex: String = bytes.iter().chain(&rest).map(|byte| format!("{byte:02x}")).collect();
+    let [_, _, time @ ..] = unix_ms.to_be_bytes();
+    let [first, second, third, rest @ ..] = random;
+    let marked = [0x70 | (first & 0x0f), second, 0x80 | (third & 0x3f)];
+    let hex: String = time.iter().chain(&marked).chain(&rest).map(|byte| format!("{byte:02x}")).collect();
     let part = |from, to| hex.get(from..to).unwrap_or_default();
     [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
 }

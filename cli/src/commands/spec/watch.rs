@@ -59,7 +59,7 @@ impl Watching<'_> {
                 Act::Wait { until_ms } => self.folders.wait(&self.bench.cancel, began, until_ms),
                 Act::Audit => self.audit()?,
                 Act::Work(item) => {
-                    let Some(end) = self.item(&item)? else { break };
+                    let Some(end) = self.item(&item) else { break };
                     self.settle(watch, milliseconds(began), &item, end)?;
                 }
             }
@@ -68,32 +68,32 @@ impl Watching<'_> {
     }
 
     fn tell(&self, event: &WatchEvent) {
-        self.lines.watch(event);
         if let WatchEvent::SpecIssueWaiting { filenames } = event {
             self.call_person(&format!("{} spec issue(s) wait in {STORE}/{ISSUES}", filenames.len()));
         }
+        self.lines.watch(event);
     }
 
     /// Runs the loop on a file; none when Ctrl-C ended it. A run on the same content that was cut off goes on.
-    fn item(&self, item: &Item) -> Result<Option<End>, Failure> {
+    fn item(&self, item: &Item) -> Option<End> {
         let bench = &self.bench;
         let _lock = match bench.lock() {
             Ok(lock) => lock,
-            Err(failure) => return Ok(Some(self.unusable(&failure))),
+            Err(failure) => return Some(self.unusable(&failure)),
         };
         let unfinished = perform::unfinished(bench).filter(|(_, begun)| begun.item.as_ref() == Some(item));
         let done = match unfinished {
-            Some((folder, begun)) => perform::resume(bench, folder, begun, &self.lines),
+            Some((folder, begun)) => perform::resume(bench, folder, &begun, &self.lines),
             None => perform::focus_of(&bench.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
                 .and_then(|focus| perform::inputs(bench, focus, Patience::Wait))
                 .and_then(|inputs| perform::begin(bench, inputs, Some(item.clone()), &self.lines)),
         };
         match done {
-            Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
-            Err(failure) => Ok(Some(self.unusable(&failure))),
+            Err(failure) if failure.exit == Exit::Interrupted => None,
+            Err(failure) => Some(self.unusable(&failure)),
             Ok((outcome, folder)) => {
                 perform::say(bench.output, &outcome, &folder);
-                Ok(Some(end(&outcome)))
+                Some(end(&outcome))
             }
         }
     }
@@ -109,8 +109,7 @@ impl Watching<'_> {
         let root = &self.bench.root;
         let (event, fate) = watch.worked(now_ms, item, end, project::hash(root, &item.name).as_deref());
         if fate == Fate::Delete {
-            let path = project::folder(root, BACKLOG).join(&item.name);
-            std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+            project::delete_unchanged(root, item).with_context(|| format!("cannot remove {}", item.name))?;
         }
         self.tell(&event);
         if end == End::Unusable {
@@ -133,11 +132,14 @@ impl Watching<'_> {
                     }
                 }
             });
-            let _lock = bench.lock();
-            let audited = audit::perform(bench, stop, &self.lines);
+            let audited = match bench.lock() {
+                Ok(_lock) => audit::perform(bench, stop, &self.lines),
+                Err(failure) => Err(failure),
+            };
             drop(over);
             audited
-        })?;
+        });
+        let audited = audited.unwrap_or_else(|failure| Audited::Failed(format!("{:#}", failure.error)));
         match audited {
             Audited::Whole => self.tell(&WatchEvent::AuditEnded),
             Audited::Interrupted => self.tell(&WatchEvent::AuditInterrupted),

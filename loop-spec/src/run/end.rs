@@ -1,0 +1,46 @@
+//! How a run ends, or waits.
+
+use engine::{AgentStep, Cause, Outcome};
+
+use crate::run::SpecLoop;
+use crate::{Files, PhaseEvent};
+
+impl SpecLoop {
+    pub(super) fn wait(&mut self, until_unix: u64) {
+        let iteration = self.iteration;
+        self.announce(&PhaseEvent::QuotaWaitStart { iteration, until_unix });
+        self.push(AgentStep::Wait { until_unix });
+        self.begin_turn(self.role);
+    }
+
+    pub(super) fn stop_for_person(&mut self, content: String) {
+        let place = self.files.issue();
+        let filename = place.file.clone();
+        let remedy =
+            format!("settle it in {}, remove {}, then start again", self.inputs.specs, Files::path(&place));
+        self.push(AgentStep::Write { place, text: format!("{content}\n").into() });
+        let cause = Cause { code: "spec-issue".to_owned(), message: content.clone(), remedy: Some(remedy) };
+        let outcome = Outcome::NeedsPerson { round: self.iteration, cause };
+        let iteration = self.iteration;
+        self.end(outcome, Some(&PhaseEvent::LoopSpecIssue { iteration, content, filename }));
+    }
+
+    pub(super) fn stop(&mut self, why: &str) {
+        let code = if self.end_code == "ok" { "no-marker" } else { self.end_code };
+        let message = format!("{}: {why}", self.role.name());
+        let remedy = Some("mend what stands in the way, then start again".to_owned());
+        let cause = Cause { code: code.to_owned(), message, remedy };
+        self.end(Outcome::ModelUnavailable { round: self.iteration, cause }, None);
+    }
+
+    /// The session's files go; the last event is the last thing that happens.
+    pub(super) fn end(&mut self, outcome: Outcome, event: Option<&PhaseEvent>) {
+        for place in self.files.all() {
+            self.push(AgentStep::Delete(place));
+        }
+        if let Some(event) = event {
+            self.announce(event);
+        }
+        self.outcome = outcome;
+    }
+}
