@@ -137,7 +137,10 @@ fn is_installed(program: &str) -> bool {
     std::env::split_paths(&hermetic::search_path()).any(|folder| folder.join(program).is_file())
 }
 
-#[expect(clippy::explicit_write, reason = "past the test harness, which keeps what passing tests print to itself")]
+#[expect(
+    clippy::explicit_write,
+    reason = "past the test harness, which keeps what passing tests print to itself"
+)]
 fn skip(what: &str, reason: &str) {
     writeln!(std::io::stderr(), "SKIPPED: {what}, because {reason}").unwrap();
 }

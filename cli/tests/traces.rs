@@ -128,7 +128,10 @@ fn a_key_in_an_error_of_the_service_leaves_no_trace() {
         Step::status(400).message(&message),
         Step { bad_key: true, ..Step::status(400).message(&message) },
         Step { content_type: Some("text/plain".to_owned()), status: Some(403), ..Step::body(&message) },
-        Step { headers: [("x-echo".to_owned(), KEY.to_owned())].into(), ..Step::status(401).message(&message) },
+        Step {
+            headers: [("x-echo".to_owned(), KEY.to_owned())].into(),
+            ..Step::status(401).message(&message)
+        },
     ] {
         for more in [&[][..], &["--json"]] {
             let ran = Ran::with(telltale(), Script::new([step.clone()]), more);

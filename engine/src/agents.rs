@@ -18,8 +18,8 @@ use serde_json::Value;
 use crate::record::Facts;
 use crate::{Outcome, Text};
 
-pub use snapshot::watch_over;
 pub use shop::{AgentFault, AgentShop, AgentWatch, Guarded, Repository, Role, Watched};
+pub use snapshot::watch_over;
 
 /// A file that belongs to the harness or that it reads: a name in one of the places that the shop knows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

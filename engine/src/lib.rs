@@ -28,7 +28,7 @@ pub use order::{
     last_part,
 };
 pub use outcome::{Cause, Outcome};
-pub use record::{Facts, JOURNAL, Record, RecordError, facts_of};
+pub use record::{Facts, JOURNAL, Record, RecordError, facts_of, outline_of};
 pub use replay::{Difference, ReplayFault, Replayed};
 pub use step::{Answer, Loop, Next, Step};
 pub use text::Text;

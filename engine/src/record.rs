@@ -88,6 +88,12 @@ pub fn facts_of<F: Facts>(folder: &RunFolder) -> Result<Vec<F>, RecordError> {
     fetch(entries.into_iter().map(|entry| entry.fact), folder)
 }
 
+/// The same without their texts, which may be large and which a summary does not need.
+pub fn outline_of<F: Facts>(folder: &RunFolder) -> Result<Vec<F>, RecordError> {
+    let entries = Journal::entries(&folder.path().join(JOURNAL))?;
+    Ok(entries.into_iter().map(|entry| entry.fact).collect())
+}
+
 fn fetch<F: Facts>(facts: impl Iterator<Item = F>, folder: &RunFolder) -> Result<Vec<F>, RecordError> {
     facts
         .map(|mut fact| {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use apply::{ApplyError, Lock};
 use engine::{
-    Asking, BuildCommand, Fact, Fault, Next, Outcome, Purse, Record, Rules, Workshop, drive, facts_of, undo_folders,
+    Asking, BuildCommand, Fact, Fault, Next, Outcome, Purse, Record, Rules, Workshop, drive, outline_of, undo_folders,
 };
 use guard::Guard;
 use llm::{Day, Model};
@@ -122,6 +122,8 @@ fn lead(
     };
     let outcome = drive(&mut *decide, &mut workshop, &mut record).map_err(|error| fault(error, &folder))?;
     drop(record);
+    // The loop holds every answer; the summary needs none.
+    drop(decide);
     finish(root, &folder, outcome, began.elapsed(), output)
 }
 
@@ -164,7 +166,7 @@ fn finish(
     output: &Output,
 ) -> Result<Finished, Failure> {
     let changes = changes::of_run(root, &undo_folders(folder.path()))?;
-    let facts: Vec<Fact> = facts_of(folder).map_err(anyhow::Error::from)?;
+    let facts: Vec<Fact> = outline_of(folder).map_err(anyhow::Error::from)?;
     let log = folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string();
     let files = changes.iter().map(FileChange::stat).collect();
     let summary = Summary::of(&facts, outcome, files, elapsed, log);

@@ -27,8 +27,10 @@ fn table(name: &str, cases: &[Case<'_>]) {
 
 fn shown(case: &str, scene: &Scene, args: &[&str]) -> String {
     // Should a case get as far as asking a model, it asks nobody.
-    let nobody = [("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
-    let environment: &[_] = if case.starts_with("no key") { &[nobody[0], nobody[1], ("GEMINI_API_KEY", "")] } else { &nobody };
+    let nobody =
+        [("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
+    let environment: &[_] =
+        if case.starts_with("no key") { &[nobody[0], nobody[1], ("GEMINI_API_KEY", "")] } else { &nobody };
     let done = scene.program(args, environment).output().unwrap();
     let code = done.status.code().unwrap_or(-1);
     assert_ne!(code, 0, "{case} is no error");
@@ -100,7 +102,11 @@ fn what_the_tools_cannot_do() {
     table(
         "errors_tools",
         &[
-            ("no repository", &|scene| fs::remove_dir_all(scene.project.root().join(".git")).unwrap(), &["rollup"]),
+            (
+                "no repository",
+                &|scene| fs::remove_dir_all(scene.project.root().join(".git")).unwrap(),
+                &["rollup"],
+            ),
             ("parse without a file", &nothing, &["parse", "nowhere.txt"]),
             ("parse of bytes", &write("reply", b"^^^a\n\xff\n^^^end\n"), &["parse", "reply"]),
             ("parse of an open block", &write("reply", b"^^^a\nx\n"), &["parse", "reply"]),
@@ -108,7 +114,11 @@ fn what_the_tools_cannot_do() {
             ("guard of no folder", &nothing, &["guard", "--root", "nowhere", "a"]),
             ("undo without a run", &nothing, &["undo"]),
             ("undo of an unknown run", &nothing, &["undo", "2026-01-01-00-00-00-commit"]),
-            ("a roll-up in the place of a folder", &write("file", b""), &["rollup", "--output", "file/rollup.txt"]),
+            (
+                "a roll-up in the place of a folder",
+                &write("file", b""),
+                &["rollup", "--output", "file/rollup.txt"],
+            ),
         ],
     );
 }

@@ -160,7 +160,11 @@ impl<'w> Before<'w> {
 
 /// Does `work` and puts back what it may not touch; gives the paths that were put back. What they were put back from is then
 /// in `taken` below `scratch`.
-pub fn watch_over<T>(watched: &Watched, scratch: &Path, work: impl FnOnce() -> T) -> io::Result<(T, Vec<String>)> {
+pub fn watch_over<T>(
+    watched: &Watched,
+    scratch: &Path,
+    work: impl FnOnce() -> T,
+) -> io::Result<(T, Vec<String>)> {
     let before = Before::take(watched, &scratch.join("before"), &scratch.join("taken"))?;
     let result = work();
     Ok((result, before.compare()?.put_back))

@@ -135,7 +135,8 @@ fn answered<F: Facts>(
     record: &Record<'_, F>,
 ) -> Result<CallFact, Fault> {
     let folder = record.folder();
-    let raw = folder.store_with(&question.files.raw, Durability::Synced, |out| reply.write_raw(out))?;
+    // Nothing is decided from the raw answer: only the text has to outlive a power cut.
+    let raw = folder.store_with(&question.files.raw, Durability::Written, |out| reply.write_raw(out))?;
     let held_key = folder.redactor().finds_key(&reply.text);
     let text = store(record, &question.files.reply, &reply.text, Durability::Synced)?;
     Ok(CallFact::Answered {

@@ -60,7 +60,7 @@ pub struct RunOrderArgs {
     /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
     #[arg(long, value_name = "URL")]
     pub base_url: Option<Address>,
-    /// Send no call that could pass so many US dollars in one order; its own max_cost counts where it is less
+    /// Send no call that could pass so many US dollars in one order; its own `max_cost` counts where it is less
     #[arg(long, value_name = "USD")]
     pub max_cost: Option<Dollars>,
     /// The wall around the commands [default: auto]
