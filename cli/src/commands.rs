@@ -2,9 +2,9 @@
 
 mod apply;
 mod commit;
-mod costs;
 mod completions;
 mod config;
+mod costs;
 mod demo;
 mod doctor;
 mod guard;
@@ -26,8 +26,9 @@ mod wall;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use ::apply::Lock;
+use ::apply::{Lock, LockError};
 use anyhow::Context as _;
 use repo::{OpenError, WorkTree};
 
@@ -84,7 +85,7 @@ fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
 /// Takes the lock of a work tree and puts right what a killed run has left.
 fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
     let state = tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))?;
-    let lock = Lock::acquire(&state, "code-commit")
+    let lock = acquire(&state)
         .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))?;
     let recovery = ::apply::recover(&lock, tree.root())
         .map_err(|error| Failure::new(Exit::TreeNotRestored, error).help("nothing else was touched"))?;
@@ -100,6 +101,21 @@ fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
         }
     }
     Ok(lock)
+}
+
+/// The lock. A process that was killed while it started a build leaves its lock to the half-started child for a moment: a holder that is
+/// gone is waited for.
+fn acquire(state: &Path) -> Result<Lock, LockError> {
+    let is_gone = |error: &LockError| {
+        matches!(error, LockError::Held { pid, .. } if !Path::new(&format!("/proc/{pid}")).exists())
+    };
+    for _ in 0..20 {
+        match Lock::acquire(state, "code-commit") {
+            Err(error) if is_gone(&error) => std::thread::sleep(Duration::from_millis(50)),
+            taken => return taken,
+        }
+    }
+    Lock::acquire(state, "code-commit")
 }
 
 /// The current folder.

@@ -106,7 +106,8 @@ pub fn files_at(root: &Path) -> impl Iterator<Item = PathBuf> {
 fn key_files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let is_key = |path: &PathBuf| path.to_str().is_some_and(|name| name.ends_with("-key.txt"));
-    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_key).collect();
+    let mut files: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_key).collect();
     files.sort();
     files
 }

@@ -36,8 +36,12 @@ pub fn open(
             Ok(Box::new(OpenAi::new(agent()?, base, model.clone(), key).with_switches(switches)))
         }
         Provider::Scripted => {
-            let scripted = Scripted::read(Path::new(&model.name))
-                .map_err(|error| Failure::refused(error, "name a file of replies, parted by lines that say `--- next reply ---`"))?;
+            let scripted = Scripted::read(Path::new(&model.name)).map_err(|error| {
+                Failure::refused(
+                    error,
+                    "name a file of replies, parted by lines that say `--- next reply ---`",
+                )
+            })?;
             Ok(Box::new(scripted))
         }
         Provider::Recorded => {

@@ -180,11 +180,14 @@ pub fn policy(settings: &Settings) -> Policy {
 /// The program that the build runs, relative to the root, where it lies below it.
 pub fn own_program(settings: &Settings) -> Option<&str> {
     let program = settings.build.value.argv.first()?;
-    program.strip_prefix("./").or_else(|| (program.contains('/') && !program.starts_with('/')).then_some(program))
+    program
+        .strip_prefix("./")
+        .or_else(|| (program.contains('/') && !program.starts_with('/')).then_some(program))
 }
 
 /// What `implement` reads, also at the root: no model may write it.
-const IMPLEMENT_INPUTS: [&str; 4] = ["/query.txt", "/codeRollup.txt", "/gemini-system-prompt.txt", "/*-key.txt"];
+const IMPLEMENT_INPUTS: [&str; 4] =
+    ["/query.txt", "/codeRollup.txt", "/gemini-system-prompt.txt", "/*-key.txt"];
 
 impl Plan {
     /// The loop, about to begin.

@@ -69,7 +69,8 @@ pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
 /// The model's service wants a key. Local servers want none; theirs is asked for by the service itself.
 pub fn key(model: &ModelId, keys: &Keys) -> Result<(), Missing> {
     if let Some(source) = keys.unsendable(model.provider) {
-        let what = format!("the key in {source} holds a blank, a line end or a character that does not print");
+        let what =
+            format!("the key in {source} holds a blank, a line end or a character that does not print");
         return Err(Missing::new(what, "put the key there and nothing else"));
     }
     match model.provider {

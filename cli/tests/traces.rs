@@ -65,7 +65,7 @@ impl Ran {
 /// The key as it is, in a JSON string, and what base64 makes of it behind 0, 1 or 2 other bytes.
 fn spellings() -> Vec<String> {
     let json = |text: &str| serde_json::Value::from(text).to_string().trim_matches('"').to_owned();
-    let mut all = vec![KEY.to_owned(), json(KEY)];
+    let mut all = vec![KEY.to_owned(), json(KEY), json(&json(KEY))];
     for before in ["", "x", "xy"] {
         let encoded = STANDARD.encode(format!("{before}{KEY}"));
         all.push(encoded[4..encoded.len() - 4].to_owned());

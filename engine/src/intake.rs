@@ -104,7 +104,9 @@ impl Rules {
         let slip = |path: &str| {
             // A new folder `a` is anybody's right; only a file that is there without the prefix shows that a slip was made.
             let meant = habits::diff_prefix(path, exists).filter(|meant| exists(meant))?;
-            let message = format!("`{path}` begins with the prefix of a diff and there is no such folder; write `{meant}`.");
+            let message = format!(
+                "`{path}` begins with the prefix of a diff and there is no such folder; write `{meant}`."
+            );
             Some(Problem { code: "diff-prefix".to_owned(), path: Some(path.to_owned()), line: None, message })
         };
         reply.files().filter_map(|file| slip(file.path)).collect()

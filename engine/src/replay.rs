@@ -74,7 +74,11 @@ impl Replayed {
 
     fn ask(&mut self, round: u32, prompt: &str) -> Result<Fact, ReplayFault> {
         let recorded = self.next(round, |fact| {
-            if let Fact::Asked { round: of, prompt } = fact { (*of == round).then(|| prompt.share()) } else { None }
+            if let Fact::Asked { round: of, prompt } = fact {
+                (*of == round).then(|| prompt.share())
+            } else {
+                None
+            }
         })?;
         compare(round, "the prompt", &recorded, prompt)?;
         self.next(round, |fact| {

@@ -138,15 +138,21 @@ impl<W: io::Write> io::Write for RedactWriter<W> {
 fn spellings(key: &str) -> Vec<(Vec<u8>, String)> {
     let shown = format!("[key …{}]", last_two(key));
     let mut table = vec![(key.as_bytes().to_vec(), shown.clone())];
-    let json = serde_json::Value::from(key).to_string();
-    if let Some(escaped) = json.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')) {
-        table.push((escaped.as_bytes().to_vec(), shown.clone()));
-    }
+    // A model may write the key into JSON, and its service writes that into JSON again.
+    let once = json_escaped(key);
+    let twice = json_escaped(&once);
+    table.extend([once, twice].map(|escaped| (escaped.into_bytes(), shown.clone())));
     table.push((percent_encoded(key).into_bytes(), shown));
     for offset in 0..3 {
         table.extend(base64_cores(key, offset).map(|core| (core, "[key in base64]".to_owned())));
     }
     table
+}
+
+/// As it stands between the quotes of a JSON string.
+fn json_escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or_default().to_owned()
 }
 
 fn last_two(key: &str) -> String {
@@ -199,7 +205,9 @@ mod tests {
     fn json_percent_and_base64_spellings_are_found() {
         let key = "se\"cret/key+with=all";
         let redactor = Redactor::new([key]);
-        assert!(redactor.finds_key(&serde_json::json!({ "k": key }).to_string()));
+        let in_json = serde_json::json!({ "k": key }).to_string();
+        assert!(redactor.finds_key(&in_json));
+        assert!(redactor.finds_key(&serde_json::json!({ "text": in_json }).to_string()));
         assert!(redactor.finds_key("?key=se%22cret%2Fkey%2Bwith%3Dall"));
         for before in ["", "a", "ab", "abc"] {
             let encoded = STANDARD_NO_PAD.encode(format!("{before}{key}, and more"));

@@ -25,7 +25,9 @@ impl Failure {
 
 /// What the model is told when it did not help.
 pub(crate) fn notice(times: u32) -> String {
-    format!("[code-commit] This is the same failure {times} times in a row. What you changed did not reach its cause; look elsewhere.\n")
+    format!(
+        "[code-commit] This is the same failure {times} times in a row. What you changed did not reach its cause; look elsewhere.\n"
+    )
 }
 
 /// Output without what differs from run to run: numbers (times, addresses, lines, process ids) and the folders of paths.

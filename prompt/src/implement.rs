@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use crate::push_last_part;
 
-const FIRST_ANSWER: &str = "The above query was provided, and you provided the following data in your response\n";
+const FIRST_ANSWER: &str =
+    "The above query was provided, and you provided the following data in your response\n";
 const NEXT_ANSWER: &str = "You then provided the following data in your subsequent response\n";
 const BUILD: &str = "When the file repalcements were made, the build provided the following output:\n";
 
@@ -74,7 +75,11 @@ mod tests {
         let mut prompt = initial(&Task { system: "system", query: "query\n", codebase: "codebase" });
         let thoughts = ["I guessed.\n"];
         let files = ["^^^a.rs\nfn a() {}\n^^^end\n"];
-        append(&mut prompt, 1, &Exchange { thoughts: &thoughts, files: &files, build: "no such type\nexit code: 101\n" });
+        append(
+            &mut prompt,
+            1,
+            &Exchange { thoughts: &thoughts, files: &files, build: "no such type\nexit code: 101\n" },
+        );
         append(&mut prompt, 2, &Exchange { thoughts: &[], files: &files, build: "exit code: 1" });
         insta::assert_snapshot!(prompt, @"
         system

@@ -87,7 +87,11 @@ pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> String {
     }
     text.push('\n');
     push_list(&mut text, "Forbidden:", task.forbidden);
-    push_list(&mut text, "These commands must end with exit code 0, after the project's verification:", task.acceptance_commands);
+    push_list(
+        &mut text,
+        "These commands must end with exit code 0, after the project's verification:",
+        task.acceptance_commands,
+    );
     if let Some(notes) = task.notes {
         text.push_str("Notes:\n");
         push_part(&mut text, notes);
@@ -233,7 +237,8 @@ mod tests {
     fn the_example_in_the_instructions_is_a_proposal_but_for_its_hash() {
         let line = INSTRUCTIONS.lines().find(|line| line.starts_with('{')).unwrap();
         let real = line.replace("64 hex digits", &"0".repeat(64));
-        let proposal = parser::proposal::parse(real.as_bytes(), &parser::proposal::Limits::default()).unwrap();
+        let proposal =
+            parser::proposal::parse(real.as_bytes(), &parser::proposal::Limits::default()).unwrap();
         assert_eq!(proposal.writes.len(), 1);
     }
 }

@@ -73,7 +73,9 @@ fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     match fs::read(&path) {
         Ok(text) => serde_json::from_slice(&text)
             .with_context(|| format!("cannot understand {}", path.display()))
-            .map_err(|error| Failure::refused(error, "remove it; the runs that it lists can then only be read by hand")),
+            .map_err(|error| {
+                Failure::refused(error, "remove it; the runs that it lists can then only be read by hand")
+            }),
         Err(none) if none.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(Failure::refused(error, "see who owns it")),
     }

@@ -34,8 +34,9 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
     let known = runs::find_known(&tree, args.run.as_deref())?;
     let run = known.path(tree.root());
     let folder = RunFolder::open(run.clone(), Redactor::default());
-    let plan = Plan::load(&folder, &known)
-        .map_err(|error| Failure::refused(error, "name a finished run of code-commit or code-commit implement"))?;
+    let plan = Plan::load(&folder, &known).map_err(|error| {
+        Failure::refused(error, "name a finished run of code-commit or code-commit implement")
+    })?;
     let facts: Vec<Fact> = facts_of(&folder).map_err(anyhow::Error::from)?;
     let scratch = tempfile::tempdir().context("cannot make a scratch folder")?;
     let copy = Copy::make(&tree, &run, scratch.path())?;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use apply::{ApplyError, Lock};
 use engine::{
-    Asking, BuildCommand, Fact, Fault, Next, Outcome, Purse, Record, Rules, Workshop, drive, outline_of, undo_folders,
+    Asking, BuildCommand, Fact, Fault, Next, Outcome, Purse, Record, Rules, Workshop, drive, outline_of,
+    undo_folders,
 };
 use guard::Guard;
 use llm::{Day, Model};
@@ -55,7 +56,8 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     stays_inside(tree.root(), &folder)?;
     registry::add(tree, folder.path(), Some(&plan.store(&folder)?))?;
     if let Some(said) = plan.task.said_log(tree.root()) {
-        engine::append_to_own(&said, "").map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
+        engine::append_to_own(&said, "")
+            .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
     }
     // The wall holds what is there: the record comes first.
     let confinement = confine(&prepared)?;

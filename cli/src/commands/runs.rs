@@ -55,8 +55,10 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
     };
     found.cloned().ok_or_else(|| {
         let known: Vec<String> = all.iter().take(5).map(name_of).collect();
-        let what = named.map_or("no run was made here yet".to_owned(), |name| format!("no run {name} was made here"));
-        let help = if known.is_empty() { String::new() } else { format!("the newest are {}", known.join(", ")) };
+        let what = named
+            .map_or("no run was made here yet".to_owned(), |name| format!("no run {name} was made here"));
+        let help =
+            if known.is_empty() { String::new() } else { format!("the newest are {}", known.join(", ")) };
         Failure::refused(anyhow!(what), help)
     })
 }

@@ -38,14 +38,14 @@ fn has_a_wall() -> bool {
 #[test]
 fn every_command_of_the_readme_does_what_it_says() {
     if has_a_wall() {
-        check(README, World::new().with_project("my-project"));
+        check(README, &World::new().with_project("my-project"));
     }
 }
 
 #[test]
 fn every_command_of_the_tutorial_prints_what_it_says() {
     if has_a_wall() {
-        check(TUTORIAL, World::new());
+        check(TUTORIAL, &World::new());
     }
 }
 
@@ -56,7 +56,7 @@ fn every_command_of_the_other_pages_prints_what_it_says() {
         if ![README, TUTORIAL].contains(&page) && blocks(&text(page.as_ref())).iter().any(is_shell) {
             let world = World::new();
             follow(&text(TUTORIAL.as_ref()), &world);
-            check(page, world);
+            check(page, &world);
         }
     }
 }
@@ -75,9 +75,9 @@ fn is_shell(block: &Block) -> bool {
 }
 
 /// Runs a page and compares; with `DOCS_UPDATE` rewrites it instead.
-fn check(page: &str, world: World) {
+fn check(page: &str, world: &World) {
     let written = text(page.as_ref());
-    let real = follow(&written, &world);
+    let real = follow(&written, world);
     if real == written {
         return;
     }

@@ -4,7 +4,14 @@
 //! `DOCS_UPDATE=1 cargo test -p code-commit-cli --test docs` writes what the program prints into the pages. Read the difference, and put
 //! `…` where the next run would print something else.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, unreachable_pub, reason = "tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    unreachable_pub,
+    reason = "tests"
+)]
 
 mod commands;
 mod conformance;

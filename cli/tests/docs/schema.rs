@@ -147,7 +147,8 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
         );
         for line in printed.lines() {
             let object: Value = serde_json::from_str(line).unwrap();
-            assert_eq!(faults(&object, &schema, &schema, "line"), [String::new(); 0], "{line}");
+            let found = faults(&object, &schema, &schema, "line");
+            assert!(found.is_empty(), "{found:?}");
             seen.extend(
                 [&object["event"], &object["fact"]["what"]]
                     .into_iter()
@@ -158,11 +159,8 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
     }
     for entry in world.run("cat agent-config/logs/*/events.jsonl logs/*/events.jsonl").printed.lines() {
         let object: Value = serde_json::from_str(entry).unwrap();
-        assert_eq!(
-            faults(&object, &schema["$defs"]["entry"], &schema, "entry"),
-            [String::new(); 0],
-            "{entry}"
-        );
+        let found = faults(&object, &schema["$defs"]["entry"], &schema, "entry");
+        assert!(found.is_empty(), "{found:?}");
     }
     seen.sort();
     seen.dedup();
@@ -183,6 +181,6 @@ fn what_does_not_fit_is_noticed() {
         json!({ "event": "fact", "fact": { "what": "restored", "paths": [1] } }),
         json!({ "event": "fact", "fact": { "what": "asked", "round": 1, "prompt": { "file": "f", "bytes": 1, "sha256": "x" } } }),
     ] {
-        assert_ne!(faults(&line, &schema, &schema, "line"), [String::new(); 0], "{line}");
+        assert!(!faults(&line, &schema, &schema, "line").is_empty(), "{line}");
     }
 }

@@ -81,7 +81,7 @@ impl World {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
-        if name.ends_with(".sh") {
+        if path.extension().is_some_and(|extension| extension == "sh") {
             make_executable(&path);
         }
     }

@@ -34,7 +34,10 @@ fn words_for_the_person_are_not_written_through_a_link_of_the_repository() {
 #[test]
 fn words_for_the_person_are_not_written_through_a_link_that_a_build_has_made() {
     let scene = implement(&[SAYS, SAYS]);
-    scene.project.write("build.sh", b"#!/bin/sh\nln -sf .git/hooks/post-commit llm-user-output.txt\nexit 1\n").unwrap();
+    scene
+        .project
+        .write("build.sh", b"#!/bin/sh\nln -sf .git/hooks/post-commit llm-user-output.txt\nexit 1\n")
+        .unwrap();
     let ran = run_implement(&scene);
     assert_ne!(ran.code, Some(0), "{ran}");
     assert!(!scene.project.root().join(".git/hooks/post-commit").exists());
@@ -86,7 +89,8 @@ fn pre_images_that_lead_to_git_are_not_put_back() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let manifest = scene.runs().pop().unwrap().join("undo/1/manifest.json");
-    let text = std::fs::read_to_string(&manifest).unwrap().replace("\"README.md\"", "\".git/hooks/pre-commit\"");
+    let text =
+        std::fs::read_to_string(&manifest).unwrap().replace("\"README.md\"", "\".git/hooks/pre-commit\"");
     std::io::Write::write_all(&mut std::fs::File::create(&manifest).unwrap(), text.as_bytes()).unwrap();
     let ran = scene.run(&["undo"]);
     assert_ne!(ran.code, Some(0), "{ran}");
@@ -97,7 +101,13 @@ fn pre_images_that_lead_to_git_are_not_put_back() {
 fn a_build_that_replaces_its_own_test_does_not_pass() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
     scene.project.write("tests/check.sh", b"exit 1\n").unwrap();
-    scene.project.write("build.sh", b"#!/bin/sh\nmv tests hidden\nmkdir tests\necho exit 0 > tests/check.sh\nsh tests/check.sh\n").unwrap();
+    scene
+        .project
+        .write(
+            "build.sh",
+            b"#!/bin/sh\nmv tests hidden\nmkdir tests\necho exit 0 > tests/check.sh\nsh tests/check.sh\n",
+        )
+        .unwrap();
     let ran = scene.commit(&["--rounds", "1", "--protect", "tests/**"]);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(scene.recorded("1-build.txt").contains("again: it counts as failed"), "{ran}");
@@ -129,7 +139,10 @@ fn implement_does_not_let_a_model_write_what_it_was_asked() {
     let scene = implement(&[grab, MENDS_IT]);
     let ran = run_implement(&scene);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("`query.txt` is protected") && ran.err.contains("`gemini-key.txt` is protected"), "{ran}");
+    assert!(
+        ran.err.contains("`query.txt` is protected") && ran.err.contains("`gemini-key.txt` is protected"),
+        "{ran}"
+    );
 }
 
 #[test]

@@ -3,7 +3,13 @@
 //! The environment is built from nothing but PATH, so that no setting of the user who runs the tests plays a part.
 
 #![expect(unreachable_pub, reason = "a test program has no outside")]
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::string_slice, reason = "helpers of tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "helpers of tests"
+)]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod artifacts;

@@ -69,11 +69,7 @@ impl Rules {
     }
 
     /// All files at once; all refusals at once. A file out of scope weighs more than a stale one.
-    fn judge_proposal(
-        &self,
-        proposal: &Proposal<'_>,
-        touched: &[String],
-    ) -> Result<Judged, Fault> {
+    fn judge_proposal(&self, proposal: &Proposal<'_>, touched: &[String]) -> Result<Judged, Fault> {
         let requests: Vec<Request<'_>> = proposal
             .writes
             .iter()

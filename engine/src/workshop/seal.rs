@@ -48,7 +48,8 @@ impl Seal {
     /// Remembers these files; paths are relative to the root.
     pub(super) fn take(root: &Path, paths: &[PathBuf]) -> io::Result<Self> {
         let root = Folder::open(root)?;
-        let files = paths.iter().map(|path| Sealed { path: path.clone(), state: look(&root, path) }).collect();
+        let files =
+            paths.iter().map(|path| Sealed { path: path.clone(), state: look(&root, path) }).collect();
         Ok(Self { root, files })
     }
 
@@ -118,7 +119,8 @@ fn put_back(root: &Folder, sealed: &Sealed) -> io::Result<()> {
     }
     let State::File { content, mode } = &sealed.state else { return Ok(()) };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode & 0o777))?);
+    let mut file =
+        std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode & 0o777))?);
     file.write_all(content)?;
     file.set_permissions(std::fs::Permissions::from_mode(*mode))
 }

@@ -34,7 +34,13 @@ fn rejected(report: &str) -> Fact {
 }
 
 fn built(code: i32, output: &str) -> Fact {
-    Fact::Built { round: 1, ended: Ended::Exited(code), seal_broken: false, output: text(output), elapsed_ms: 1 }
+    Fact::Built {
+        round: 1,
+        ended: Ended::Exited(code),
+        seal_broken: false,
+        output: text(output),
+        elapsed_ms: 1,
+    }
 }
 
 fn unanswered() -> Fact {
@@ -166,7 +172,10 @@ fn the_same_failure_is_told_to_the_model_and_ends_the_run_where_that_is_asked_fo
         decide.learn(fact);
     }
     let Next::Do(Step::Ask { round: 3, prompt }) = decide.next() else { panic!("not the second repair") };
-    assert!(prompt.contains("line 7: no\n[code-commit] This is the same failure 2 times in a row."), "{prompt}");
+    assert!(
+        prompt.contains("line 7: no\n[code-commit] This is the same failure 2 times in a row."),
+        "{prompt}"
+    );
 }
 
 #[test]

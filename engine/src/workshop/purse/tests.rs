@@ -104,7 +104,13 @@ fn a_retry_is_made_only_where_there_is_something_left_for_it() {
 fn a_run_that_goes_on_counts_what_it_used_before() {
     let asked = |round| Fact::Asked { round, prompt: text("1234567890") };
     let attempted = |round| Fact::Attempted { round, attempt: paid(1000, 500) };
-    let built = Fact::Built { round: 1, ended: crate::Ended::Exited(1), seal_broken: false, output: text(""), elapsed_ms: 1500 };
+    let built = Fact::Built {
+        round: 1,
+        ended: crate::Ended::Exited(1),
+        seal_broken: false,
+        output: text(""),
+        elapsed_ms: 1500,
+    };
     let facts = [asked(1), attempted(1), answered(1, 2000), built, asked(2), asked(2), attempted(2)];
     let purse = Purse { since: None, ..purse(Budget::default()) };
     purse.count(&facts, &flash());
