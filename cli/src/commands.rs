@@ -106,9 +106,7 @@ fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
 /// The lock. A process that was killed while it started a build leaves its lock to the half-started child for a moment: a holder that is
 /// gone is waited for.
 fn acquire(state: &Path) -> Result<Lock, LockError> {
-    let is_gone = |error: &LockError| {
-        matches!(error, LockError::Held { pid, .. } if !Path::new(&format!("/proc/{pid}")).exists())
-    };
+    let is_gone = |error: &LockError| matches!(error, LockError::Held { pid, .. } if !Path::new(&format!("/proc/{pid}")).exists());
     for _ in 0..20 {
         match Lock::acquire(state, "code-commit") {
             Err(error) if is_gone(&error) => std::thread::sleep(Duration::from_millis(50)),
