@@ -16,7 +16,8 @@ pub struct Summary {
     /// How it ended.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Model calls.
+    /// The rounds in which the model was asked.
+    #[serde(rename = "rounds_asked")]
     pub rounds: u32,
     /// Files that differ from what they were before the run.
     pub files: Vec<FileStat>,

@@ -93,7 +93,7 @@ impl Terminal {
             }
             Fact::Restored { paths } => {
                 self.live.above(|| {
-                    self.output.note(&format!("{} files are as they were before the run", paths.len()));
+                    self.output.note(&format!("{} before the run", phrases::files_as_they_were(paths.len())));
                 });
             }
             Fact::Asked { .. } | Fact::Attempted { .. } | Fact::Ended { .. } => {}

@@ -1,6 +1,7 @@
 //! `code-commit resume`: a run that was killed or interrupted goes on where its journal ends.
 
 use anyhow::{Context as _, anyhow};
+use engine::{Fact, outline_of};
 use logging::{Redactor, RunFolder};
 use runner::Cancel;
 
@@ -28,6 +29,10 @@ pub fn run(args: &RunName, environment: &Environment, output: &Output) -> Result
         return Err(Failure::refused(anyhow!("that run was undone"), "begin a new run"));
     }
     let plan = Plan::load(&folder, &known).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    let facts: Vec<Fact> = outline_of(&folder).map_err(anyhow::Error::from)?;
+    if let Some(Fact::Ended { .. }) = facts.last() {
+        return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
+    }
     output.note(&format!("going on with {}", runs::name(folder.path())));
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;

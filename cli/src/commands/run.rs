@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use apply::{ApplyError, Lock};
 use engine::{
-    Asking, BuildCommand, Fact, Fault, Next, Outcome, Purse, Record, Rules, Workshop, drive, outline_of,
+    Asking, BuildCommand, Fact, Fault, Outcome, Purse, Record, Rules, Workshop, drive, outline_of,
     undo_folders,
 };
 use guard::Guard;
@@ -87,9 +87,6 @@ pub fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Fa
         Record::resume(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), folder))?;
     for fact in &facts {
         decide.learn(fact);
-    }
-    if let (Next::Stop(_), Some(Fact::Ended { .. })) = (decide.next(), facts.last()) {
-        return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
     }
     lead(prepared, confinement, decide, record, &facts)
 }

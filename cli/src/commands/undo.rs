@@ -9,6 +9,7 @@ use crate::args::UndoArgs;
 use crate::commands::{registry, runs};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
+use crate::terminal::phrases;
 
 /// Takes the run back, as one transaction.
 pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
@@ -40,8 +41,8 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         output.report(&format!("{what} {}", printable(&change.path)));
     }
     output.report(&format!(
-        "{} files are as they were before {}",
-        undone.applied.changes.len(),
+        "{} before {}",
+        phrases::files_as_they_were(undone.applied.changes.len()),
         runs::name(&run)
     ));
     Ok(Exit::Done)

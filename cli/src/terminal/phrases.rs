@@ -62,6 +62,11 @@ pub fn change(change: &Changed) -> String {
     format!("{verb} {}", printable(&change.path))
 }
 
+/// `1 file is as it was`, `2 files are as they were`.
+pub fn files_as_they_were(count: usize) -> String {
+    if count == 1 { "1 file is as it was".to_owned() } else { format!("{count} files are as they were") }
+}
+
 /// `exit code 1`.
 pub fn ended(ended: Ended) -> String {
     match ended {

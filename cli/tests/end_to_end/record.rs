@@ -192,8 +192,6 @@ fn a_run_that_is_over_is_not_gone_on_with() {
     exit 3
     --- out
     --- err
-    going on with [STAMP]-commit
-    sandbox: OFF, commands run with all your rights (asked for)
     error: that run is over
      help: code-commit show tells how it ended
     ");
