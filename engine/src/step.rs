@@ -36,26 +36,26 @@ pub enum Next<S = Step> {
 /// One thing to be done by the driver. A round is a model call, its writes and a build, counted from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Send the prompt to the model. Ends in [`Fact::Answered`] or [`Fact::Unanswered`].
+    /// Send the prompt to the model. Ends in [`Fact::Answered`](crate::Fact::Answered) or [`Fact::Unanswered`](crate::Fact::Unanswered).
     Ask {
         /// Which round.
         round: u32,
         /// The whole prompt.
         prompt: Arc<str>,
     },
-    /// Parse the reply, judge every path, write all of it or nothing. Ends in [`Fact::Applied`] or [`Fact::Rejected`].
+    /// Parse the reply, judge every path, write all of it or nothing. Ends in [`Fact::Applied`](crate::Fact::Applied) or [`Fact::Rejected`](crate::Fact::Rejected).
     Apply {
         /// Which round.
         round: u32,
         /// What the model answered.
         answer: Answer,
     },
-    /// Run the build. Ends in [`Fact::Built`].
+    /// Run the build. Ends in [`Fact::Built`](crate::Fact::Built).
     Build {
         /// Which round.
         round: u32,
     },
-    /// Put every file that this run changed back as it was. Ends in [`Fact::Restored`].
+    /// Put every file that this run changed back as it was. Ends in [`Fact::Restored`](crate::Fact::Restored).
     Restore,
 }
 

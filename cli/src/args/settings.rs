@@ -22,7 +22,7 @@ pub struct SettingArgs {
     /// Leave it to the model's service unless given
     #[arg(long, value_name = "NUMBER")]
     pub temperature: Option<Temperature>,
-    /// Stream the answer [default]
+    /// Stream the answer, which is the default
     #[arg(long, overrides_with = "no_stream")]
     pub stream: bool,
     /// Wait for the whole answer instead of streaming it
@@ -61,7 +61,7 @@ pub struct SettingArgs {
     /// Let the build use the network
     #[arg(long, overrides_with = "no_network")]
     pub network: bool,
-    /// Keep the build off the network [default]
+    /// Keep the build off the network, which is the default
     #[arg(long, overrides_with = "network")]
     pub no_network: bool,
     /// Let the build change this folder outside of the project; may be given again
