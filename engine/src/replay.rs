@@ -167,3 +167,29 @@ fn differs(round: u32, what: &'static str, recorded: &str, now: &str) -> ReplayF
     };
     ReplayFault::Differs(Difference { round, what, recorded: cut(recorded), now: cut(now) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named_with_what_stands_around_it() {
+        let recorded = "the same beginning of both, then red";
+        let now = "the same beginning of both, then blue";
+        let Err(ReplayFault::Differs(difference)) = compare(2, "the prompt", recorded, now) else {
+            panic!("no difference was found")
+        };
+        assert_eq!((difference.round, difference.what), (2, "the prompt"));
+        assert_eq!(difference.recorded, "nning of both, then red");
+        assert_eq!(difference.now, "nning of both, then blue");
+        assert!(compare(2, "the prompt", now, now).is_ok());
+    }
+
+    #[test]
+    fn a_difference_inside_of_a_character_does_not_cut_it() {
+        let Err(ReplayFault::Differs(difference)) = compare(1, "the prompt", "ä", "ö") else {
+            panic!("no difference was found")
+        };
+        assert_eq!((difference.recorded.as_str(), difference.now.as_str()), ("ä", "ö"));
+    }
+}
