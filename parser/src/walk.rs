@@ -246,9 +246,12 @@ impl Open<'_> {
 
 /// Whether the whole content stands between two lines of backquotes. Markdown files may.
 fn is_in_markdown_fence(name: &str, content: &str) -> bool {
+    if !content.trim_start().starts_with("```") {
+        return false;
+    }
     let is_markdown = [".md", ".mdx", ".markdown"].iter().any(|ending| name.ends_with(ending));
     let content = content.trim();
     let first = content.split('\n').next().unwrap_or_default();
     let last = content.rsplit('\n').next().unwrap_or_default();
-    !is_markdown && first.starts_with("```") && last.trim() == "```" && first.len() < content.len()
+    !is_markdown && last.trim() == "```" && first.len() < content.len()
 }
