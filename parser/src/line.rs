@@ -162,7 +162,8 @@ impl<'t> MarkerLines<'t> {
 /// Where the line of the marker at `at` begins, if nothing but blanks stands in front of it. A byte order mark at
 /// the very start counts as a blank.
 fn line_start(text: &str, at: usize) -> Option<usize> {
-    let head = text.get(..at)?.trim_end_matches(is_blank);
+    let head = text.get(..at)?;
+    let head = if head.ends_with('\n') { head } else { head.trim_end_matches(is_blank) };
     (head.is_empty() || head.ends_with('\n') || head == "\u{feff}").then_some(head.len())
 }
 
