@@ -23,4 +23,5 @@ cargo build --release --target "$host" --bin "$target"
 seeds="${target%%-*}/seeds/${target#*-}"
 mkdir -p "corpus/$target" artifacts "$seeds"
 exec "${CARGO_TARGET_DIR:-target}/$host/release/$target" "corpus/$target" "$seeds" \
-    -max_total_time="$seconds" -artifact_prefix="artifacts/$target-" -print_final_stats=1
+    -max_total_time="$seconds" -artifact_prefix="artifacts/$target-" \
+    -verbosity=0 -print_final_stats=1

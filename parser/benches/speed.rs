@@ -1,11 +1,11 @@
 //! How fast replies are read: `cargo bench -p code-commit-parser`.
 //!
 //! Each input is read by `parse`, and `memchr::memmem` counts the `^^^` in it. Divan prints the time and the bytes a
-//! second of both; the table behind it prints what share of memmem's speed `parse` reaches, and by what factor its
-//! time grows when the input doubles.
+//! second of both; the table behind it measures them in turns and prints medians: what share of memmem's speed `parse`
+//! reaches, and by what factor its time grows when the input doubles.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -86,33 +86,53 @@ fn main() {
     println!("\n{:<14} {:>9} {:>9} {:>7} {:>9}", "input", "parse", "memmem", "share", "doubling");
     for input in Input::ALL {
         let text = input.full();
-        let half = text.get(..text.len() / 2).unwrap_or_default();
-        let whole = fastest(|| parser::parse(&text).is_ok());
-        let halved = fastest(|| parser::parse(half).is_ok());
-        let baseline = fastest(|| count_fences(&text) > 0);
-        let speed = |time: Duration| gigabytes_per_second(text.len(), time);
+        let turns: Vec<Turn> = (0..TURNS).map(|_| Turn::take(&text)).collect();
         println!(
             "{:<14} {:>4.2} GB/s {:>4.2} GB/s {:>7.3} {:>8.2}x",
             format!("{input:?}"),
-            speed(whole),
-            speed(baseline),
-            baseline.as_secs_f64() / whole.as_secs_f64(),
-            whole.as_secs_f64() / halved.as_secs_f64(),
+            gigabytes(text.len()) / median(&turns, |turn| turn.whole),
+            gigabytes(text.len()) / median(&turns, |turn| turn.memmem),
+            median(&turns, |turn| turn.memmem / turn.whole),
+            median(&turns, |turn| turn.whole / turn.half),
         );
     }
 }
 
+/// How often the table measures: one after the other in turns, so that whatever else the machine does falls on all.
+const TURNS: usize = 41;
+
+/// One measurement of each, in seconds.
+struct Turn {
+    whole: f64,
+    half: f64,
+    memmem: f64,
+}
+
+impl Turn {
+    fn take(text: &str) -> Self {
+        let half = text.get(..text.len() / 2).unwrap_or_default();
+        Self {
+            whole: seconds(|| parser::parse(text).is_ok()),
+            half: seconds(|| parser::parse(half).is_ok()),
+            memmem: seconds(|| count_fences(text) > 0),
+        }
+    }
+}
+
+fn median(turns: &[Turn], figure: impl Fn(&Turn) -> f64) -> f64 {
+    let mut figures: Vec<f64> = turns.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52")]
-fn gigabytes_per_second(bytes: usize, time: Duration) -> f64 {
-    bytes as f64 / time.as_secs_f64() / 1e9
+fn gigabytes(bytes: usize) -> f64 {
+    bytes as f64 / 1e9
 }
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-fn fastest(work: impl Fn() -> bool) -> Duration {
-    let run = |_| {
-        let begin = Instant::now();
-        black_box(work());
-        begin.elapsed()
-    };
-    (0..15).map(run).min().unwrap_or_default()
+fn seconds(work: impl Fn() -> bool) -> f64 {
+    let begin = Instant::now();
+    black_box(work());
+    begin.elapsed().as_secs_f64()
 }
