@@ -6,8 +6,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
+
+/// Room for the entries that one system call gives.
+const BUFFER_BYTES: usize = 32 << 10;
 
 /// A folder that stays the same folder whatever happens to its name.
 #[derive(Debug)]
@@ -61,15 +64,27 @@ impl Folder {
 
     /// The names in it, without `.` and `..`, in no order, each with what it is.
     pub fn entries(&self) -> io::Result<Vec<(Vec<u8>, FileType)>> {
-        let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+        self.entries_if(|_, _| true)
+    }
+
+    /// The entries that are `wanted`; the others cost no memory, and folders may be large.
+    pub(crate) fn entries_if(
+        &self,
+        wanted: impl Fn(&[u8], FileType) -> bool,
+    ) -> io::Result<Vec<(Vec<u8>, FileType)>> {
+        // A descriptor of its own: where it stands in the folder is nobody else's concern.
+        let fd = rustix::fs::openat(&self.fd, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+        let mut folder = RawDir::new(fd, buffer.spare_capacity_mut());
+        let mut found = Vec::new();
+        while let Some(entry) = folder.next() {
             let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name != b"." && name != b".." {
-                names.push((name.to_vec(), entry.file_type()));
+            let (name, file_type) = (entry.file_name().to_bytes(), entry.file_type());
+            if name != b"." && name != b".." && wanted(name, file_type) {
+                found.push((name.to_vec(), file_type));
             }
         }
-        Ok(names)
+        Ok(found)
     }
 
     /// Device and inode: two folders are one if these are.

@@ -171,7 +171,10 @@ fn folders_above(top: &Path, below: &str) -> Result<Vec<(String, Folder)>, OpenE
 }
 
 fn submodules(repo: &gix::Repository) -> gix::Result<BTreeSet<String>> {
-    let index = repo.index_or_empty()?;
+    // Without its checksum, which git does not look at either.
+    let skip_hash = true;
+    let decode = gix::index::decode::Options::default();
+    let index = gix::index::File::at_or_default(repo.index_path(), repo.object_hash(), skip_hash, decode)?;
     let links = index.entries().iter().filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
     Ok(links.map(|entry| entry.path(&index).to_str_lossy().into_owned()).collect())
 }

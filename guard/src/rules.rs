@@ -70,16 +70,17 @@ impl Rules {
         path: &str,
         folder: &Arc<Folder>,
     ) -> io::Result<Vec<(String, Arc<Folder>, String)>> {
-        let entries = folder.entries()?;
+        let may_be_folder = |kind| matches!(kind, FileType::Directory | FileType::Unknown);
+        let entries = folder
+            .entries_if(|name, kind| name == b".gitignore" || (may_be_folder(kind) && name != b".git"))?;
         if entries.iter().any(|(name, _)| name == b".gitignore") {
             self.read(path, folder)?;
         }
-        let folders = entries.into_iter().filter_map(|(name, file_type)| {
-            let name = String::from_utf8(name).ok().filter(|name| name != ".git")?;
+        let folders = entries.into_iter().filter(|(_, kind)| may_be_folder(*kind)).filter_map(|(name, _)| {
+            let name = String::from_utf8(name).ok()?;
             let below = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-            let may_be_folder = matches!(file_type, FileType::Directory | FileType::Unknown);
-            let wanted = may_be_folder && !self.matches(&below, Kind::Folder);
-            wanted.then(|| (below, Arc::clone(folder), name))
+            let ignored = self.matches(&below, Kind::Folder);
+            (!ignored).then(|| (below, Arc::clone(folder), name))
         });
         Ok(folders.collect())
     }

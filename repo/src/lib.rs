@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod dirty;
 mod git;
 mod stable_hash;
 
@@ -134,21 +135,8 @@ impl WorkTree {
     /// What lies below the root and is not committed: staged, changed or untracked files, relative to the root, sorted. Files that
     /// git ignores and the harness's own are left out.
     pub fn dirty(&self) -> Result<Vec<String>, RepoError> {
-        let failed = |e: gix::Error| self.git_error("compare the work tree", &e);
-        let changes = self
-            .repository
-            .status(gix::progress::Discard)
-            .map_err(failed)?
-            .untracked_files(gix::status::UntrackedFiles::Files)
-            .index_worktree_rewrites(None)
-            .tree_index_track_renames(gix::status::tree_index::TrackRenames::Disabled)
-            .into_iter(None)
-            .map_err(failed)?;
-        let mut paths = Vec::new();
-        for change in changes {
-            let change = change.map_err(failed)?;
-            paths.extend(self.below_root(change.location()));
-        }
+        let found = dirty::paths(&self.repository).map_err(|e| self.git_error("compare the work tree", &e))?;
+        let mut paths: Vec<String> = found.iter().filter_map(|path| self.below_root(path.as_bstr())).collect();
         paths.sort_unstable();
         paths.dedup();
         paths.retain(|path| path.split('/').next() != Some(STATE_IN_TREE));
