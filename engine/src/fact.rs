@@ -124,8 +124,10 @@ impl Facts for Fact {
 
     fn durability(&self) -> Durability {
         match self {
-            Self::Answered { .. } | Self::Applied { .. } | Self::Restored { .. } => Durability::Synced,
-            Self::Asked { .. }
+            Self::Answered { .. } | Self::Restored { .. } => Durability::Synced,
+            // What was applied outlives a power cut in its own folder, where the next start finds it.
+            Self::Applied { .. }
+            | Self::Asked { .. }
             | Self::Attempted { .. }
             | Self::Unanswered { .. }
             | Self::Rejected { .. }
