@@ -56,6 +56,10 @@ pub struct Post {
     pub body: Arc<Vec<u8>>,
 }
 
+/// Room for what is sent and what comes in, of each connection. As much as most calls need: what is asked of the system for more
+/// is given back to it after every call.
+const BUFFER_BYTES: usize = 32 << 10;
+
 /// Connections, TLS state and certificates, kept for the run.
 #[derive(Debug)]
 pub struct Agent {
@@ -86,6 +90,8 @@ impl Agent {
             .user_agent(concat!("code-commit/", env!("CARGO_PKG_VERSION")))
             // A compressed stream comes in lumps, and its size would be no bound.
             .accept_encoding(AutoHeaderValue::None)
+            .input_buffer_size(BUFFER_BYTES)
+            .output_buffer_size(BUFFER_BYTES)
             .build();
         let live = Mutex::new(config.new_agent());
         Self { network, limits, config, live }

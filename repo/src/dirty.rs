@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use gix::bstr::{BStr, BString};
 use gix::status::index_worktree::{BuiltinSubmoduleStatus, Options};
 use gix::status::plumbing::index_as_worktree::EntryStatus;
-use gix::status::plumbing::index_as_worktree::traits::FastEq;
+use gix::status::plumbing::index_as_worktree::traits::{FastEq, SubmoduleStatus};
 use gix::status::plumbing::index_as_worktree_with_renames::{Entry, VisitEntry};
 use gix::status::{Submodule, tree_index::TrackRenames};
 
@@ -28,7 +28,7 @@ pub(crate) fn paths(repository: &gix::Repository) -> gix::Result<Vec<BString>> {
         None::<&BStr>,
         &mut changed,
         FastEq,
-        BuiltinSubmoduleStatus::new(repository.clone().into_sync(), Submodule::default())?,
+        Submodules::of(repository, &index)?,
         &mut gix::progress::Discard,
         &AtomicBool::new(false),
         Options { dirwalk_options: Some(walk), thread_limit: few.then_some(1), ..Options::default() },
@@ -51,10 +51,16 @@ fn staged(repository: &gix::Repository, index: &gix::index::State) -> gix::Resul
         gix::worktree::stack::state::attributes::Source::IdMapping,
     )?;
     let mut found = Vec::new();
-    repository.tree_index_status(&head, index, Some(&mut pathspec), TrackRenames::Disabled, |change, _, _| {
-        found.push(change.location().to_owned());
-        Ok(ControlFlow::Continue(()))
-    })?;
+    repository.tree_index_status(
+        &head,
+        index,
+        Some(&mut pathspec),
+        TrackRenames::Disabled,
+        |change, _, _| {
+            found.push(change.location().to_owned());
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
     Ok(found)
 }
 
@@ -64,6 +70,34 @@ fn is_tree(index: &gix::index::State, tree: &gix::oid) -> bool {
     let entries = index.entries().len();
     let is_whole = |count: u32| usize::try_from(count).is_ok_and(|count| count == entries);
     index.tree().is_some_and(|cached| *cached.id == *tree && cached.num_entries.is_some_and(is_whole))
+}
+
+/// Whether a submodule has changes. What it takes to ask is only made ready where there is one.
+#[derive(Clone)]
+enum Submodules {
+    None,
+    Some(Box<BuiltinSubmoduleStatus>),
+}
+
+impl Submodules {
+    fn of(repository: &gix::Repository, index: &gix::index::State) -> gix::Result<Self> {
+        if index.entries().iter().all(|entry| entry.mode != gix::index::entry::Mode::COMMIT) {
+            return Ok(Self::None);
+        }
+        let status = BuiltinSubmoduleStatus::new(repository.clone().into_sync(), Submodule::default())?;
+        Ok(Self::Some(Box::new(status)))
+    }
+}
+
+impl SubmoduleStatus for Submodules {
+    type Output = gix::submodule::Status;
+
+    fn status(&mut self, entry: &gix::index::Entry, path: &BStr) -> gix::Result<Option<Self::Output>> {
+        match self {
+            Self::None => Ok(None),
+            Self::Some(status) => status.status(entry, path),
+        }
+    }
 }
 
 /// Collects the paths that differ.

@@ -135,8 +135,10 @@ impl WorkTree {
     /// What lies below the root and is not committed: staged, changed or untracked files, relative to the root, sorted. Files that
     /// git ignores and the harness's own are left out.
     pub fn dirty(&self) -> Result<Vec<String>, RepoError> {
-        let found = dirty::paths(&self.repository).map_err(|e| self.git_error("compare the work tree", &e))?;
-        let mut paths: Vec<String> = found.iter().filter_map(|path| self.below_root(path.as_bstr())).collect();
+        let found =
+            dirty::paths(&self.repository).map_err(|e| self.git_error("compare the work tree", &e))?;
+        let mut paths: Vec<String> =
+            found.iter().filter_map(|path| self.below_root(path.as_bstr())).collect();
         paths.sort_unstable();
         paths.dedup();
         paths.retain(|path| path.split('/').next() != Some(STATE_IN_TREE));

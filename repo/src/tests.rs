@@ -43,6 +43,36 @@ impl Scratch {
 }
 
 #[test]
+fn a_change_in_a_submodule_is_seen() {
+    let (library, scratch) = (Scratch::new(), Scratch::new());
+    library.write("file", "one");
+    library.commit();
+    let from = library.path().to_str().unwrap();
+    scratch.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", from, "library"]);
+    scratch.commit();
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    assert!(tree.dirty().unwrap().is_empty());
+    scratch.write("library/file", "two, longer");
+    assert_eq!(tree.dirty().unwrap(), ["library"]);
+}
+
+#[test]
+fn what_is_staged_is_seen_whether_or_not_the_index_knows_its_tree() {
+    let scratch = Scratch::new();
+    scratch.write("sub/kept", "one");
+    scratch.commit();
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    scratch.write("sub/kept", "two, longer");
+    scratch.git(&["add", "sub/kept"]);
+    assert_eq!(tree.dirty().unwrap(), ["sub/kept"]);
+    // The index is a tree again, but not the one that is checked out.
+    scratch.git(&["write-tree"]);
+    assert_eq!(tree.dirty().unwrap(), ["sub/kept"]);
+    scratch.git(&["rm", "-q", "--cached", "sub/kept"]);
+    assert_eq!(tree.dirty().unwrap(), ["sub/kept"]);
+}
+
+#[test]
 fn staged_changed_deleted_and_untracked_files_are_dirty_and_ignored_ones_are_not() {
     let scratch = Scratch::new();
     for path in ["kept", "changed", "deleted", "sub/also"] {

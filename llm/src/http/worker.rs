@@ -11,9 +11,9 @@ use super::{Agent, Head, Post, Route};
 use crate::CallError;
 
 /// Read at once; also the size of the pieces given out.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 16 << 10;
 /// Pieces read ahead of the caller.
-const AHEAD: usize = 4;
+const AHEAD: usize = 16;
 
 /// What the thread has to say.
 #[derive(Debug)]
