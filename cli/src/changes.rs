@@ -60,12 +60,7 @@ impl FileChange {
             (Some(_), None) => 'D',
             (Some(_), Some(_)) => 'M',
         };
-        let counts = self.texts().map(|(before, after)| {
-            let diff = TextDiff::from_lines(before, after);
-            let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-            (count(ChangeTag::Insert), count(ChangeTag::Delete))
-        });
-        let (added, removed) = counts.unzip();
+        let (added, removed) = self.texts().map(count_lines).unzip();
         FileStat { path: self.path.clone(), status, added, removed }
     }
 
@@ -86,6 +81,16 @@ impl FileChange {
     fn texts(&self) -> Option<(&str, &str)> {
         Some((text(self.before.as_ref())?, text(self.after.as_ref())?))
     }
+}
+
+/// How many lines were added and removed. A file that is new or gone is counted, not compared: it may be large.
+fn count_lines((before, after): (&str, &str)) -> (usize, usize) {
+    if before.is_empty() || after.is_empty() {
+        return (after.lines().count(), before.lines().count());
+    }
+    let diff = TextDiff::from_lines(before, after);
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    (count(ChangeTag::Insert), count(ChangeTag::Delete))
 }
 
 fn text(side: Option<&Vec<u8>>) -> Option<&str> {
