@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use guard::Policy;
+use guard::{Guard, Policy};
 use logging::Redactor;
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use repo::WorkTree;
 use runner::Cancel;
 
 use crate::args::{OnFailure, RunArgs};
-use crate::commands::run::{Prepared, begin};
+use crate::commands::run::{self, Prepared, begin};
 use crate::commands::wall::Otherwise;
 use crate::config::{self, Origin, PROJECT_FILE, Settings};
 use crate::edit;
@@ -55,7 +55,6 @@ pub fn run(
         edit_query(which, tree.root(), environment)?;
     }
     let task = preflight(which, &tree, &settings, &keys)?;
-    clean_enough(&tree, args.require_clean, output)?;
     let lock = super::lock(&tree, output)?;
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
@@ -66,10 +65,33 @@ pub fn run(
         early_stop: args.early_stop,
         ..plan(settings, &tree, task)?
     };
+    let guard = look_at(&tree, &plan, args.require_clean, output)?;
     let without_wall = Otherwise::Refuse;
     let model = &*client;
-    begin(Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall })
-        .map(|done| done.exit)
+    begin(Prepared {
+        tree: &tree,
+        lock,
+        guard,
+        plan,
+        model,
+        environment,
+        redactor,
+        cancel,
+        output,
+        without_wall,
+    })
+    .map(|done| done.exit)
+}
+
+/// The two looks at the whole tree at once: at what is not committed, and at the ignore rules.
+fn look_at(tree: &WorkTree, plan: &Plan, clean: bool, output: &Output) -> Result<Guard, Failure> {
+    let root = tree.root();
+    std::thread::scope(|scope| {
+        let guard = scope.spawn(|| run::guard(root, plan));
+        let clean = clean_enough(tree, clean, output);
+        let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        clean.and(guard)
+    })
 }
 
 /// Lets the supervisor write the query; not where it would be committed with the project (S1 §Safety).

@@ -10,7 +10,7 @@ use runner::Cancel;
 
 use crate::args::{DemoArgs, SettingArgs};
 use crate::changes;
-use crate::commands::run::{Prepared, begin};
+use crate::commands::run::{self, Prepared, begin};
 use crate::commands::wall::Otherwise;
 use crate::config::Settings;
 use crate::environment::Environment;
@@ -59,11 +59,13 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     let lock = super::lock(&tree, output)?;
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
+    let guard = run::guard(tree.root(), &plan)?;
     let without_wall = Otherwise::GoWithout;
     let model = &*client;
     let finished = begin(Prepared {
         tree: &tree,
         lock,
+        guard,
         plan,
         model,
         environment,

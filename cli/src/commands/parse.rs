@@ -19,7 +19,7 @@ pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
             report(&reply, output);
             for warning in reply.warnings() {
                 let level = Level::WARNING.primary_title(warning.message());
-                output.warn_block(&render(level, &bytes, &name, &warning.span, output));
+                output.note_block(&render(level, &bytes, &name, &warning.span, output));
             }
             Ok(Exit::Done)
         }

@@ -6,7 +6,7 @@ use logging::{Redactor, RunFolder};
 use runner::Cancel;
 
 use crate::args::RunName;
-use crate::commands::run::{Prepared, resume};
+use crate::commands::run::{self, Prepared, resume};
 use crate::commands::runs;
 use crate::commands::wall::Otherwise;
 use crate::environment::Environment;
@@ -37,9 +37,20 @@ pub fn run(args: &RunName, environment: &Environment, output: &Output) -> Result
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
     let client = models::open(&plan.settings, &keys, environment, &tree)?;
+    let guard = run::guard(tree.root(), &plan)?;
     let without_wall = Otherwise::Refuse;
     let model = &*client;
-    let prepared =
-        Prepared { tree: &tree, lock, plan, model, environment, redactor, cancel, output, without_wall };
+    let prepared = Prepared {
+        tree: &tree,
+        lock,
+        guard,
+        plan,
+        model,
+        environment,
+        redactor,
+        cancel,
+        output,
+        without_wall,
+    };
     resume(prepared, &folder).map(|done| done.exit)
 }

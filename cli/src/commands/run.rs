@@ -32,6 +32,7 @@ use crate::terminal::Terminal;
 pub struct Prepared<'r> {
     pub tree: &'r WorkTree,
     pub lock: Lock,
+    pub guard: Guard,
     pub plan: Plan,
     pub model: &'r dyn Model,
     pub environment: &'r Environment,
@@ -106,8 +107,6 @@ fn lead(
     let began = now();
     let Prepared { tree, plan, output, .. } = &prepared;
     let (root, output, folder) = (tree.root(), *output, record.folder().clone());
-    let guard = Guard::open(root, plan.policy())
-        .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
     let asking = Asking { early_stop: plan.early_stop, ..asking(&plan.settings) };
     asking.purse.count(so_far, &plan.settings.model.value);
     let mut workshop = Workshop {
@@ -115,7 +114,7 @@ fn lead(
         asking,
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),
-        rules: Rules { root: root.to_owned(), guard, lock: prepared.lock },
+        rules: Rules { root: root.to_owned(), guard: prepared.guard, lock: prepared.lock },
         model: prepared.model,
         cancel: prepared.cancel,
     };
@@ -124,6 +123,12 @@ fn lead(
     // The loop holds every answer; the summary needs none.
     drop(decide);
     finish(root, &folder, outcome, began.elapsed(), output)
+}
+
+/// The ignore rules as they stand now, and what the plan protects.
+pub fn guard(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
+    Guard::open(root, plan.policy())
+        .map_err(|error| Failure::refused(error, "see that the folder can be read"))
 }
 
 /// How the model is asked.
