@@ -3,12 +3,16 @@
 //! Reports, summaries, diffs and the model's words for the person go to standard output; progress, warnings and errors to standard
 //! error. With `--json` standard output is one JSON object a line and nothing else.
 
+mod fold;
+
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use logging::Redactor;
+
+use fold::fold;
 
 use crate::args::{OutputArgs, When};
 use crate::environment::Environment;
@@ -113,6 +117,11 @@ impl Output {
         if exit == Exit::Done && self.lost.load(Ordering::Relaxed) { Exit::Fault } else { exit }
     }
 
+    /// As [`report`](Self::report), for sentences: broken between words where they are wider than the terminal.
+    pub fn report_prose(&self, text: &str) {
+        self.report(&fold(text, io::stdout(), None));
+    }
+
     /// One JSON object on standard output, with `--json` only.
     pub fn object(&self, value: &serde_json::Value) {
         if self.json {
@@ -125,8 +134,13 @@ impl Output {
         let _ = io::stdout().lock().write_all(bytes);
     }
 
-    /// A line on standard error, unless quiet.
+    /// A line on standard error, unless quiet; broken between words where it is wider than the terminal.
     pub fn note(&self, text: &str) {
+        self.note_block(&fold(text, io::stderr(), None));
+    }
+
+    /// Lines on standard error that are to stay as they are, unless quiet: what a build prints, a rendered warning.
+    pub fn note_block(&self, text: &str) {
         if self.volume > Volume::Quiet {
             self.write(&mut io::stderr().lock(), text);
         }
@@ -134,13 +148,8 @@ impl Output {
 
     /// A warning on standard error.
     pub fn warn(&self, text: &str) {
-        let head = self.paint_note(WARN, "warning:");
-        self.write(&mut io::stderr().lock(), &format!("{head} {text}"));
-    }
-
-    /// A rendered warning of several lines on standard error.
-    pub fn warn_block(&self, text: &str) {
-        self.note(text);
+        let text = format!("{} {text}", self.paint_note(WARN, "warning:"));
+        self.write(&mut io::stderr().lock(), &fold(&text, io::stderr(), Some("warning: ".len())));
     }
 
     /// A rendered error of several lines on standard error.
@@ -161,7 +170,7 @@ impl Output {
             let head = self.paint_note(STRONG, "help:");
             text.push_str(&format!("\n {head} {}", printable(&failure.help)));
         }
-        self.write(&mut io::stderr().lock(), &text);
+        self.write(&mut io::stderr().lock(), &fold(&text, io::stderr(), Some("error: ".len())));
         self.object(&serde_json::json!({
             "event": "error", "exit": failure.exit as i32,
             "message": format!("{:#}", failure.error), "help": failure.help,

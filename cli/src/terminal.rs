@@ -120,7 +120,7 @@ impl Terminal {
         let rest = self.printed.split_off(end + 1);
         let lines = std::mem::replace(&mut self.printed, rest);
         let text = printable(&String::from_utf8_lossy(&lines));
-        self.live.above(|| self.output.note(text.trim_end_matches('\n')));
+        self.live.above(|| self.output.note_block(text.trim_end_matches('\n')));
     }
 
     /// The end of a build's output, unless `--verbose` has shown all of it.
@@ -157,7 +157,9 @@ impl Observer for Terminal {
                 let text = format!("{}; trying again in {}", printable(reason), phrases::seconds(*wait));
                 self.line(*round, &self.output.paint_note(WARN, &text));
             }
-            Event::Said { text, .. } => self.live.above(|| self.output.report(&printable(text.trim_end()))),
+            Event::Said { text, .. } => {
+                self.live.above(|| self.output.report_prose(&printable(text.trim_end())));
+            }
             Event::BuildBegins { round } => {
                 self.live.begin(&format!("round {round}/{}  building", self.rounds));
             }
