@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use settings::SettingArgs;
+pub use settings::{LimitArgs, SettingArgs};
 pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.
@@ -47,8 +47,8 @@ pub enum Command {
     Runs,
     /// Show what happened in a run, the newest if none is named
     Show(RunName),
-    /// Go on with a run that was interrupted; no answer is asked for twice
-    Resume(RunName),
+    /// Go on with a run that was interrupted, or that got no answer; none is asked for twice
+    Resume(ResumeArgs),
     /// Go through a finished run again in a scratch copy, without a model, and compare
     Replay(ReplayArgs),
     /// Put what a new project needs into this folder; nothing is overwritten
@@ -215,6 +215,16 @@ pub struct ApplyArgs {
 pub struct RunName {
     /// The name of its folder; the newest if not named
     pub run: Option<String>,
+}
+
+/// Flags of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The run, by the name of its folder; the newest if not named
+    pub run: Option<String>,
+    /// In the place of those that the run began with.
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 /// Flags of `replay`.

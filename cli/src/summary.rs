@@ -62,6 +62,7 @@ impl Summary {
                 | Fact::Rejected { .. }
                 | Fact::Built { .. }
                 | Fact::Restored { .. }
+                | Fact::Resumed
                 | Fact::Ended { .. } => {}
             }
         }

@@ -96,7 +96,7 @@ impl Terminal {
                     self.output.note(&format!("{} before the run", phrases::files_as_they_were(paths.len())));
                 });
             }
-            Fact::Asked { .. } | Fact::Attempted { .. } | Fact::Ended { .. } => {}
+            Fact::Asked { .. } | Fact::Attempted { .. } | Fact::Resumed | Fact::Ended { .. } => {}
         }
     }
 

@@ -95,6 +95,8 @@ pub enum Fact {
         /// Every file that was put back.
         paths: Vec<String>,
     },
+    /// A person let a run go on that had ended because the model gave no answer.
+    Resumed,
     /// The run is over.
     Ended {
         /// How.
@@ -118,6 +120,7 @@ impl Facts for Fact {
             | Self::Unanswered { .. }
             | Self::Applied { .. }
             | Self::Restored { .. }
+            | Self::Resumed
             | Self::Ended { .. } => Vec::new(),
         }
     }
@@ -132,6 +135,7 @@ impl Facts for Fact {
             | Self::Unanswered { .. }
             | Self::Rejected { .. }
             | Self::Built { .. }
+            | Self::Resumed
             | Self::Ended { .. } => Durability::Written,
         }
     }

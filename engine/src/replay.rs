@@ -81,9 +81,14 @@ impl Replayed {
             }
         })?;
         compare(round, "the prompt", &recorded, prompt)?;
-        self.next(round, |fact| {
+        let came = self.next(round, |fact| {
             matches!(fact, Fact::Answered { .. } | Fact::Unanswered { .. }).then(|| fact.clone())
-        })
+        })?;
+        let goes_on = || self.facts.iter().any(|fact| matches!(fact, Fact::Resumed));
+        if matches!(came, Fact::Unanswered { .. }) && goes_on() {
+            return self.ask(round, prompt);
+        }
+        Ok(came)
     }
 
     fn apply(&mut self, round: u32, answer: &Answer) -> Result<Fact, ReplayFault> {
@@ -150,6 +155,7 @@ fn essence(fact: &Fact) -> String {
         | Fact::Unanswered { .. }
         | Fact::Built { .. }
         | Fact::Restored { .. }
+        | Fact::Resumed
         | Fact::Ended { .. } => String::new(),
     }
 }

@@ -63,9 +63,18 @@ pub struct Rounds<C> {
 
 #[derive(Debug)]
 enum State {
-    Asking { prompt: Arc<str> },
+    Asking {
+        prompt: Arc<str>,
+    },
     Judging(Answer),
-    Building { reply: Arc<str> },
+    Building {
+        reply: Arc<str>,
+    },
+    /// Over, unless a person lets the run go on: the prompt would be sent again.
+    Unanswered {
+        prompt: Arc<str>,
+        outcome: Outcome,
+    },
     Restoring(Outcome),
     Over(Outcome),
 }
@@ -122,7 +131,7 @@ impl<C: Conversation> Loop for Rounds<C> {
             State::Judging(answer) => Next::Do(Step::Apply { round, answer: answer.clone() }),
             State::Building { .. } => Next::Do(Step::Build { round }),
             State::Restoring(_) => Next::Do(Step::Restore),
-            State::Over(outcome) => Next::Stop(outcome.clone()),
+            State::Unanswered { outcome, .. } | State::Over(outcome) => Next::Stop(outcome.clone()),
         }
     }
 
@@ -135,8 +144,15 @@ impl<C: Conversation> Loop for Rounds<C> {
                     self.state = State::Judging(Answer { reply: reply.share(), finish, held_key: *held_key });
                 }
             },
-            (Fact::Unanswered { cause, .. }, State::Asking { .. }) => {
+            (Fact::Unanswered { cause, .. }, State::Asking { prompt }) => {
+                let prompt = Arc::clone(prompt);
                 self.end(Outcome::ModelUnavailable { round: self.round, cause: cause.clone() });
+                if let State::Over(outcome) = &self.state {
+                    self.state = State::Unanswered { prompt, outcome: outcome.clone() };
+                }
+            }
+            (Fact::Resumed, State::Unanswered { prompt, .. }) => {
+                self.state = State::Asking { prompt: Arc::clone(prompt) };
             }
             (Fact::Applied { .. }, State::Judging(answer)) => {
                 let reply = Arc::clone(&answer.reply);

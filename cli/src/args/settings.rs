@@ -8,6 +8,36 @@ use crate::config::values::{
 };
 use crate::config::{Build, Layer, Limits, Model, Walls};
 
+/// What a run may use of time, calls and money.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LimitArgs {
+    /// Send no call that could pass so many US dollars in all
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<Dollars>,
+    /// Send no call that could pass so many tokens in all
+    #[arg(long, value_name = "NUMBER")]
+    pub max_tokens: Option<Count>,
+    /// Make no more model calls than this, retries included
+    #[arg(long, value_name = "NUMBER")]
+    pub max_calls: Option<Count>,
+    /// End the run at the next model call after this time
+    #[arg(long, value_name = "DURATION")]
+    pub max_time: Option<Time>,
+}
+
+impl LimitArgs {
+    /// As a table of the configuration.
+    pub fn layer(&self) -> Limits {
+        Limits {
+            max_cost: self.max_cost,
+            max_tokens: self.max_tokens,
+            max_calls: self.max_calls,
+            max_time: self.max_time,
+            rounds: None,
+        }
+    }
+}
+
 /// Settings of every loop that asks a model. Defaults are in the configuration, not here.
 #[expect(clippy::struct_excessive_bools, reason = "two flags and their opposites, as clap has them")]
 #[derive(Debug, Clone, Default, Args)]
@@ -31,18 +61,8 @@ pub struct SettingArgs {
     /// How long one model call may take, retries included [default: 10m]
     #[arg(long, value_name = "DURATION")]
     pub timeout: Option<Time>,
-    /// Send no call that could pass so many US dollars in all
-    #[arg(long, value_name = "USD")]
-    pub max_cost: Option<Dollars>,
-    /// Send no call that could pass so many tokens in all
-    #[arg(long, value_name = "NUMBER")]
-    pub max_tokens: Option<Count>,
-    /// Make no more model calls than this, retries included
-    #[arg(long, value_name = "NUMBER")]
-    pub max_calls: Option<Count>,
-    /// End the run at the next model call after this time
-    #[arg(long, value_name = "DURATION")]
-    pub max_time: Option<Time>,
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Use fewer rounds than the loop has
     #[arg(long, value_name = "NUMBER")]
     pub rounds: Option<Count>,
@@ -92,13 +112,7 @@ impl SettingArgs {
                 timeout: self.timeout,
                 ..Model::default()
             },
-            limits: Limits {
-                max_cost: self.max_cost,
-                max_tokens: self.max_tokens,
-                max_calls: self.max_calls,
-                max_time: self.max_time,
-                rounds: self.rounds,
-            },
+            limits: Limits { rounds: self.rounds, ..self.limits.layer() },
             build: Build {
                 command: self.build_command.clone(),
                 timeout: self.build_timeout,

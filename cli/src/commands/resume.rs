@@ -5,10 +5,11 @@ use engine::{Fact, outline_of};
 use logging::{Redactor, RunFolder};
 use runner::Cancel;
 
-use crate::args::RunName;
+use crate::args::ResumeArgs;
 use crate::commands::run::{self, Prepared, resume};
 use crate::commands::runs;
 use crate::commands::wall::Otherwise;
+use crate::config::Origin;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
@@ -17,7 +18,7 @@ use crate::output::Output;
 use crate::plan::Plan;
 
 /// Reads the plan and the facts, then goes on.
-pub fn run(args: &RunName, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let keys = Keys::find(environment, tree.root());
     let redactor = Redactor::new(keys.exposed());
@@ -28,11 +29,12 @@ pub fn run(args: &RunName, environment: &Environment, output: &Output) -> Result
     if known.undone {
         return Err(Failure::refused(anyhow!("that run was undone"), "begin a new run"));
     }
-    let plan = Plan::load(&folder, &known).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    let mut plan = Plan::load(&folder, &known).map_err(|error| Failure::refused(error, "begin a new run"))?;
     let facts: Vec<Fact> = outline_of(&folder).map_err(anyhow::Error::from)?;
-    if let Some(Fact::Ended { .. }) = facts.last() {
+    if !can_go_on(&facts) {
         return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
     }
+    plan.settings.put_limits(&args.limits.layer(), Origin::Flag);
     output.note(&format!("going on with {}", runs::name(folder.path())));
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
@@ -53,4 +55,12 @@ pub fn run(args: &RunName, environment: &Environment, output: &Output) -> Result
         without_wall,
     };
     resume(prepared, &folder).map(|done| done.exit)
+}
+
+/// A run that was killed goes on, and one that ended because the model gave no answer. One whose changes were taken back is over.
+pub fn can_go_on(facts: &[Fact]) -> bool {
+    match facts {
+        [.., last, Fact::Ended { .. }] => matches!(last, Fact::Unanswered { .. }),
+        _ => true,
+    }
 }

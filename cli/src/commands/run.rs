@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::changes::{self, FileChange};
 use crate::commands::registry;
+use crate::commands::resume::can_go_on;
 use crate::commands::wall::{self, Otherwise};
 use crate::config::Settings;
 use crate::environment::Environment;
@@ -79,15 +80,20 @@ fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
     Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
 }
 
-/// Goes on with a run where its journal ends. Answers that are in the journal are not asked for again.
+/// Goes on with a run where its journal ends; with one that had ended for want of an answer too. Answers that are in the journal are
+/// not asked for again.
 pub fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
     let confinement = confine(&prepared)?;
     let mut decide = prepared.plan.decide();
     let mut observer = observer(&prepared);
-    let (record, facts) =
+    let (mut record, facts) =
         Record::resume(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), folder))?;
     for fact in &facts {
         decide.learn(fact);
+    }
+    if let Some(Fact::Ended { .. }) = facts.last() {
+        record.note(&Fact::Resumed).map_err(|e| fault(e.into(), folder))?;
+        decide.learn(&Fact::Resumed);
     }
     lead(prepared, confinement, decide, record, &facts)
 }
@@ -177,6 +183,9 @@ fn finish(
     folder.store_json("summary.json", &summary).map_err(anyhow::Error::from)?;
     summary.print(output);
     output.object(&json!({ "event": "summary", "summary": summary }));
+    if can_go_on(&facts) {
+        output.note(&format!("go on with: code-commit resume {}", super::runs::name(folder.path())));
+    }
     Ok(Finished { exit: exit(&summary.outcome), changes })
 }
 

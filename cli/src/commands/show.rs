@@ -133,6 +133,7 @@ pub fn line(fact: &Fact, output: &Output) {
             );
         }
         Fact::Restored { paths } => output.report(&format!("{} files were put back", paths.len())),
+        Fact::Resumed => output.report("gone on with: the prompt is sent again"),
         Fact::Ended { outcome } => {
             let value = serde_json::to_value(outcome).unwrap_or_default();
             output.report(&format!("ended: {}", value.get("outcome").and_then(Value::as_str).unwrap_or("?")));

@@ -194,11 +194,7 @@ impl Settings {
     pub fn put(&mut self, layer: Layer, origin: Origin, bases: Bases<'_>) {
         let Layer { protect, model, limits, build, sandbox, price, order: _, phase: _, spec } = layer;
         self.put_model(model, origin);
-        self.max_cost.take_some(limits.max_cost.map(|limit| limit.0), origin);
-        self.max_tokens.take_some(limits.max_tokens.map(|limit| limit.0), origin);
-        self.max_calls.take_some(limits.max_calls.map(|limit| limit.0), origin);
-        self.max_time.take_some(limits.max_time.map(|limit| limit.0), origin);
-        self.rounds.take_some(limits.rounds.map(|limit| limit.0), origin);
+        self.put_limits(&limits, origin);
         self.build.take(build.command, origin);
         self.build_timeout.take(build.timeout.map(|limit| limit.0), origin);
         self.build_output.take(build.output_limit.map(|limit| limit.0), origin);
@@ -248,6 +244,15 @@ impl Settings {
             Provider::Scripted | Provider::Recorded => return,
         };
         self.base_url.take_some(find(variable.name()), Origin::Environment(variable));
+    }
+
+    /// Puts limits over those that are there; what is not given stays.
+    pub fn put_limits(&mut self, limits: &super::Limits, origin: Origin) {
+        self.max_cost.take_some(limits.max_cost.map(|limit| limit.0), origin);
+        self.max_tokens.take_some(limits.max_tokens.map(|limit| limit.0), origin);
+        self.max_calls.take_some(limits.max_calls.map(|limit| limit.0), origin);
+        self.max_time.take_some(limits.max_time.map(|limit| limit.0), origin);
+        self.rounds.take_some(limits.rounds.map(|limit| limit.0), origin);
     }
 
     /// The limits that no call may pass.

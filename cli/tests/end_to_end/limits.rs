@@ -65,9 +65,41 @@ fn the_last_allowed_call_is_made_and_the_next_is_not() {
                FAILED: nobody is the world: expected 'Hello, world!', got 'Hello, !'
                exit code: 1
     round 3/4  no answer: 2 calls were made, and there may be no more
+    go on with: code-commit resume [STAMP]-commit
     ");
     assert_eq!(scene.server.requests().len(), 2);
     assert!(scene.recorded("events.jsonl").contains("\"limit-calls\""));
+}
+
+#[test]
+fn a_run_that_a_limit_ended_goes_on_under_a_higher_one_and_can_be_replayed() {
+    let scene = scene(&[BREAKS_THE_BUILD, BREAKS_THE_BUILD, MENDS_IT]);
+    let ran = scene.commit(&["--max-calls", "2"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.err.contains("go on with: code-commit resume"), "{ran}");
+
+    let same_limit = scene.run(&["resume"]);
+    assert_eq!(same_limit.code, Some(4), "{same_limit}");
+    assert_eq!(scene.server.requests().len(), 2);
+    let higher = scene.run(&["resume", "--max-calls", "3"]);
+    assert_eq!(higher.code, Some(0), "{higher}");
+    assert_eq!(scene.server.requests().len(), 3, "an answered call was asked for twice");
+    assert_eq!(scene.run(&["resume"]).code, Some(3), "a run that is done does not go on");
+    let replayed = scene.run(&["replay"]);
+    assert_eq!(replayed.code, Some(0), "{replayed}");
+    let shown = scene.run(&["show"]);
+    assert!(shown.out.contains("gone on with: the prompt is sent again"), "{shown}");
+}
+
+#[test]
+fn a_run_whose_changes_were_taken_back_does_not_go_on() {
+    let scene = scene(&[BREAKS_THE_BUILD; 4]);
+    let ran = scene.commit(&["--max-calls", "1", "--on-failure", "restore"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(!ran.err.contains("go on with"), "{ran}");
+    let resumed = scene.run(&["resume", "--max-calls", "9"]);
+    assert_eq!(resumed.code, Some(3), "{resumed}");
+    assert!(resumed.err.contains("that run is over"), "{resumed}");
 }
 
 #[test]
@@ -104,6 +136,7 @@ fn a_limit_on_money_is_not_kept_by_guessing() {
     --- err
     sandbox: OFF, commands run with all your rights (asked for)
     round 1/4  no answer: the price of this model is unknown, so that the limit of $100.00 cannot be kept
+    go on with: code-commit resume [STAMP]-commit
     ");
     assert_eq!(scene.server.requests().len(), 0);
 }

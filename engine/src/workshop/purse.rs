@@ -50,8 +50,11 @@ impl Purse {
                 }
                 Fact::Unanswered { .. } => asked = None,
                 Fact::Built { elapsed_ms, .. } => self.take_time(*elapsed_ms),
-                Fact::Applied { .. } | Fact::Rejected { .. } | Fact::Restored { .. } | Fact::Ended { .. } => {
-                }
+                Fact::Applied { .. }
+                | Fact::Rejected { .. }
+                | Fact::Restored { .. }
+                | Fact::Resumed
+                | Fact::Ended { .. } => {}
             }
         }
         self.lost(asked, model);
