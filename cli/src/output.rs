@@ -119,7 +119,7 @@ impl Output {
 
     /// As [`report`](Self::report), for sentences: broken between words where they are wider than the terminal.
     pub fn report_prose(&self, text: &str) {
-        self.report(&fold(text, io::stdout(), None));
+        self.report(&fold(text, &io::stdout(), None));
     }
 
     /// One JSON object on standard output, with `--json` only.
@@ -136,7 +136,7 @@ impl Output {
 
     /// A line on standard error, unless quiet; broken between words where it is wider than the terminal.
     pub fn note(&self, text: &str) {
-        self.note_block(&fold(text, io::stderr(), None));
+        self.note_block(&fold(text, &io::stderr(), None));
     }
 
     /// Lines on standard error that are to stay as they are, unless quiet: what a build prints, a rendered warning.
@@ -149,7 +149,7 @@ impl Output {
     /// A warning on standard error.
     pub fn warn(&self, text: &str) {
         let text = format!("{} {text}", self.paint_note(WARN, "warning:"));
-        self.write(&mut io::stderr().lock(), &fold(&text, io::stderr(), Some("warning: ".len())));
+        self.write(&mut io::stderr().lock(), &fold(&text, &io::stderr(), Some("warning: ".len())));
     }
 
     /// A rendered error of several lines on standard error.
@@ -170,7 +170,7 @@ impl Output {
             let head = self.paint_note(STRONG, "help:");
             text.push_str(&format!("\n {head} {}", printable(&failure.help)));
         }
-        self.write(&mut io::stderr().lock(), &fold(&text, io::stderr(), Some("error: ".len())));
+        self.write(&mut io::stderr().lock(), &fold(&text, &io::stderr(), Some("error: ".len())));
         self.object(&serde_json::json!({
             "event": "error", "exit": failure.exit as i32,
             "message": format!("{:#}", failure.error), "help": failure.help,

@@ -9,6 +9,7 @@ use crate::config::values::{
 use crate::config::{Build, Layer, Limits, Model, Walls};
 
 /// What a run may use of time, calls and money.
+#[expect(clippy::struct_field_names, reason = "each is the flag of its name")]
 #[derive(Debug, Clone, Default, Args)]
 pub struct LimitArgs {
     /// Send no call that could pass so many US dollars in all

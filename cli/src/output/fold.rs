@@ -8,8 +8,8 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// `text` as it fits the terminal behind `sink`; unchanged where that is no terminal. Words that are too long, such as paths, stay
 /// whole. Lines go on at column `hang`, or without one below what stands behind the first two blanks of the line.
-pub fn fold(text: &str, sink: impl AsFd + io::IsTerminal, hang: Option<usize>) -> String {
-    match terminal_size_of(&sink).filter(|_| sink.is_terminal()) {
+pub fn fold(text: &str, sink: &(impl AsFd + io::IsTerminal), hang: Option<usize>) -> String {
+    match terminal_size_of(sink).filter(|_| sink.is_terminal()) {
         Some((Width(columns), _)) => fold_at(text, usize::from(columns), hang),
         None => text.to_owned(),
     }
