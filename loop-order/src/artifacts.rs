@@ -79,6 +79,7 @@ pub struct FileWrite {
     /// Relative to the root.
     pub path: String,
     /// SHA-256 of the content that the model believes to replace.
+    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
     pub base_sha256: String,
     /// The new content.
     pub content: String,
@@ -200,18 +201,22 @@ impl Verdict {
 #[serde(deny_unknown_fields)]
 pub struct RunSummary {
     /// Twelve hex digits that depend on the inputs alone.
+    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::RUN_ID)))]
     pub run_id: String,
     /// The repository.
     pub repo_path: String,
     /// The order.
     pub work_order_path: String,
     /// SHA-256 over it as canonical JSON.
+    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
     pub work_order_hash: String,
     /// The commit that was checked out.
     pub repo_baseline_commit: String,
     /// The tree before the first attempt.
+    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
     pub repo_tree_hash_before: String,
     /// The tree with the changes; null where the run failed.
+    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
     pub repo_tree_hash_after: Option<String>,
     /// How many attempts there could have been.
     pub max_attempts: u32,

@@ -7,6 +7,8 @@ mod decide;
 mod fields;
 mod ids;
 mod order;
+#[cfg(test)]
+mod schemas;
 mod words;
 
 pub use artifacts::{
