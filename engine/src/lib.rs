@@ -24,8 +24,8 @@ pub use fact::{Fact, Problem};
 pub use intake::{Intake, Rules, Taken};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
-    Baseline, CommandSettings, Condition, KEPT_CHARS, KEPT_LINES, OrderFact, OrderShop, OrderStep, Tail, Why,
-    last_part,
+    Baseline, CommandSettings, Condition, KEPT_CHARS, KEPT_LINES, OrderFact, OrderShop, OrderStep, Tail,
+    VERIFY_SCRIPT, Why, last_part, replay_order,
 };
 pub use outcome::{Cause, Outcome};
 pub use record::{Facts, JOURNAL, Record, RecordError, facts_of, outline_of};

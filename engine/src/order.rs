@@ -1,6 +1,7 @@
 //! The vocabulary of work orders (S2): what their loop asks for, and what comes of it.
 
 mod command;
+mod replay;
 mod shop;
 
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use crate::record::Facts;
 use crate::{Answer, CallFact, Outcome, Problem, Text};
 
 pub use command::{CommandSettings, KEPT_CHARS, KEPT_LINES, last_part};
-pub use shop::{Baseline, OrderShop};
+pub use replay::replay_order;
+pub use shop::{Baseline, OrderShop, VERIFY_SCRIPT};
 
 /// One thing to be done. Attempts are counted from 1; names of files are relative to the run folder.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,6 +142,9 @@ pub enum OrderFact {
         argv: Vec<String>,
         /// How it ended.
         ended: Ended,
+        /// Whether it changed, twice, what it may not change: then it has failed, whatever its exit code.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        seal_broken: bool,
         /// Its standard output.
         stdout: Tail,
         /// Its standard error.

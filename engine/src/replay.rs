@@ -14,7 +14,7 @@ use crate::{Answer, Fact, Hands, Record, Rules, Step};
 pub struct Difference {
     /// In which round.
     pub round: u32,
-    /// What differs: `the prompt`, `what the reply changed`.
+    /// What differs: `the prompt`, `what the reply changed`, `the command`.
     pub what: &'static str,
     /// As it was recorded, cut around the first difference.
     pub recorded: String,
@@ -160,12 +160,12 @@ fn essence(fact: &Fact) -> String {
     }
 }
 
-fn compare(round: u32, what: &'static str, recorded: &str, now: &str) -> Result<(), ReplayFault> {
+pub(crate) fn compare(round: u32, what: &'static str, recorded: &str, now: &str) -> Result<(), ReplayFault> {
     if recorded == now { Ok(()) } else { Err(differs(round, what, recorded, now)) }
 }
 
 /// Both texts, cut to where they begin to differ.
-fn differs(round: u32, what: &'static str, recorded: &str, now: &str) -> ReplayFault {
+pub(crate) fn differs(round: u32, what: &'static str, recorded: &str, now: &str) -> ReplayFault {
     let same = recorded.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
     let cut = |text: &str| -> String {
         let start = text.floor_char_boundary(same.saturating_sub(20).min(text.len()));

@@ -3,7 +3,7 @@
 pub(crate) mod ask;
 mod build;
 mod purse;
-mod seal;
+pub(crate) mod seal;
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -105,7 +105,7 @@ pub struct WriteResult {
 pub struct CmdResult {
     /// Program and arguments.
     pub command: Vec<String>,
-    /// Its exit code. -1: it could not be started; 124: it took too long; -N: signal N ended it (9, too, where it printed too much).
+    /// Its exit code. -1: it could not be started, or changed twice what it may not change; 124: it took too long; -N: signal N ended it (9, too, where it printed too much).
     pub exit_code: i32,
     /// The last 200 lines or 8,000 characters of its standard output.
     pub stdout_trunc: String,
@@ -122,10 +122,12 @@ pub struct CmdResult {
 impl CmdResult {
     /// From the fact of a command that ran; none for other facts.
     pub(crate) fn of(fact: &OrderFact) -> Option<Self> {
-        let OrderFact::Ran { argv, ended, stdout, stderr, elapsed_ms, .. } = fact else { return None };
+        let OrderFact::Ran { argv, ended, seal_broken, stdout, stderr, elapsed_ms, .. } = fact else {
+            return None;
+        };
         Some(Self {
             command: argv.clone(),
-            exit_code: exit_code(*ended),
+            exit_code: if *seal_broken { -1 } else { exit_code(*ended) },
             stdout_trunc: stdout.text.clone(),
             stderr_trunc: stderr.text.clone(),
             stdout_path: stdout.file.clone(),

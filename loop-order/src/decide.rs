@@ -6,7 +6,7 @@ mod phase;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use engine::{Advice, Answer, CallFact, Cause, Ended, Loop, Next, OrderFact, OrderStep, Outcome};
+use engine::{Advice, Answer, CallFact, Cause, Loop, Next, OrderFact, OrderStep, Outcome};
 use prompt::order::{Allowed, Context, Failure, Task};
 
 use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, RunSummary, Stage, Verdict};
@@ -175,7 +175,7 @@ impl OrderLoop {
                 self.work.refused(touched, problems);
                 self.fail(brief::refused(*why, problems, &self.inputs.order));
             }
-            OrderFact::Ran { ended, .. } => self.ran(fact, *ended),
+            OrderFact::Ran { .. } => self.ran(fact),
             OrderFact::Measured { tree_sha256 } => self.tree_hash_after = Some(tree_sha256.clone()),
             OrderFact::Broke { message } => {
                 self.fail(brief::plain(Stage::Exception, message, &self.inputs.order));
@@ -188,10 +188,10 @@ impl OrderLoop {
         }
     }
 
-    fn ran(&mut self, fact: &OrderFact, ended: Ended) {
+    fn ran(&mut self, fact: &OrderFact) {
         let Some(result) = CmdResult::of(fact) else { return };
         let order = &self.inputs.order;
-        let succeeded = ended == Ended::Exited(0);
+        let succeeded = result.exit_code == 0;
         let text = |commands: &[crate::order::Command]| {
             let known = commands.iter().find(|command| command.argv == result.command);
             known.map_or_else(|| result.command.join(" "), |command| command.text.clone())

@@ -4,10 +4,16 @@ pub mod args;
 mod batch;
 mod check;
 mod perform;
+mod plan;
 mod preflight;
+mod prepare;
+mod replay;
+mod resume;
 mod runs;
+mod show;
 mod template;
 mod unfinished;
+mod walls;
 mod watch;
 
 use args::{OrderArgs, OrderCommand};
@@ -15,6 +21,11 @@ use args::{OrderArgs, OrderCommand};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+
+pub use plan::Recorded;
+pub use replay::run as replay;
+pub use resume::run as resume;
+pub use show::{list, show};
 
 /// Runs orders, checks one, or writes a first one.
 pub fn run(args: &OrderArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {

@@ -17,6 +17,7 @@ use runner::Cancel;
 use serde_json::json;
 
 use crate::args::ReplayArgs;
+use crate::commands::order::{self, Recorded};
 use crate::commands::run::{asking, build_command};
 use crate::commands::runs;
 use crate::commands::wall::{self, Otherwise};
@@ -33,6 +34,9 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
     let tree = super::work_tree(&super::here()?)?;
     let known = runs::find_known(&tree, args.run.as_deref())?;
     let run = known.path(tree.root());
+    if Recorded::is_in(&run) {
+        return order::replay(args, &known, &tree, output);
+    }
     let folder = RunFolder::open(run.clone(), Redactor::default());
     let plan = Plan::load(&folder, &known).map_err(|error| {
         Failure::refused(error, "name a finished run of code-commit or code-commit implement")

@@ -6,6 +6,7 @@ use logging::{Redactor, RunFolder};
 use runner::Cancel;
 
 use crate::args::ResumeArgs;
+use crate::commands::order::{self, Recorded};
 use crate::commands::run::{self, Prepared, resume};
 use crate::commands::runs;
 use crate::commands::wall::Otherwise;
@@ -20,11 +21,14 @@ use crate::plan::Plan;
 /// Reads the plan and the facts, then goes on.
 pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
+    let known = runs::find_known(&tree, args.run.as_deref())?;
+    if Recorded::is_in(&known.path(tree.root())) && !known.undone {
+        return order::resume(&known, &tree, environment, output);
+    }
     let keys = Keys::find(environment, tree.root());
     let redactor = Redactor::new(keys.exposed());
     output.strike_out(redactor.clone());
     let lock = super::lock(&tree, output)?;
-    let known = runs::find_known(&tree, args.run.as_deref())?;
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
     if known.undone {
         return Err(Failure::refused(anyhow!("that run was undone"), "begin a new run"));

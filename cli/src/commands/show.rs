@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::args::RunName;
 use crate::changes;
+use crate::commands::order::{self, Recorded};
 use crate::commands::runs;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
@@ -18,6 +19,10 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let all = runs::all(&tree)?;
     for run in &all {
+        if Recorded::is_in(run) {
+            order::list(run, output);
+            continue;
+        }
         let name = runs::name(run);
         let (ended, rounds) = ending(run);
         output.object(&json!({ "run": name, "outcome": ended, "rounds": rounds, "folder": run }));
@@ -57,6 +62,9 @@ fn ending(run: &Path) -> (Option<String>, u32) {
 pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let run = runs::find(&tree, args.run.as_deref())?;
+    if Recorded::is_in(&run) {
+        return order::show(&run, &tree, output).map(|()| Exit::Done);
+    }
     let folder = RunFolder::open(run.clone(), Redactor::default());
     let facts: Vec<Fact> = engine::facts_of(&folder)
         .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))?;

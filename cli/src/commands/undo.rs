@@ -20,7 +20,7 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
     if rounds.is_empty() {
         return Err(Failure::refused(
             anyhow!("nothing is kept of what {} may have changed", runs::name(&run)),
-            "a run whose replies were all refused has nothing to undo",
+            "a run whose replies were all refused, or that was rolled back, has nothing to undo",
         ));
     }
     let force = if args.force { Force::Yes } else { Force::No };

@@ -18,6 +18,8 @@ mod conformance;
 #[path = "../hermetic/mod.rs"]
 #[expect(dead_code, reason = "pages are run by a shell, not by `program`")]
 mod hermetic;
+#[path = "../json_schema/mod.rs"]
+mod json_schema;
 mod links;
 mod matching;
 mod page;

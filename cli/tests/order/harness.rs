@@ -15,6 +15,8 @@ use fixtures::project::Project;
 use fixtures::server::{Script, Server, Step};
 use serde_json::{Value, json};
 
+use crate::schemas::{check_folder, check_printed};
+
 /// A key that opens nothing; no file that a run leaves may hold it.
 pub const KEY: &str = "sk-order-key-that-opens-nothing-88";
 /// SHA-256 of no bytes.
@@ -117,9 +119,18 @@ impl Scene {
         fs::write(self.beside(name), bytes).unwrap();
     }
 
-    /// `order run` of `order.json` without a wall, which has tests of its own.
+    /// `order run` of `order.json` without a wall, which has tests of its own. Whatever it leaves and prints for programs fits its schema.
+    #[track_caller]
     pub fn run(&self, more: &[&str]) -> Ran {
-        ran(&mut self.command(more))
+        let ran = ran(&mut self.command(more));
+        self.runs()
+            .iter()
+            .filter(|run| run.join("run_summary.json").is_file())
+            .for_each(|run| check_folder(run));
+        if more.contains(&"--json") {
+            check_printed(&ran.out);
+        }
+        ran
     }
 
     pub fn command(&self, more: &[&str]) -> Command {

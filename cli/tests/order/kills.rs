@@ -163,7 +163,7 @@ fn an_interrupted_run_leaves_the_baseline_and_goes_on_with_the_same_command() {
 
 /// Ctrl-C.
 #[expect(clippy::disallowed_methods, reason = "the tests send signals with kill")]
-fn interrupt(child: &Child) {
+pub fn interrupt(child: &Child) {
     let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }

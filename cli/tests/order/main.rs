@@ -16,9 +16,13 @@ mod artifacts;
 mod batch;
 mod commands;
 mod harness;
+#[path = "../json_schema/mod.rs"]
+mod json_schema;
 mod kills;
 mod orders;
+mod record;
 mod repositories;
 mod schemas;
+mod seal;
 mod stages;
 mod walls;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use logging::RedactWriter;
@@ -11,7 +12,8 @@ use runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, S
 use crate::order::{OrderFact, Tail};
 use crate::workshop::Fault;
 use crate::workshop::ask::millis;
-use crate::{Event, Record};
+use crate::workshop::seal::{Broken, Seal};
+use crate::{Event, Problem, Record};
 
 /// So many of a stream's last lines stand in the record (S2 §6.4).
 pub const KEPT_LINES: usize = 200;
@@ -29,6 +31,8 @@ pub struct CommandSettings {
     pub limits: Limits,
     /// What they can see and touch.
     pub confinement: Confinement,
+    /// What they may not change, relative to the root; put back where one did.
+    pub sealed: Vec<PathBuf>,
 }
 
 /// The last 200 lines of a text, or its last 8,000 characters where those are fewer.
@@ -39,54 +43,96 @@ pub fn last_part(text: &str) -> &str {
     text.get(by_chars.max(by_lines)..).unwrap_or_default()
 }
 
-/// Runs `argv` and says how it ended; that it could not be started is one way to end.
-pub(super) fn run(
-    settings: &CommandSettings,
-    root: &std::path::Path,
-    cancel: &Cancel,
-    (log, argv): (&str, &[String]),
-    record: &mut Record<'_, OrderFact>,
-) -> Result<OrderFact, Fault> {
-    let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
-    let [out_file, err_file] = &files;
-    let mut sinks = Sinks {
-        out: record.folder().writer(out_file)?,
-        err: record.folder().writer(err_file)?,
-        failed: None,
-    };
-    let nowhere = || "/dev/null".into();
-    let command = Command {
-        deadline: Some(settings.timeout),
-        limits: settings.limits,
-        // What is printed passes the redactor on its way to the files, so the runner itself writes none.
-        streams: Streams::Apart { out: nowhere(), err: nowhere() },
-        ..Command::new(argv.iter().map(OsString::from), root, settings.env.clone(), "/dev/null")
-    };
-    let output = runner::run(&command, &settings.confinement, cancel, &mut |stream, bytes| {
-        sinks.take(stream, bytes);
-        let shown = record.folder().redactor().redact_bytes(bytes).into_owned();
-        record.tell(&Event::BuildPrints { bytes: &shown });
-    })
-    .map_err(Fault::Run)?;
-    if output.ended == Ended::Interrupted {
-        return Err(Fault::Interrupted);
+/// What is run, and where.
+pub(super) struct Run<'r> {
+    pub(super) settings: &'r CommandSettings,
+    pub(super) root: &'r Path,
+    pub(super) cancel: &'r Cancel,
+    /// The beginning of the names of its files.
+    pub(super) log: &'r str,
+    pub(super) argv: &'r [String],
+}
+
+impl Run<'_> {
+    /// Runs it and says how it ended; that it could not be started is one way to end. A command that breaks the seal is run once more; one
+    /// that breaks it again has failed, whatever its exit code.
+    pub(super) fn run(&self, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
+        let seal = Seal::take(self.root, &self.settings.sealed)
+            .map_err(|source| Fault::Look { path: self.root.to_owned(), source })?;
+        let (fact, broken) = self.once("", &seal, record)?;
+        if broken.is_nothing() {
+            return Ok(fact);
+        }
+        let names = broken.names();
+        let message = format!("a command changed {names}; it was put back and the command run again");
+        let head = format!("[code-commit] {message}\n");
+        record.tell(&Event::Warning(&Problem {
+            code: "seal".to_owned(),
+            path: Some(names),
+            line: None,
+            message,
+        }));
+        Ok(self.once(&head, &seal, record)?.0)
     }
-    let note = note(&output, settings, argv);
-    sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
-    let apart = output.apart.unwrap_or_default();
-    let tail = |file: &str, text: String| {
-        let text = record.folder().redactor().redact(&text).into_owned();
-        Tail { file: file.to_owned(), text: last_part(&text).to_owned() }
-    };
-    let err_text = apart.err.text() + note.as_deref().unwrap_or_default();
-    Ok(OrderFact::Ran {
-        log: log.to_owned(),
-        argv: argv.to_vec(),
-        ended: output.ended,
-        stdout: tail(out_file, apart.out.text()),
-        stderr: tail(err_file, err_text),
-        elapsed_ms: millis(output.elapsed),
-    })
+
+    fn once(
+        &self,
+        head: &str,
+        seal: &Seal,
+        record: &mut Record<'_, OrderFact>,
+    ) -> Result<(OrderFact, Broken), Fault> {
+        let Self { settings, log, argv, .. } = self;
+        let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
+        let [out_file, err_file] = &files;
+        let mut sinks = Sinks {
+            out: record.folder().writer(out_file)?,
+            err: record.folder().writer(err_file)?,
+            failed: None,
+        };
+        sinks.take(Stream::Err, head.as_bytes());
+        let output = self.start(&mut sinks, record)?;
+        let broken = seal.restore();
+        let again = (!head.is_empty() && !broken.is_nothing()).then(|| {
+            format!("\n[code-commit] the command changed {} again: it counts as failed\n", broken.names())
+        });
+        let note = again.clone().or_else(|| note(&output, settings, argv));
+        sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
+        let apart = output.apart.unwrap_or_default();
+        let tail = |file: &str, text: String| {
+            let text = record.folder().redactor().redact(&text).into_owned();
+            Tail { file: file.to_owned(), text: last_part(&text).to_owned() }
+        };
+        let err_text = format!("{head}{}{}", apart.err.text(), note.unwrap_or_default());
+        let fact = OrderFact::Ran {
+            log: (*log).to_owned(),
+            argv: argv.to_vec(),
+            ended: output.ended,
+            seal_broken: again.is_some(),
+            stdout: tail(out_file, apart.out.text()),
+            stderr: tail(err_file, err_text),
+            elapsed_ms: millis(output.elapsed),
+        };
+        Ok((fact, broken))
+    }
+
+    fn start(&self, sinks: &mut Sinks, record: &mut Record<'_, OrderFact>) -> Result<Output, Fault> {
+        let Self { settings, root, cancel, argv, .. } = self;
+        let nowhere = || "/dev/null".into();
+        let command = Command {
+            deadline: Some(settings.timeout),
+            limits: settings.limits,
+            // What is printed passes the redactor on its way to the files, so the runner itself writes none.
+            streams: Streams::Apart { out: nowhere(), err: nowhere() },
+            ..Command::new(argv.iter().map(OsString::from), *root, settings.env.clone(), "/dev/null")
+        };
+        let output = runner::run(&command, &settings.confinement, cancel, &mut |stream, bytes| {
+            sinks.take(stream, bytes);
+            let shown = record.folder().redactor().redact_bytes(bytes).into_owned();
+            record.tell(&Event::BuildPrints { bytes: &shown });
+        })
+        .map_err(Fault::Run)?;
+        if output.ended == Ended::Interrupted { Err(Fault::Interrupted) } else { Ok(output) }
+    }
 }
 
 /// A last line for the standard error: why there is no exit code, or what the walls have to do with it.

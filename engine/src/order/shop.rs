@@ -10,14 +10,14 @@ use logging::{Durability, Stamp};
 use repo::{EmptyFolder, Git, Head};
 use runner::Cancel;
 
-use crate::order::command::{self, CommandSettings};
+use crate::order::command::{CommandSettings, Run};
 use crate::order::{Condition, OrderFact, OrderStep};
 use crate::workshop::ask::{Asker, Files, Question, with_sources};
 use crate::workshop::{Fault, UNDO, undo_folders, untidy};
 use crate::{Answer, Asking, Hands, Record, Rules, Taken};
 
 /// The script that verifies a project, where there is one (S2 §6.5).
-const VERIFY_SCRIPT: &str = "scripts/verify.sh";
+pub const VERIFY_SCRIPT: &str = "scripts/verify.sh";
 
 /// What the tree is put back to.
 #[derive(Debug, Clone)]
@@ -98,8 +98,8 @@ impl OrderShop<'_> {
             OrderStep::Write { attempt, answer } => self.write(*attempt, answer, record),
             OrderStep::Run { log, argv } => {
                 make_parent(record, log)?;
-                let settings = &self.commands;
-                command::run(settings, &self.rules.root, &self.cancel, (log, argv), record)
+                let (settings, root, cancel) = (&self.commands, &self.rules.root, &self.cancel);
+                Run { settings, root, cancel, log, argv }.run(record)
             }
             OrderStep::RollBack => {
                 let Rules { root, lock, .. } = &self.rules;

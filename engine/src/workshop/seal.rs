@@ -14,18 +14,18 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 /// The sealed files as they were before a build.
 #[derive(Debug)]
-pub(super) struct Seal {
+pub(crate) struct Seal {
     root: Folder,
     files: Vec<Sealed>,
 }
 
 /// What a build did to the sealed files.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Broken {
+pub(crate) struct Broken {
     /// Changed, and put back.
-    pub(super) put_back: Vec<String>,
+    pub(crate) put_back: Vec<String>,
     /// Changed, and out of reach: a folder on the way is none any more.
-    pub(super) lost: Vec<String>,
+    pub(crate) lost: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ enum State {
 
 impl Seal {
     /// Remembers these files; paths are relative to the root.
-    pub(super) fn take(root: &Path, paths: &[PathBuf]) -> io::Result<Self> {
+    pub(crate) fn take(root: &Path, paths: &[PathBuf]) -> io::Result<Self> {
         let root = Folder::open(root)?;
         let files =
             paths.iter().map(|path| Sealed { path: path.clone(), state: look(&root, path) }).collect();
@@ -54,7 +54,7 @@ impl Seal {
     }
 
     /// Puts back what was changed, as far as it can be reached, and names it.
-    pub(super) fn restore(&self) -> Broken {
+    pub(crate) fn restore(&self) -> Broken {
         let mut broken = Broken::default();
         for file in &self.files {
             if look(&self.root, &file.path) == file.state {
@@ -72,12 +72,12 @@ impl Seal {
 
 impl Broken {
     /// Whether the build left everything alone.
-    pub(super) fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         self.put_back.is_empty() && self.lost.is_empty()
     }
 
     /// Every path.
-    pub(super) fn names(&self) -> String {
+    pub(crate) fn names(&self) -> String {
         let all: Vec<&str> = self.put_back.iter().chain(&self.lost).map(String::as_str).collect();
         all.join(", ")
     }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::commands::order::args::RunOrderArgs;
 use crate::commands::order::perform::{self, Done, Setting};
+use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight;
 use crate::config;
 use crate::environment::Environment;
@@ -42,26 +43,36 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
     let model = preflight::model(&settings, &keys, environment, &tree)?;
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
-    let (settings, model, cancel, redactor) = (&settings, &*model, &cancel, &redactor);
-    let setting = Setting { args, environment, output, cancel, settings, model, redactor };
+    let setting = Setting {
+        repo: &args.repo,
+        out: &args.out,
+        terms: &Terms::of(args),
+        environment,
+        output,
+        cancel: &cancel,
+        settings: &settings,
+        model: &*model,
+        redactor: &redactor,
+        going_on: None,
+    };
     let files: Vec<PathBuf> = args.work_order.iter().chain(&args.files).cloned().collect();
     if let [only] = files.as_slice() {
-        let done = perform::order(only, &setting)?;
+        let done = perform::order(preflight::read(only)?, &setting)?;
         print(&done, output);
         return Ok(done.exit);
     }
-    let rows = all(&files, &setting);
+    let rows = all(&files, args, &setting);
     table(&rows, files.len(), output);
     let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
     Ok(failed.unwrap_or(Exit::Done))
 }
 
 /// In their order; behind one that fails only where that is asked for, and never behind one that leaves the tree in doubt.
-fn all(files: &[PathBuf], setting: &Setting<'_>) -> Vec<Row> {
+fn all(files: &[PathBuf], args: &RunOrderArgs, setting: &Setting<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for file in files {
         setting.output.report(&setting.output.paint(STRONG, &printable(&file.display().to_string())));
-        let row = match perform::order(file, setting) {
+        let row = match preflight::read(file).and_then(|read| perform::order(read, setting)) {
             Ok(done) => {
                 print(&done, setting.output);
                 Row {
@@ -80,7 +91,7 @@ fn all(files: &[PathBuf], setting: &Setting<'_>) -> Vec<Row> {
         let exit = row.exit;
         rows.push(row);
         let is_final = matches!(exit, Exit::Interrupted | Exit::TreeNotRestored);
-        if is_final || (exit != Exit::Done && !setting.args.keep_going) {
+        if is_final || (exit != Exit::Done && !args.keep_going) {
             break;
         }
     }
@@ -88,7 +99,7 @@ fn all(files: &[PathBuf], setting: &Setting<'_>) -> Vec<Row> {
 }
 
 /// The verdict and where the summary is (S2 §3).
-fn print(done: &Done, output: &Output) {
+pub fn print(done: &Done, output: &Output) {
     let Done { summary, path, changes, .. } = done;
     let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
     let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };

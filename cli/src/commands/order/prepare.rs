@@ -1,0 +1,104 @@
+//! Everything that has to be found out, and the little that has to be put right, before an order is carried out.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use apply::Lock;
+use engine::Baseline;
+use guard::Guard;
+use loop_order::{Inputs, OrderLoop, run_id};
+use repo::{Git, WorkTree};
+use runner::Confinement;
+
+use crate::commands::order::perform::Setting;
+use crate::commands::order::preflight::{self, Read};
+use crate::commands::order::unfinished::Unfinished;
+use crate::commands::order::{runs, walls};
+use crate::exit::Failure;
+
+/// A run that can begin, or go on.
+pub struct Ready {
+    pub read: Read,
+    pub tree: WorkTree,
+    pub lock: Lock,
+    pub git: Git,
+    pub state: PathBuf,
+    pub guard: Guard,
+    pub baseline: Baseline,
+    pub unfinished: Unfinished,
+    pub inputs: Inputs,
+    pub confinement: Confinement,
+    pub sealed: Vec<PathBuf>,
+}
+
+/// The preflight (S2 §6.1). What a killed run has left is put back first; otherwise nothing is modified.
+pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
+    let Setting { terms, settings, environment, output, .. } = setting;
+    let tree = preflight::repository(setting.repo)?;
+    let out = preflight::out(setting.out, tree.root())?;
+    let git = preflight::git(&tree, environment);
+    let state = tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))?;
+    let lock = super::super::lock(&tree, output)?;
+    let known = runs::clear_up(&state, &tree, &git, &lock, output)?;
+    let known = known.filter(|run| run.is_of(&read.order.hash, &terms.hash(), &out));
+    preflight::clean(&tree, &git)?;
+    if terms.commit {
+        preflight::identity(&git)?;
+    }
+    let guard = preflight::guard(tree.root(), &read, settings)?;
+    let baseline = baseline(&tree, &git)?;
+    let unfinished = match known {
+        Some(known) => known,
+        None => anew(&read, &tree, &out, &baseline, setting)?,
+    };
+    setting.goes_on_with(&unfinished.run)?;
+    let inputs = inputs(&read, &tree, &unfinished, terms.max_attempts)?;
+    if setting.redactor.finds_key(&OrderLoop::new(inputs.clone()).first_prompt()) {
+        let error = anyhow!("the order or one of its context files holds an API key; nothing was sent");
+        return Err(Failure::refused(error, "take the key out of it"));
+    }
+    let sealed = walls::sealed(&tree, settings)?;
+    let confinement = walls::confine(&tree, &git, &sealed, setting)?;
+    Ok(Ready { read, tree, lock, git, state, guard, baseline, unfinished, inputs, confinement, sealed })
+}
+
+/// A run whose name follows from its inputs.
+fn anew(
+    read: &Read,
+    tree: &WorkTree,
+    out: &Path,
+    baseline: &Baseline,
+    setting: &Setting<'_>,
+) -> Result<Unfinished, Failure> {
+    let config_hash = setting.terms.hash();
+    let tree_hash = repo::stable_hash(tree.root())
+        .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?;
+    let id = run_id(&read.order.hash, &tree_hash, &config_hash);
+    Ok(Unfinished::new(out.join(id), &read.order.hash, &config_hash, tree_hash, baseline))
+}
+
+fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
+    let refused = |error| Failure::refused(error, "see what git status says");
+    let commit = git.commit_of("HEAD").map_err(refused)?.ok_or_else(|| {
+        Failure::refused(anyhow!("the repository has no commit yet"), "commit what is there first")
+    })?;
+    let empty_folders = repo::empty_folders(tree.root())
+        .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
+    Ok(Baseline { git: git.clone(), commit, head: git.head().map_err(refused)?, empty_folders })
+}
+
+fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, max_attempts: u32) -> Result<Inputs, Failure> {
+    let files = preflight::files(tree.root(), &read.order)
+        .map_err(|problems| preflight::refused(&read.path, &problems))?;
+    Ok(Inputs {
+        order: read.order.clone(),
+        work_order_path: read.path.display().to_string(),
+        repo_path: tree.root().display().to_string(),
+        baseline_commit: run.commit.clone(),
+        tree_hash_before: run.tree_hash_before.clone(),
+        run_id: run.id(),
+        max_attempts,
+        allowed: files.allowed,
+        context: files.context,
+    })
+}

@@ -1,0 +1,54 @@
+//! `code-commit resume` for the run of an order: it goes on as `order run` would, with the order and the settings that it began with.
+
+use anyhow::{Context as _, anyhow};
+use engine::{OrderFact, outline_of};
+use logging::{Redactor, RunFolder};
+use repo::WorkTree;
+use runner::Cancel;
+
+use crate::commands::order::perform::{self, Setting};
+use crate::commands::order::plan::Recorded;
+use crate::commands::order::{batch, preflight};
+use crate::commands::registry::Known;
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
+use crate::keys::Keys;
+use crate::output::Output;
+
+/// Goes on with the run.
+pub fn run(
+    known: &Known,
+    tree: &WorkTree,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let keys = Keys::find(environment, tree.root());
+    let redactor = Redactor::new(keys.exposed());
+    output.strike_out(redactor.clone());
+    let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
+    let Recorded { folder, plan, read } = Recorded::load(known, folder)
+        .map_err(|error| Failure::refused(error, "begin a new run: code-commit order run"))?;
+    let facts: Vec<OrderFact> =
+        outline_of(&folder).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    if facts.iter().any(|fact| matches!(fact, OrderFact::Ended { .. })) {
+        return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
+    }
+    let model = preflight::model(&plan.settings, &keys, environment, tree)?;
+    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
+    crate::interrupt::watch(&cancel)?;
+    let setting = Setting {
+        repo: tree.root(),
+        out: folder.path().parent().unwrap_or(folder.path()),
+        terms: &plan.terms,
+        environment,
+        output,
+        cancel: &cancel,
+        settings: &plan.settings,
+        model: &*model,
+        redactor: &redactor,
+        going_on: Some(folder.path()),
+    };
+    let done = perform::order(read, &setting)?;
+    batch::print(&done, output);
+    Ok(done.exit)
+}

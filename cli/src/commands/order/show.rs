@@ -1,0 +1,142 @@
+//! `code-commit runs` and `code-commit show` for the runs of orders.
+
+use std::path::Path;
+
+use engine::{CallFact, Ended, OrderFact, Outcome, Problem, facts_of, undo_folders};
+use logging::{Redactor, RunFolder};
+use loop_order::{RunSummary, SUMMARY, Verdict};
+use repo::WorkTree;
+use serde_json::json;
+
+use crate::changes::{self, FileChange};
+use crate::commands::runs;
+use crate::exit::Failure;
+use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
+use crate::terminal::phrases;
+
+/// One line about the run.
+pub fn list(run: &Path, output: &Output) {
+    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+    let facts: Vec<OrderFact> = engine::outline_of(&folder).unwrap_or_default();
+    let attempts = facts.iter().filter_map(attempt_of).max().unwrap_or_default();
+    let outcome = facts
+        .iter()
+        .find_map(outcome_of)
+        .and_then(|outcome| serde_json::to_value(outcome).ok()?.get("outcome")?.as_str().map(str::to_owned));
+    let summary = summary(&folder);
+    let name = runs::name(run);
+    output.object(&json!({
+        "run": name, "loop": "order", "outcome": outcome, "rounds": attempts, "folder": run,
+        "verdict": summary.as_ref().map(|summary| summary.verdict),
+        "stage": summary.as_ref().map(|summary| &summary.ended_stage),
+    }));
+    let ended = match &summary {
+        Some(summary) => verdict(summary, output),
+        None => output.paint(WARN, "not finished"),
+    };
+    output.report(&format!("{name}  order: {ended}, attempts {attempts}"));
+}
+
+/// Everything about the run: attempts, prompts, answers, refusals, commands, and what it changed.
+pub fn show(run: &Path, tree: &WorkTree, output: &Output) -> Result<(), Failure> {
+    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+    let facts: Vec<OrderFact> = facts_of(&folder)
+        .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))?;
+    let changes = changes::of_run(tree.root(), &undo_folders(run))?;
+    let stats: Vec<_> = changes.iter().map(FileChange::stat).collect();
+    let summary = summary(&folder);
+    output.object(&json!({
+        "run": runs::name(run), "loop": "order", "folder": run, "facts": facts, "files": stats, "summary": summary,
+    }));
+    output.report(&output.paint(STRONG, &runs::name(run)));
+    let mut attempt = 0;
+    for fact in &facts {
+        attempt = attempt_of(fact).unwrap_or(attempt);
+        line(fact, attempt, output);
+    }
+    if let Some(summary) = &summary {
+        output.report(&format!("ended: {}", verdict(summary, output)));
+    }
+    output.report(&format!("files: {}", run.display()));
+    for change in &changes {
+        output.report(changes::coloured(&change.diff(), output).trim_end());
+    }
+    Ok(())
+}
+
+fn summary(folder: &RunFolder) -> Option<RunSummary> {
+    serde_json::from_str(&folder.read(SUMMARY).ok()?).ok()
+}
+
+/// `PASS (success)`.
+fn verdict(summary: &RunSummary, output: &Output) -> String {
+    let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
+    let stage = printable(&summary.ended_stage);
+    format!("{} ({stage})", output.paint(style, summary.verdict.as_str()))
+}
+
+fn outcome_of(fact: &OrderFact) -> Option<&Outcome> {
+    if let OrderFact::Ended { outcome } = fact { Some(outcome) } else { None }
+}
+
+/// The attempt that a fact begins.
+fn attempt_of(fact: &OrderFact) -> Option<u32> {
+    if let OrderFact::Call(CallFact::Asked { round, .. }) = fact { Some(*round) } else { None }
+}
+
+/// One line for each fact that a person wants to know.
+fn line(fact: &OrderFact, attempt: u32, output: &Output) {
+    let head = if attempt == 0 { "preflight".to_owned() } else { format!("attempt {attempt}") };
+    let say = |text: &str| output.report(&format!("{}  {text}", output.paint(DIM, &head)));
+    let problem = |problem: &Problem| say(&output.paint(WARN, &printable(&problem.message)));
+    match fact {
+        OrderFact::Call(call) => call_line(call, output, &say),
+        OrderFact::Looked { failed } if failed.is_empty() => {}
+        OrderFact::Looked { failed } => {
+            say(&output.paint(BAD, &format!("{} conditions do not hold", failed.len())));
+        }
+        OrderFact::Written { changes, warnings, .. } => {
+            changes.iter().for_each(|change| say(&phrases::change(change)));
+            warnings.iter().for_each(problem);
+        }
+        OrderFact::Refused { problems, .. } => {
+            say(&output.paint(WARN, "proposal refused, nothing was written:"));
+            problems.iter().for_each(problem);
+        }
+        OrderFact::Ran { argv, ended, seal_broken, stdout, .. } => {
+            let style = if *ended == Ended::Exited(0) && !seal_broken { GOOD } else { BAD };
+            let ended = output.paint(style, &phrases::ended(*ended));
+            say(&format!("{}: {ended}, {}", printable(&argv.join(" ")), stdout.file));
+        }
+        OrderFact::RolledBack => say("rolled back"),
+        OrderFact::Broke { message } => say(&output.paint(BAD, &printable(message))),
+        OrderFact::Resumed => say("gone on with"),
+        OrderFact::Stamped { .. }
+        | OrderFact::Kept { .. }
+        | OrderFact::Measured { .. }
+        | OrderFact::Ended { .. } => {}
+    }
+}
+
+fn call_line(call: &CallFact, output: &Output, say: &dyn Fn(&str)) {
+    match call {
+        CallFact::Asked { prompt, .. } => {
+            say(&format!("asked: {}, {}", prompt.stored.file, phrases::bytes(prompt.stored.bytes)));
+        }
+        CallFact::Attempted { attempt, .. } => {
+            if let Some(message) = &attempt.message {
+                say(&output
+                    .paint(WARN, &format!("request {} failed: {}", attempt.number, printable(message))));
+            }
+        }
+        CallFact::Answered { reply, served_model, usage, cost_usd, .. } => {
+            let by = served_model.as_deref().unwrap_or("the model");
+            let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
+            let tokens = phrases::tokens(usage);
+            say(&format!("{} answered: {}{tokens}, {cost}", printable(by), reply.stored.file));
+        }
+        CallFact::Unanswered { cause, .. } => {
+            say(&output.paint(BAD, &format!("no answer: {}", printable(&cause.message))));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `runs`, `show`, `resume`, `replay` and `undo` for the runs of orders.
+
+use std::fs;
+use std::process::Stdio;
+
+use fixtures::server::{Script, Step};
+use serde_json::{Value, json};
+
+use crate::harness::{BAD, FILES, GOOD, KEY, Ran, Scene, greet, ran};
+use crate::kills::interrupt;
+
+/// A command of the program in the repository, with the key.
+fn ask(scene: &Scene, args: &[&str]) -> Ran {
+    ran(scene.program(args).env("OPENAI_API_KEY", KEY))
+}
+
+/// An order whose last command waits for a file beside the repository, stopped by Ctrl-C while it waits.
+fn interrupted() -> Scene {
+    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
+    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
+    let more = ["--max-attempts", "1", "--llm-temperature", "0.5", "--timeout-seconds", "60"];
+    let mut child = scene.command(&more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !scene.root().join("stray").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    scene
+}
+
+#[test]
+fn resume_goes_on_with_an_order_under_the_settings_that_it_began_with() {
+    let scene = interrupted();
+    let plan = scene.recorded("run.json");
+    scene.place("go-on", b"");
+    fs::remove_file(scene.beside("order.json")).unwrap();
+    let asked = scene.server.requests().len();
+    let resumed = ask(&scene, &["resume"]);
+    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    assert_eq!(scene.verdict(), "PASS success");
+    assert_eq!((scene.server.requests().len(), scene.recorded("run.json")), (asked, plan));
+}
+
+#[test]
+fn resume_refuses_an_order_that_is_over_and_one_whose_tree_has_gone() {
+    let scene = interrupted();
+    scene.project.write("later.txt", b"x").unwrap();
+    scene.project.commit("later").unwrap();
+    let gone = ask(&scene, &["resume"]);
+    assert_eq!(gone.code, Some(3), "{}", gone.err);
+    assert!(gone.err.contains("the tree is not the one"), "{}", gone.err);
+    assert_eq!(scene.project.status().unwrap(), "");
+
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.run(&[]);
+    let over = ask(&scene, &["resume"]);
+    assert_eq!(over.code, Some(3));
+    assert!(over.err.contains("that run is over"), "{}", over.err);
+}
+
+#[test]
+fn a_plan_that_was_changed_is_neither_gone_on_with_nor_replayed() {
+    let scene = interrupted();
+    let file = scene.runs()[0].join("run.json");
+    let plan =
+        fs::read_to_string(&file).unwrap().replace("\"timeout_seconds\": 60", "\"timeout_seconds\": 61");
+    scene.place("plan", plan.as_bytes());
+    fs::rename(scene.beside("plan"), &file).unwrap();
+    for command in ["resume", "replay"] {
+        let refused = ask(&scene, &[command]);
+        assert_eq!(refused.code, Some(3), "{command}: {}", refused.err);
+        assert!(refused.err.contains("is not what it was when the run began"), "{command}: {}", refused.err);
+    }
+}
+
+#[test]
+fn replay_leads_a_finished_order_to_the_same_end() {
+    let scene = Scene::with(&[&greet(BAD), "no", &greet(GOOD)]);
+    scene.run(&["--max-attempts", "3"]);
+    // The record alone counts: what the tree holds by now does not.
+    scene.project.write("src/greet.sh", b"later").unwrap();
+    let replayed = ran(&mut scene.program(&["replay", "--json"]));
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
+    let told: Value = serde_json::from_str(&replayed.out).unwrap();
+    assert_eq!((&told["same"], &told["summary"]), (&json!(true), &scene.summary()));
+}
+
+#[test]
+fn replay_of_an_order_that_was_stopped_and_went_on_comes_to_the_same_end_too() {
+    let scene = interrupted();
+    let unfinished = ran(&mut scene.program(&["replay"]));
+    assert_eq!(unfinished.code, Some(3));
+    assert!(unfinished.err.contains("the record ends in attempt 1"), "{}", unfinished.err);
+    scene.place("go-on", b"");
+    assert_eq!(ask(&scene, &["resume"]).code, Some(0));
+    let replayed = ran(&mut scene.program(&["replay"]));
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
+}
+
+#[test]
+fn replay_says_that_it_cannot_try_another_answer_for_an_order() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.run(&[]);
+    scene.place("reply", greet(BAD).as_bytes());
+    let reply = scene.beside("reply");
+    let refused =
+        ran(&mut scene.program(&["replay", "--from-round", "1", "--reply", reply.to_str().unwrap()]));
+    assert_eq!(refused.code, Some(3));
+    assert!(refused.err.contains("scripted/FILE"), "{}", refused.err);
+}
+
+#[test]
+fn runs_lists_orders_with_their_verdict() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    scene.run(&["--max-attempts", "1"]);
+    let failed = scene.runs();
+    scene.run(&["--max-attempts", "2"]);
+    let passed = scene.runs().into_iter().find(|run| !failed.contains(run)).unwrap();
+    let name = |run: &std::path::Path| run.file_name().unwrap().to_str().unwrap().to_owned();
+    let listed = ran(&mut scene.program(&["runs"]));
+    let wanted = format!(
+        "{}  order: PASS (success), attempts 1\n{}  order: FAIL (acceptance_failed), attempts 1\n",
+        name(&passed),
+        name(&failed[0])
+    );
+    assert_eq!(listed.out, wanted);
+    let listed = interrupted().program(&["runs"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&listed.stdout).ends_with("order: not finished, attempts 1\n"));
+}
+
+#[test]
+fn show_tells_what_happened_to_an_order() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    scene.run(&[]);
+    let shown = ran(&mut scene.program(&["show"]));
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    let run = scene.runs()[0].clone();
+    let text = shown
+        .out
+        .replace(run.to_str().unwrap(), "RUN")
+        .replace(run.file_name().unwrap().to_str().unwrap(), "ID");
+    insta::with_settings!({filters => vec![(r"\d+ (B|tokens|out)\b", "N $1"), (r"\d+\.\d kB", "N kB")]}, {
+        insta::assert_snapshot!(text, @r#"
+        ID
+        attempt 1  asked: attempt_1/prompt.txt, N kB
+        attempt 1  test answered: attempt_1/response.txt, N tokens in, N out, cost unknown
+        attempt 1  wrote src/greet.sh
+        attempt 1  bash scripts/verify.sh: exit code 0, attempt_1/verify_1_stdout.txt
+        attempt 1  sh tests/run.sh: exit code 3, attempt_1/acceptance_1_stdout.txt
+        attempt 1  rolled back
+        attempt 2  asked: attempt_2/prompt.txt, N kB
+        attempt 2  test answered: attempt_2/response.txt, N tokens in, N out, cost unknown
+        attempt 2  wrote src/greet.sh
+        attempt 2  bash scripts/verify.sh: exit code 0, attempt_2/verify_1_stdout.txt
+        attempt 2  sh tests/run.sh: exit code 0, attempt_2/acceptance_1_stdout.txt
+        ended: PASS (success)
+        files: RUN
+        --- a/src/greet.sh
+        +++ b/src/greet.sh
+        @@ -1,2 +1,2 @@
+         #!/bin/sh
+        -echo hello $1
+        +echo "hello, $1"
+        "#);
+    });
+    let shown = ran(&mut scene.program(&["show", "--json"]));
+    let told: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(told["summary"], scene.summary());
+}
+
+#[test]
+fn undo_of_an_order_that_failed_says_that_nothing_is_left_of_it() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.run(&["--max-attempts", "1"]);
+    let undone = ran(&mut scene.program(&["undo"]));
+    assert_eq!(undone.code, Some(3));
+    assert!(undone.err.contains("or that was rolled back"), "{}", undone.err);
+}
