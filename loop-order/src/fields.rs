@@ -7,6 +7,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
 
+/// Editors of another system leave it; it cannot be seen.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// What is wrong with one field of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldProblem {
@@ -39,6 +42,9 @@ pub(crate) struct Fields {
 
 impl Fields {
     pub(crate) fn of(json: &[u8]) -> Result<Self, FieldProblem> {
+        if json.starts_with(BYTE_ORDER_MARK) {
+            return Err(FieldProblem::new("", "begins with a byte order mark; JSON has none"));
+        }
         let Unique(values) =
             serde_json::from_slice(json).map_err(|error| FieldProblem::new("", error.to_string()))?;
         Ok(Self { values, problems: Vec::new() })

@@ -20,5 +20,5 @@ pub use context::{CONTEXT_BYTES, shown};
 pub use decide::{Inputs, OrderLoop, SUMMARY};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
-pub use order::{MOST_CONTEXT_FILES, WorkOrder};
+pub use order::{MOST_BYTES, MOST_CONTEXT_FILES, WorkOrder};
 pub use words::{SplitError, split};

@@ -11,6 +11,9 @@ use crate::{ids, words};
 /// More files than these are no context but a code base (S2 §4.1).
 pub const MOST_CONTEXT_FILES: usize = 10;
 
+/// A larger order is no order: it is refused before it is read as JSON.
+pub const MOST_BYTES: usize = 1 << 20;
+
 /// Fields beyond the seed. An order that leaves them away is the same order as one that gives null.
 const OPTIONAL: [&str; 4] = ["max_cost", "preconditions", "postconditions", "must_fail_before"];
 
@@ -57,11 +60,14 @@ pub struct Command {
 impl WorkOrder {
     /// Reads an order; or everything that is wrong with it.
     pub fn parse(json: &[u8]) -> Result<Self, Vec<FieldProblem>> {
+        if json.len() > MOST_BYTES {
+            return Err(vec![FieldProblem::new("", format!("is larger than {} MiB", MOST_BYTES >> 20))]);
+        }
         let mut fields = Fields::of(json).map_err(|problem| vec![problem])?;
         let hash = hash(fields.values());
         let order = Self {
-            id: fields.text("id"),
-            title: fields.text("title"),
+            id: line(&mut fields, "id"),
+            title: line(&mut fields, "title"),
             intent: fields.text("intent"),
             allowed_files: paths(&mut fields, "allowed_files"),
             forbidden: fields.texts("forbidden"),
@@ -85,16 +91,20 @@ impl WorkOrder {
     }
 
     fn check_lists(&self, problems: &mut Vec<FieldProblem>) {
+        // What could not be read has been complained of.
+        let known: BTreeSet<String> = problems.iter().map(|problem| problem.field.clone()).collect();
+        let complained =
+            |list: &str| known.range(list.to_owned()..).next().is_some_and(|field| field.starts_with(list));
+        let is_empty = |list: &str, length: usize| length == 0 && !complained(list);
         let mut problem = |field: &str, message: &str| {
-            // A list that could not be read has been complained of.
-            if !problems.iter().any(|known| known.field.starts_with(field)) {
+            if !known.contains(field) {
                 problems.push(FieldProblem::new(field, message));
             }
         };
-        if self.allowed_files.is_empty() {
+        if is_empty("allowed_files", self.allowed_files.len()) {
             problem("allowed_files", "is empty, so that nothing could be written");
         }
-        if self.acceptance_commands.is_empty() {
+        if is_empty("acceptance_commands", self.acceptance_commands.len()) {
             problem("acceptance_commands", "is empty, so that nothing could be accepted");
         }
         if self.context_files.len() > MOST_CONTEXT_FILES {
@@ -103,12 +113,14 @@ impl WorkOrder {
         }
         let allowed: BTreeSet<&String> = self.allowed_files.iter().collect();
         for (at, path) in self.context_files.iter().enumerate() {
-            if !allowed.contains(path) {
+            if !known.contains("allowed_files") && !allowed.contains(path) {
                 problem(&format!("context_files[{at}]"), "is not among the allowed_files");
             }
         }
+        let acceptance: BTreeSet<&str> =
+            self.acceptance_commands.iter().map(|command| command.text.as_str()).collect();
         for (at, command) in self.must_fail_before.iter().enumerate() {
-            if !self.acceptance_commands.contains(command) {
+            if !acceptance.contains(command.text.as_str()) {
                 problem(&format!("must_fail_before[{at}]"), "is not among the acceptance_commands");
             }
         }
@@ -123,11 +135,24 @@ fn hash(fields: &BTreeMap<String, Value>) -> String {
     ids::order_hash(&counted)
 }
 
+/// One line: it stands in messages and in the first line of a commit's.
+fn line(fields: &mut Fields, field: &str) -> String {
+    let text = fields.text(field);
+    if text.chars().any(char::is_control) {
+        fields
+            .problems
+            .push(FieldProblem::new(field, "has a control character; give one line of plain text"));
+    }
+    text
+}
+
 fn paths(fields: &mut Fields, field: &str) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
+    let mut seen = BTreeSet::new();
     for (at, path) in fields.texts(field).into_iter().enumerate() {
         let normal = normalized(&path);
-        let fault = fault_of_path(&path).or(paths.contains(&normal).then_some("stands in the list twice"));
+        let is_new = seen.insert(normal.clone());
+        let fault = fault_of_path(&path).or((!is_new).then_some("stands in the list twice"));
         if let Some(message) = fault {
             fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), message));
         }

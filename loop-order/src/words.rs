@@ -12,6 +12,8 @@ pub enum SplitError {
     OpenQuote(char),
     /// A backslash with nothing behind it.
     LoneBackslash,
+    /// A NUL character, which no argument can hold.
+    Nul,
     /// Something that only a shell could act on. Quoted it is an argument like any other.
     Operator(char),
 }
@@ -21,6 +23,7 @@ impl std::fmt::Display for SplitError {
         match self {
             Self::Empty => f.write_str("is empty"),
             Self::OpenQuote(quote) => write!(f, "has a {quote} that is not closed"),
+            Self::Nul => f.write_str("has a NUL character"),
             Self::LoneBackslash => f.write_str("ends with a backslash"),
             Self::Operator(sign) => write!(
                 f,
@@ -34,6 +37,9 @@ impl std::fmt::Display for SplitError {
 /// Words are parted by blanks; `'…'` is taken as it is; in `"…"` a backslash escapes `"`, `\`, `$` and a backquote; elsewhere it
 /// escapes anything. Nothing is expanded, and `#` begins no comment.
 pub fn split(command: &str) -> Result<Vec<String>, SplitError> {
+    if command.contains('\0') {
+        return Err(SplitError::Nul);
+    }
     let mut words = Vec::new();
     let mut chars = command.trim_matches([' ', '\t', '\r', '\n']).chars().peekable();
     while chars.peek().is_some() {
@@ -138,6 +144,7 @@ mod tests {
         assert_eq!(split("a \"b\\\""), Err(SplitError::OpenQuote('"')));
         assert_eq!(split("a \\"), Err(SplitError::LoneBackslash));
         assert_eq!(split(" \t"), Err(SplitError::Empty));
+        assert_eq!(split("a '\0'"), Err(SplitError::Nul));
     }
 
     proptest! {

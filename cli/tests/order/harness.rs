@@ -243,6 +243,8 @@ fn collect(root: &Path, folder: &Path, state: &mut BTreeMap<String, String>) {
         } else if found.is_dir() {
             collect(root, &path, state);
             "folder".to_owned()
+        } else if !found.is_file() {
+            "neither file nor folder".to_owned()
         } else {
             String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()
         };

@@ -15,6 +15,7 @@
 mod artifacts;
 mod batch;
 mod commands;
+mod corpus;
 mod harness;
 #[path = "../json_schema/mod.rs"]
 mod json_schema;

@@ -1,7 +1,9 @@
 //! `code-commit order check`: could this order be carried out here?
 
+use std::fs::File;
 use std::path::Path;
 
+use anyhow::Context as _;
 use loop_order::{FieldProblem, WorkOrder};
 use serde_json::json;
 
@@ -16,7 +18,7 @@ use crate::output::{BAD, GOOD, Output, STRONG, printable};
 pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = preflight::repository(&args.repo)?;
     let settings = config::load(tree.root(), environment, Layer::default(), output)?;
-    let bytes = super::super::read_input(&args.file)?;
+    let bytes = read(&args.file)?;
     let order = WorkOrder::parse(&bytes);
     let mut problems = Vec::new();
     match &order {
@@ -29,6 +31,16 @@ pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Resu
     }
     report(&args.file, order.as_ref().ok(), &problems, output);
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    let read = if file == Path::new("-") {
+        preflight::bounded(std::io::stdin().lock())
+    } else {
+        File::open(file).and_then(preflight::bounded)
+    };
+    read.with_context(|| format!("cannot read {}", file.display()))
+        .map_err(|error| Failure::refused(error, "name a file with an order, or - for standard input"))
 }
 
 fn against(order: &WorkOrder, root: &Path, settings: &Settings) -> Result<Vec<FieldProblem>, Failure> {
@@ -53,7 +65,7 @@ fn report(file: &Path, order: Option<&WorkOrder>, problems: &[FieldProblem], out
         return;
     }
     output.report(&format!("{} {shown}", output.paint(BAD, "cannot be carried out:")));
-    for problem in problems {
+    for problem in problems.iter().take(preflight::NAMED_PROBLEMS) {
         let field = if problem.field.is_empty() { "here" } else { &problem.field };
         output.report(&format!("  {} {}", output.paint(STRONG, field), printable(&problem.message)));
     }

@@ -1,13 +1,13 @@
 //! What must be so before an order is carried out (S2 §6.1). Nothing is modified while this is found out.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Guard, Policy};
+use guard::{Code, Guard, Op, Policy, Request, Verdict};
 use llm::{Model, Provider};
-use loop_order::{FieldProblem, WorkOrder};
+use loop_order::{FieldProblem, MOST_BYTES, WorkOrder};
 use prompt::order::{Allowed, Context};
 use repo::{Git, WorkTree};
 
@@ -20,6 +20,9 @@ use crate::output::printable;
 
 /// Of the files that make a tree unclean so many are named.
 const NAMED_FILES: usize = 5;
+
+/// And so many of an order's problems.
+pub const NAMED_PROBLEMS: usize = 50;
 
 /// An order and the file it stands in.
 pub struct Read {
@@ -61,14 +64,24 @@ pub fn read(file: &Path) -> Result<Read, Failure> {
         Failure::refused(error, "code-commit order new writes a first order")
     };
     let path = fs::canonicalize(file).map_err(cannot)?;
-    let bytes = fs::read(&path).map_err(cannot)?;
+    let bytes = bounded(fs::File::open(&path).map_err(cannot)?).map_err(cannot)?;
     let order = WorkOrder::parse(&bytes).map_err(|problems| refused(file, &problems))?;
     Ok(Read { path, order, bytes })
 }
 
-/// All problems of an order in one refusal.
+/// At most one byte more than an order may have, however much there is: a device never ends.
+pub fn bounded(source: impl io::Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// All problems of an order in one refusal; of very many the first ones.
 pub fn refused(file: &Path, problems: &[FieldProblem]) -> Failure {
-    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let mut lines: Vec<String> = problems.iter().take(NAMED_PROBLEMS).map(ToString::to_string).collect();
+    if problems.len() > NAMED_PROBLEMS {
+        lines.push(format!("and {} more", problems.len() - NAMED_PROBLEMS));
+    }
     let error = anyhow!(
         "{} is no order that can be carried out:\n       {}",
         file.display(),
@@ -161,11 +174,32 @@ pub fn open(root: &Path, order: &WorkOrder, settings: &Settings) -> Result<Guard
 
 /// Allowed files that no order may write.
 pub fn unwritable(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
-    let refusal = |(at, path): (usize, &String)| {
-        let refusal = guard.refused_for_good(path)?;
-        Some(FieldProblem { field: format!("allowed_files[{at}]"), message: refusal.to_string() })
+    let mut problems: Vec<FieldProblem> = Vec::new();
+    for (at, path) in order.allowed_files.iter().enumerate() {
+        if let Some(refusal) = guard.refused_for_good(path) {
+            problems
+                .push(FieldProblem { field: format!("allowed_files[{at}]"), message: refusal.to_string() });
+        }
+    }
+    if problems.is_empty() { the_same(guard, order) } else { problems }
+}
+
+/// Allowed files that are one file where case does not count. Whatever else the guard has against a path it says when it is written.
+fn the_same(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
+    let paths = order.allowed_files.iter().map(String::as_bytes);
+    let requests: Vec<_> = paths.map(|path| Request { path, op: Op::Write, base_sha256: None }).collect();
+    // A tree that cannot be looked at is refused by those who read the files.
+    let verdicts = guard.judge(&requests).unwrap_or_default();
+    let same = |(at, verdict): (usize, Verdict)| match verdict {
+        Verdict::Refused(refusal) if refusal.code() == Code::Duplicate => Some(FieldProblem {
+            field: format!("allowed_files[{at}]"),
+            message:
+                "is the same as another one where case or Unicode form does not count; name each file once"
+                    .to_owned(),
+        }),
+        Verdict::Refused(_) | Verdict::Admitted(_) => None,
     };
-    order.allowed_files.iter().enumerate().filter_map(refusal).collect()
+    verdicts.into_iter().enumerate().filter_map(same).collect()
 }
 
 /// Looks at every allowed file, and reads those that are shown.
