@@ -5,10 +5,15 @@
 //! needs to find its configuration, and no `GIT_*` but author and committer. The user's own configuration counts, because what it
 //! ignores must not be cleaned away; the system's does not.
 
+mod hold;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use hold::Held;
 
 /// Settings that go before whatever a configuration says.
 const HARDENED: [&str; 7] = [
@@ -58,6 +63,20 @@ pub enum GitError {
         top: PathBuf,
         /// What it said.
         message: String,
+    },
+    /// Another git holds the index, or was killed while it did.
+    #[error("{} is there: another git is at work here, or one was killed; if none is, remove that file", path.display())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+    },
+    /// The index could not be held or replaced.
+    #[error("cannot use {}", path.display())]
+    Index {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
     },
     /// It did what it was asked, and still the tree is not as it was.
     #[error("after a reset and a clean the tree still differs: {}", paths.join(", "))]
@@ -139,9 +158,33 @@ impl Git {
         Ok(listed.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
     }
 
-    /// Index, tracked files and the current branch as they were at `commit`.
+    /// Index, tracked files and the current branch as they were at `commit`. Only for whoever holds the harness's lock on the tree: what a
+    /// rollback of ours that was killed has left in the index's place is removed. A lock that is not ours is waited for and left alone.
     pub fn reset_hard(&self, commit: &str) -> Result<(), GitError> {
-        self.run(&["reset", "--quiet", "--hard", "--end-of-options", commit]).map(drop)
+        let held = Held::take(self.index()?)?;
+        let words = ["reset", "--quiet", "--hard", "--end-of-options", commit];
+        let start = |source| GitError::Start { top: self.top.clone(), source };
+        let mut reset = self.command(&words);
+        reset.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = reset.spawn().map_err(start)?;
+        // Without the note nobody waits for a git that outlives us; its work is done again all the same.
+        let _ = held.note(child.id());
+        let done = child.wait_with_output().map_err(start)?;
+        if done.status.success() {
+            held.replace()
+        } else {
+            Err(self.failed("reset", text(&done.stderr).trim().to_owned()))
+        }
+    }
+
+    /// The lock that another git holds on the index, also after a few seconds.
+    pub fn index_lock(&self) -> Result<Option<PathBuf>, GitError> {
+        Ok(hold::is_locked(&self.index()?))
+    }
+
+    fn index(&self) -> Result<PathBuf, GitError> {
+        let index = self.run(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
+        Ok(PathBuf::from(index.trim_end_matches('\n')))
     }
 
     /// Removes what is neither tracked nor ignored, folders and nested repositories too.
@@ -227,9 +270,16 @@ impl Git {
         GitError::Failed { command: command.to_owned(), top: self.top.clone(), message }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
     fn start(&self, words: &[&str]) -> Result<Output, GitError> {
-        Command::new("git")
+        let start = |source| GitError::Start { top: self.top.clone(), source };
+        self.command(words).output().map_err(start)
+    }
+
+    /// In a process group of its own: Ctrl-C in a terminal is for the harness, which must not find a rollback cut in half.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        command
             .args(HARDENED.iter().flat_map(|setting| ["-c", setting]))
             .args(words)
             .current_dir(&self.top)
@@ -239,8 +289,8 @@ impl Git {
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::null())
-            .output()
-            .map_err(|source| GitError::Start { top: self.top.clone(), source })
+            .process_group(0);
+        command
     }
 }
 

@@ -119,6 +119,12 @@ impl Scene {
         fs::write(self.beside(name), bytes).unwrap();
     }
 
+    /// The user's own configuration protects `tests/**`.
+    pub fn protect_tests(&self) {
+        fs::create_dir_all(self.beside(".config/code-commit")).unwrap();
+        self.place(".config/code-commit/config.toml", b"protect = [\"tests/**\"]\n");
+    }
+
     /// `order run` of `order.json` without a wall, which has tests of its own. Whatever it leaves and prints for programs fits its schema.
     #[track_caller]
     pub fn run(&self, more: &[&str]) -> Ran {

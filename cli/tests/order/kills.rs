@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 
 use crate::harness::{BAD, FILES, GOOD, Scene, greet, ran};
 
+/// A run may be faster than who kills it.
+const TRIES: usize = 20;
+
 /// The model answers every question alike, so that it does not matter how often it is asked.
 fn scene(reply: &str) -> Scene {
     Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(reply)))
@@ -48,6 +51,15 @@ fn kill_at(scene: &Scene, lines: usize, more: &[&str]) -> bool {
     }
 }
 
+/// A run that was killed when its journal had so many lines, or a few more; none where it was over by then.
+fn killed_at(reply: &str, lines: usize) -> Option<(Scene, Vec<Value>)> {
+    let scene = scene(reply);
+    let killed = kill_at(&scene, lines, &[]);
+    let journal = journal(&scene);
+    // A kill behind the last line is none: the run is over, and what it changed is there.
+    (killed && count(&journal, "ended") == 0).then_some((scene, journal))
+}
+
 /// Kills a run at each line in turn and lets it go on; `check` looks at what it leaves in the end.
 fn campaign(reply: &str, code: i32, check: impl Fn(&Scene)) {
     let whole = scene(reply);
@@ -55,15 +67,7 @@ fn campaign(reply: &str, code: i32, check: impl Fn(&Scene)) {
     let lines = journal(&whole).len();
     let mut killed = 0;
     for line in (1..=lines).step_by(step()) {
-        let scene = scene(reply);
-        if !kill_at(&scene, line, &[]) {
-            continue;
-        }
-        let before = journal(&scene);
-        if count(&before, "ended") > 0 {
-            // The kill came after the end: the run is over, and what it changed is there.
-            continue;
-        }
+        let Some((scene, before)) = (0..TRIES).find_map(|_| killed_at(reply, line)) else { continue };
         killed += 1;
         let (answered, asked) = (count(&before, "answered"), scene.server.requests().len());
         let ran = scene.run(&[]);
@@ -73,6 +77,7 @@ fn campaign(reply: &str, code: i32, check: impl Fn(&Scene)) {
         let asked_again = scene.server.requests().len() - asked;
         assert_eq!(asked_again, attempts - answered, "killed at {line}");
     }
+    eprintln!("{killed} kills hit a run of {lines} lines");
     assert!(killed > 0, "no kill hit a run of {lines} lines");
 }
 
@@ -162,10 +167,14 @@ fn an_interrupted_run_leaves_the_baseline_and_goes_on_with_the_same_command() {
 }
 
 /// Ctrl-C.
-#[expect(clippy::disallowed_methods, reason = "the tests send signals with kill")]
 pub fn interrupt(child: &Child) {
-    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
+    signal("-INT", &child.id().to_string());
+}
+
+/// To a process, or with a minus before it to a group.
+#[expect(clippy::disallowed_methods, reason = "the tests send signals with kill")]
+pub fn signal(name: &str, to: &str) {
+    assert!(std::process::Command::new("kill").args([name, "--", to]).status().unwrap().success());
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod kills;
 mod orders;
 mod record;
 mod repositories;
+mod rollbacks;
 mod schemas;
 mod seal;
 mod stages;

@@ -7,9 +7,7 @@ use crate::harness::{FILES, GOOD, Ran, Scene, greet};
 /// An order whose only acceptance command is this script, in a project whose user protects `tests/**`.
 fn run(script: &str) -> (Scene, Ran) {
     let scene = Scene::with(&[&greet(GOOD)]);
-    let configuration = scene.beside(".config/code-commit/config.toml");
-    std::fs::create_dir_all(configuration.parent().unwrap()).unwrap();
-    scene.place(".config/code-commit/config.toml", b"protect = [\"tests/**\"]\n");
+    scene.protect_tests();
     scene.place("script", script.as_bytes());
     let command = format!("sh {}", scene.beside("script").display());
     scene.place_order(&json!({ "acceptance_commands": [command] }));

@@ -1,20 +1,28 @@
 //! The wall around the commands, once for each kind that works here.
 
+use std::ffi::OsStr;
+
 use serde_json::json;
 
-use crate::harness::{GOOD, Scene, greet};
+use crate::harness::{GOOD, Scene, greet, ran};
+
+/// Address of a docker daemon whose disk is ours. Where it is not set, the docker wall is not tested, and the test says so.
+const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
 
 /// Commands can write the tree, but neither git's data nor the verification script, and see no network and no home.
-fn check_wall(rung: &str) {
+fn check_wall(rung: &str, docker_host: Option<&OsStr>) {
     let scene = Scene::with(&[&greet(GOOD)]);
+    scene.protect_tests();
     scene.place_order(&json!({ "acceptance_commands": [
         "sh tests/run.sh",
         "sh -c 'touch src/made-by-a-command'",
         "sh -c '! touch .git/config.new'",
         "sh -c '! sh -c \"echo x >> scripts/verify.sh\"'",
         "sh -c '! ls out'",
+        "sh -c '! sh -c \"echo x >> tests/run.sh\"'",
     ]}));
-    let ran = scene.run(&["--sandbox", rung, "--max-attempts", "1"]);
+    let mut command = scene.command(&["--sandbox", rung, "--max-attempts", "1"]);
+    let ran = ran(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));
     if ran.code == Some(3) && scene.runs().is_empty() {
         eprintln!("SKIPPED: the {rung} wall because it cannot be had here: {}", ran.err.trim());
         return;
@@ -25,10 +33,19 @@ fn check_wall(rung: &str) {
 
 #[test]
 fn commands_are_held_by_bubblewrap() {
-    check_wall("bwrap");
+    check_wall("bwrap", None);
 }
 
 #[test]
 fn commands_are_held_by_landlock() {
-    check_wall("landlock");
+    check_wall("landlock", None);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "where the daemon is")]
+fn commands_are_held_by_docker() {
+    match std::env::var_os(DOCKER) {
+        Some(host) => check_wall("docker", Some(&host)),
+        None => eprintln!("SKIPPED: the docker wall because {DOCKER} is not set"),
+    }
 }

@@ -121,6 +121,14 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     Err(Failure::refused(error, "commit these files, stash them (git stash -u) or remove them"))
 }
 
+/// What another git holds could not be rolled back.
+pub fn unlocked(git: &Git) -> Result<(), Failure> {
+    let lock = git.index_lock().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let Some(lock) = lock else { return Ok(()) };
+    let error = anyhow!("{} is there: another git is at work here, or one was killed", lock.display());
+    Err(Failure::refused(error, "wait until it has ended; if no git is at work here, remove that file"))
+}
+
 /// A commit needs a name.
 pub fn identity(git: &Git) -> Result<(), Failure> {
     let known = git.knows_identity().map_err(|error| Failure::refused(error, "see what git status says"))?;

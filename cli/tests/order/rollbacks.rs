@@ -1,0 +1,82 @@
+//! A rollback that is killed, interrupted, or meets another git, as a slow git shows it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use fixtures::server::{Script, Step};
+
+use crate::harness::{BAD, FILES, Scene, greet};
+use crate::kills::signal;
+
+/// A run that fails, whose git stands still before it resets the tree, until `go-on` is there.
+fn in_the_rollback() -> (Scene, Child) {
+    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(BAD))));
+    let (path, beside) = (
+        std::env::var_os("PATH").unwrap().into_string().unwrap(),
+        scene.project.beside().display().to_string(),
+    );
+    let slow = format!(
+        "#!/bin/sh\ncase \"$*\" in *'reset --quiet --hard'*)\n: > {beside}/resets\nuntil test -e {beside}/go-on; do sleep 0.02; done;;\nesac\nPATH='{path}' exec git \"$@\"\n",
+    );
+    fs::create_dir(scene.beside("bin")).unwrap();
+    scene.place("bin/git", slow.as_bytes());
+    fs::set_permissions(scene.beside("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command: Command = scene.command(&["--max-attempts", "1"]);
+    command.env("PATH", format!("{beside}/bin:{path}")).stdout(Stdio::null()).stderr(Stdio::null());
+    // As a terminal starts it.
+    let mut child = command.process_group(0).spawn().unwrap();
+    while !scene.beside("resets").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    (scene, child)
+}
+
+#[test]
+fn a_rollback_that_was_killed_is_done_at_the_next_start_although_its_git_lived_on() {
+    let (scene, mut child) = in_the_rollback();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(scene.root().join(".git/index.lock").exists());
+    scene.place("go-on", b"");
+    let ran = scene.run(&["--max-attempts", "1"]);
+    assert_eq!(
+        (ran.code, scene.verdict().as_str()),
+        (Some(1), "FAIL acceptance_failed"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
+    assert_eq!((scene.project.status().unwrap().as_str(), scene.server.requests().len()), ("", 1));
+    assert!(!scene.root().join(".git/index.lock").exists());
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_does_not_cut_a_rollback_in_half() {
+    let (scene, mut child) = in_the_rollback();
+    signal("-INT", &format!("-{}", child.id()));
+    scene.place("go-on", b"");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
+    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.run(&["--max-attempts", "1"]).code, Some(1));
+}
+
+#[test]
+fn a_lock_of_another_git_is_refused_before_anything_is_begun_and_left_alone() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.project.write(".git/index.lock", b"").unwrap();
+    let before = scene.state();
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(
+        ran.err.contains(".git/index.lock is there") && ran.err.contains("remove that file"),
+        "{}",
+        ran.err
+    );
+    assert_eq!((scene.state(), scene.server.requests().len()), (before, 0));
+    assert!(scene.root().join(".git/index.lock").exists());
+}

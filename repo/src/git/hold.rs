@@ -1,0 +1,123 @@
+//! The index, held in our own name while it is rolled back.
+//!
+//! Git's lock on its index is an empty or half-written file that does not say whose it is: one that a killed git has left cannot be told from
+//! one that a person's git holds, which may wait for an editor. So a rollback takes that lock itself, with words of ours in it, and lets git
+//! work on a copy of the index, whose lock nobody else knows. What a killed rollback leaves is then ours beyond doubt, and dead, since only
+//! whoever holds the harness's lock on the tree rolls back. A lock without our words is waited for, and never removed.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::GitError;
+
+/// What stands in a lock of ours; behind it the process id of the git that works for it.
+const WORDS: &str = "code-commit is rolling back; what it leaves here is removed when it is next started\n";
+/// How often somebody else's lock, or a git of ours that has outlived us, is looked at again.
+const LOOKS: u32 = 100;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// `index.lock`, held.
+#[derive(Debug)]
+pub(super) struct Held {
+    index: PathBuf,
+    lock: PathBuf,
+    copy: PathBuf,
+}
+
+impl Held {
+    /// Takes the lock of this index. One that a killed rollback has left is removed.
+    pub(super) fn take(index: PathBuf) -> Result<Self, GitError> {
+        let lock = beside(&index, ".lock");
+        let failed = |source| GitError::Index { path: lock.clone(), source };
+        for look in 0.. {
+            match OpenOptions::new().write(true).create_new(true).open(&lock) {
+                Ok(mut file) => {
+                    // Only now is it ours, to be removed again whatever happens.
+                    let held = Self { lock: lock.clone(), copy: beside(&index, ".code-commit"), index };
+                    file.write_all(WORDS.as_bytes()).and_then(|()| held.copy_index()).map_err(failed)?;
+                    return Ok(held);
+                }
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+                Err(_) if is_left_behind(&lock) => remove(&lock).map_err(failed)?,
+                Err(_) if look < LOOKS => thread::sleep(BETWEEN_LOOKS),
+                Err(_) => break,
+            }
+        }
+        Err(GitError::Locked { path: lock })
+    }
+
+    /// The copy that git may work on.
+    pub(super) fn copy(&self) -> &Path {
+        &self.copy
+    }
+
+    /// Notes which git works on it.
+    pub(super) fn note(&self, pid: u32) -> io::Result<()> {
+        OpenOptions::new().append(true).open(&self.lock)?.write_all(pid.to_string().as_bytes())
+    }
+
+    /// Puts the copy in the index's place.
+    pub(super) fn replace(self) -> Result<(), GitError> {
+        fs::rename(&self.copy, &self.index)
+            .map_err(|source| GitError::Index { path: self.index.clone(), source })
+    }
+
+    fn copy_index(&self) -> io::Result<()> {
+        remove(&beside(&self.copy, ".lock"))?;
+        match fs::copy(&self.index, &self.copy) {
+            Err(none) if none.kind() == io::ErrorKind::NotFound => remove(&self.copy),
+            copied => copied.map(drop),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed when the lock is next taken.
+        let _ = remove(&beside(&self.copy, ".lock")).and_then(|()| remove(&self.copy));
+        let _ = remove(&self.lock);
+    }
+}
+
+/// Whether a rollback that was killed has left it. Its git, which may have outlived it, is waited for.
+fn is_left_behind(lock: &Path) -> bool {
+    let Ok(text) = fs::read_to_string(lock) else { return false };
+    let Some(pid) = text.strip_prefix(WORDS) else { return false };
+    let comm = PathBuf::from(format!("/proc/{pid}/comm"));
+    for _ in 0..LOOKS {
+        if pid.is_empty() || !fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "git") {
+            return true;
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+    false
+}
+
+/// Whether somebody else holds the lock of this index, also after a while.
+pub(super) fn is_locked(index: &Path) -> Option<PathBuf> {
+    let lock = beside(index, ".lock");
+    for _ in 0..LOOKS {
+        if fs::symlink_metadata(&lock).is_err() {
+            return None;
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+    Some(lock)
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
