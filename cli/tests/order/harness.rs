@@ -170,7 +170,12 @@ impl Scene {
 
     /// The program in the repository, with nothing of the caller's environment but PATH.
     pub fn program(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_code-commit"));
+        self.tool(env!("CARGO_BIN_EXE_code-commit"), args)
+    }
+
+    /// The same for another program.
+    pub fn tool(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(args)
             .current_dir(self.root())

@@ -6,8 +6,9 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use fixtures::server::{Script, Step};
+use serde_json::json;
 
-use crate::harness::{BAD, FILES, Scene, greet};
+use crate::harness::{BAD, FILES, KEY, Scene, greet, ran};
 use crate::kills::signal;
 
 /// A run that fails, whose git stands still before it resets the tree, until `go-on` is there.
@@ -79,4 +80,30 @@ fn a_lock_of_another_git_is_refused_before_anything_is_begun_and_left_alone() {
     );
     assert_eq!((scene.state(), scene.server.requests().len()), (before, 0));
     assert!(scene.root().join(".git/index.lock").exists());
+}
+
+/// Runs the order on a file system of 2 MiB that its command fills.
+#[test]
+fn a_command_that_fills_the_disk_does_not_keep_the_tree_from_being_put_back() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.place_order(
+        &json!({ "acceptance_commands": ["sh -c 'cat /dev/zero > fill; git add fill; sh tests/run.sh'"] }),
+    );
+    let small = scene.beside("small");
+    fs::create_dir(&small).unwrap();
+    let inside = "mount -t tmpfs -o size=2m none \"$0\" || exit 99
+        cp -a . \"$0/repo\" && cd \"$0/repo\" || exit 98
+        \"$@\"; code=$?
+        git status --porcelain; cat src/greet.sh; exit $code";
+    let run = scene.command(&["--max-attempts", "1"]);
+    let mut unshare = scene.tool("unshare", &["-rm", "sh", "-c", inside]);
+    unshare.arg(&small).arg(run.get_program()).args(run.get_args());
+    let ran = ran(unshare.env("OPENAI_API_KEY", KEY));
+    if ran.code == Some(99) || ran.err.contains("unshare") {
+        eprintln!("SKIPPED: no small file system can be had here: {}", ran.err.trim());
+        return;
+    }
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("No space left on device"), "the disk was never full: {}", ran.err);
+    assert!(ran.out.ends_with(&format!("run_summary.json\n{}", FILES[2].1)), "{}", ran.out);
 }

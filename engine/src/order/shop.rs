@@ -35,7 +35,16 @@ pub struct Baseline {
 impl Baseline {
     /// Puts the tree at `root` back as it was before the run whose folder is given: first the files that the run wrote, ignored
     /// ones too, then what git knows, then the folders that git does not know of.
+    ///
+    /// Where that fails, what git does not know is removed first: commands may have filled the disk with it.
     pub fn restore(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
+        match self.put_back(lock, root, run) {
+            Err(_) if self.git.clean().is_ok() => self.put_back(lock, root, run),
+            done => done,
+        }
+    }
+
+    fn put_back(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
         let written = undo_folders(run);
         if !written.is_empty() {
             apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
