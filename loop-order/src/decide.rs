@@ -152,19 +152,9 @@ impl OrderLoop {
                     if self.phase == Phase::Opening { Stage::Preflight } else { Stage::AcceptanceFailed };
                 self.fail(brief::conditions(stage, failed, &self.inputs.order));
             }
-            OrderFact::Call(CallFact::Answered { reply, finish, held_key, .. }) => match finish.advice() {
-                Advice::TellPerson => {
-                    let cause =
-                        Cause { code: finish.code().to_owned(), message: finish.explain(), remedy: None };
-                    self.give_up(&cause);
-                }
-                Advice::Use | Advice::TellModel | Advice::Retry => {
-                    let answer = Answer { reply: reply.share(), finish: finish.clone(), held_key: *held_key };
-                    self.todo
-                        .push_back(OrderStep::Write { attempt: self.work.number, answer: answer.clone() });
-                    self.work.answer = Some(answer);
-                }
-            },
+            OrderFact::Call(CallFact::Answered { reply, finish, held_key, .. }) => {
+                self.answered(Answer { reply: reply.share(), finish: finish.clone(), held_key: *held_key });
+            }
             OrderFact::Call(CallFact::Unanswered { cause, .. }) => self.give_up(cause),
             OrderFact::Written { touched, verify_script, .. } => {
                 self.work.written(touched);
@@ -185,6 +175,20 @@ impl OrderLoop {
             | OrderFact::Resumed
             | OrderFact::Ended { .. }
             | OrderFact::Call(CallFact::Asked { .. } | CallFact::Attempted { .. }) => {}
+        }
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        match answer.finish.advice() {
+            Advice::TellPerson => {
+                let (code, message) = (answer.finish.code().to_owned(), answer.finish.explain());
+                self.give_up(&Cause { code, message, remedy: None });
+            }
+            Advice::Use | Advice::TellModel | Advice::Retry => {
+                let attempt = self.work.number;
+                self.todo.push_back(OrderStep::Write { attempt, answer: answer.clone() });
+                self.work.answer = Some(answer);
+            }
         }
     }
 

@@ -13,8 +13,6 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use hold::Held;
-
 /// Settings that go before whatever a configuration says.
 const HARDENED: [&str; 7] = [
     "core.fsmonitor=false",
@@ -156,35 +154,6 @@ impl Git {
             "--ignore-submodules=none",
         ])?;
         Ok(listed.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
-    }
-
-    /// Index, tracked files and the current branch as they were at `commit`. Only for whoever holds the harness's lock on the tree: what a
-    /// rollback of ours that was killed has left in the index's place is removed. A lock that is not ours is waited for and left alone.
-    pub fn reset_hard(&self, commit: &str) -> Result<(), GitError> {
-        let held = Held::take(self.index()?)?;
-        let words = ["reset", "--quiet", "--hard", "--end-of-options", commit];
-        let start = |source| GitError::Start { top: self.top.clone(), source };
-        let mut reset = self.command(&words);
-        reset.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let child = reset.spawn().map_err(start)?;
-        // Without the note nobody waits for a git that outlives us; its work is done again all the same.
-        let _ = held.note(child.id());
-        let done = child.wait_with_output().map_err(start)?;
-        if done.status.success() {
-            held.replace()
-        } else {
-            Err(self.failed("reset", text(&done.stderr).trim().to_owned()))
-        }
-    }
-
-    /// The lock that another git holds on the index, also after a few seconds.
-    pub fn index_lock(&self) -> Result<Option<PathBuf>, GitError> {
-        Ok(hold::is_locked(&self.index()?))
-    }
-
-    fn index(&self) -> Result<PathBuf, GitError> {
-        let index = self.run(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
-        Ok(PathBuf::from(index.trim_end_matches('\n')))
     }
 
     /// Removes what is neither tracked nor ignored, folders and nested repositories too.

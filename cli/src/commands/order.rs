@@ -7,6 +7,7 @@ mod perform;
 mod plan;
 mod preflight;
 mod prepare;
+mod recorded;
 mod replay;
 mod resume;
 mod runs;
@@ -22,7 +23,7 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
-pub use plan::Recorded;
+pub use recorded::Recorded;
 pub use replay::run as replay;
 pub use resume::run as resume;
 pub use show::{list, show};

@@ -44,6 +44,19 @@ fn resume_goes_on_with_an_order_under_the_settings_that_it_began_with() {
 }
 
 #[test]
+fn an_unfinished_run_of_another_clone_is_not_gone_on_with_although_it_has_the_same_id() {
+    let scene = interrupted();
+    let other = scene.beside("other");
+    scene.project.git(&["clone", "-q", scene.root().to_str().unwrap(), other.to_str().unwrap()]).unwrap();
+    let more = ["--max-attempts", "1", "--llm-temperature", "0.5", "--timeout-seconds", "60"];
+    let (before, asked) = (scene.recorded("events.jsonl"), scene.server.requests().len());
+    let refused = scene.run(&[&more[..], &["--repo", other.to_str().unwrap()]].concat());
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    assert!(refused.err.contains(&format!("is a run of {}", scene.root().display())), "{}", refused.err);
+    assert_eq!((scene.recorded("events.jsonl"), scene.server.requests().len()), (before, asked));
+}
+
+#[test]
 fn resume_refuses_an_order_that_is_over_and_one_whose_tree_has_gone() {
     let scene = interrupted();
     scene.project.write("later.txt", b"x").unwrap();

@@ -9,10 +9,11 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::GitError;
+use super::{Git, GitError, text};
 
 /// What stands in a lock of ours; behind it the process id of the git that works for it.
 const WORDS: &str = "code-commit is rolling back; what it leaves here is removed when it is next started\n";
@@ -20,9 +21,40 @@ const WORDS: &str = "code-commit is rolling back; what it leaves here is removed
 const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
+impl Git {
+    /// Index, tracked files and the current branch as they were at `commit`. Only for whoever holds the harness's lock on the tree: what a
+    /// rollback of ours that was killed has left in the index's place is removed. A lock that is not ours is waited for and left alone.
+    pub fn reset_hard(&self, commit: &str) -> Result<(), GitError> {
+        let held = Held::take(self.index()?)?;
+        let words = ["reset", "--quiet", "--hard", "--end-of-options", commit];
+        let start = |source| GitError::Start { top: self.top.clone(), source };
+        let mut reset = self.command(&words);
+        reset.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = reset.spawn().map_err(start)?;
+        // Without the note nobody waits for a git that outlives us; its work is done again all the same.
+        let _ = held.note(child.id());
+        let done = child.wait_with_output().map_err(start)?;
+        if done.status.success() {
+            held.replace()
+        } else {
+            Err(self.failed("reset", text(&done.stderr).trim().to_owned()))
+        }
+    }
+
+    /// The lock that another git holds on the index, also after a few seconds.
+    pub fn index_lock(&self) -> Result<Option<PathBuf>, GitError> {
+        Ok(is_locked(&self.index()?))
+    }
+
+    fn index(&self) -> Result<PathBuf, GitError> {
+        let index = self.run(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
+        Ok(PathBuf::from(index.trim_end_matches('\n')))
+    }
+}
+
 /// `index.lock`, held.
 #[derive(Debug)]
-pub(super) struct Held {
+struct Held {
     index: PathBuf,
     lock: PathBuf,
     copy: PathBuf,
@@ -30,7 +62,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Takes the lock of this index. One that a killed rollback has left is removed.
-    pub(super) fn take(index: PathBuf) -> Result<Self, GitError> {
+    fn take(index: PathBuf) -> Result<Self, GitError> {
         let lock = beside(&index, ".lock");
         let failed = |source| GitError::Index { path: lock.clone(), source };
         for look in 0.. {
@@ -51,17 +83,17 @@ impl Held {
     }
 
     /// The copy that git may work on.
-    pub(super) fn copy(&self) -> &Path {
+    fn copy(&self) -> &Path {
         &self.copy
     }
 
     /// Notes which git works on it.
-    pub(super) fn note(&self, pid: u32) -> io::Result<()> {
+    fn note(&self, pid: u32) -> io::Result<()> {
         OpenOptions::new().append(true).open(&self.lock)?.write_all(pid.to_string().as_bytes())
     }
 
     /// Puts the copy in the index's place.
-    pub(super) fn replace(self) -> Result<(), GitError> {
+    fn replace(self) -> Result<(), GitError> {
         fs::rename(&self.copy, &self.index)
             .map_err(|source| GitError::Index { path: self.index.clone(), source })
     }
@@ -98,7 +130,7 @@ fn is_left_behind(lock: &Path) -> bool {
 }
 
 /// Whether somebody else holds the lock of this index, also after a while.
-pub(super) fn is_locked(index: &Path) -> Option<PathBuf> {
+fn is_locked(index: &Path) -> Option<PathBuf> {
     let lock = beside(index, ".lock");
     for _ in 0..LOOKS {
         if fs::symlink_metadata(&lock).is_err() {

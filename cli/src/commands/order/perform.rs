@@ -15,9 +15,10 @@ use repo::{Git, WorkTree};
 use runner::{Cancel, Limits};
 
 use crate::changes::{self, FileChange};
-use crate::commands::order::plan::{Beginning, Shown, Terms};
+use crate::commands::order::plan::{Shown, Terms};
 use crate::commands::order::preflight::Read;
 use crate::commands::order::prepare::{self, Ready};
+use crate::commands::order::recorded::Beginning;
 use crate::commands::order::runs::{self, Start};
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::watch::OrderTerminal;
@@ -58,7 +59,7 @@ pub struct Done {
 /// Carries one order out.
 pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     let ready = prepare::ready(read, setting)?;
-    let start = runs::folder(&ready.unfinished.run, setting.redactor)?;
+    let start = runs::folder(&ready.unfinished.run, ready.tree.root(), setting.redactor)?;
     record_plan(&ready, start.folder(), setting)?;
     let Ready { read, tree, lock, git, state, guard, baseline, mut unfinished, inputs, confinement, sealed } =
         ready;

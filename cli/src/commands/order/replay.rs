@@ -1,14 +1,14 @@
 //! `code-commit replay` for the run of an order: the decisions once more, from the record alone.
 
 use anyhow::anyhow;
-use engine::{OrderFact, ReplayFault, facts_of, replay_order};
+use engine::{OrderFact, Outcome, ReplayFault, facts_of, replay_order};
 use logging::{Redactor, RunFolder};
-use loop_order::SUMMARY;
+use loop_order::{OrderLoop, SUMMARY};
 use repo::WorkTree;
 use serde_json::json;
 
 use crate::args::ReplayArgs;
-use crate::commands::order::plan::Recorded;
+use crate::commands::order::recorded::Recorded;
 use crate::commands::registry::Known;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -29,7 +29,15 @@ pub fn run(args: &ReplayArgs, known: &Known, tree: &WorkTree, output: &Output) -
     let facts: Vec<OrderFact> =
         facts_of(&recorded.folder).map_err(|error| unreadable(anyhow::Error::from(error)))?;
     let mut decide = recorded.decide().map_err(unreadable)?;
-    match replay_order(&mut decide, facts) {
+    report(replay_order(&mut decide, facts), &decide, output)
+}
+
+fn report(
+    replayed: Result<Outcome, ReplayFault>,
+    decide: &OrderLoop,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    match replayed {
         Ok(outcome) => {
             let summary = decide.summary();
             output.object(&json!({ "same": true, "outcome": outcome, "summary": summary }));

@@ -7,7 +7,7 @@ use repo::WorkTree;
 use runner::Cancel;
 
 use crate::commands::order::perform::{self, Setting};
-use crate::commands::order::plan::Recorded;
+use crate::commands::order::recorded::Recorded;
 use crate::commands::order::{batch, preflight};
 use crate::commands::registry::Known;
 use crate::environment::Environment;

@@ -12,6 +12,7 @@ use loop_order::OrderLoop;
 use repo::{Git, WorkTree};
 
 use crate::commands::order::perform::not_restored;
+use crate::commands::order::recorded;
 use crate::commands::order::unfinished::Unfinished;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -59,13 +60,15 @@ fn call(fact: OrderFact) -> Option<Fact> {
     if let OrderFact::Call(call) = fact { Some(call.into()) } else { None }
 }
 
-/// The folder of the run: that of an unfinished one as it is, that of a finished one anew.
-pub fn folder(path: &Path, redactor: &Redactor) -> Result<Start, Failure> {
+/// The folder of the run: that of an unfinished one of this repository as it is, that of a finished one anew. The id says nothing about where
+/// the tree lies, so that two clones may come to the same one.
+pub fn folder(path: &Path, root: &Path, redactor: &Redactor) -> Result<Start, Failure> {
     let there = RunFolder::open(path.to_owned(), redactor.clone());
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
             if !is_finished(&there)? {
+                belongs_to(&there, root)?;
                 return Ok(Start::Resumed(there));
             }
             fs::remove_dir_all(path).with_context(|| format!("cannot replace {}", path.display()))?;
@@ -79,6 +82,15 @@ pub fn folder(path: &Path, redactor: &Redactor) -> Result<Start, Failure> {
     RunFolder::create(base, &name.to_string_lossy(), redactor.clone())
         .map(Start::New)
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))
+}
+
+/// A refusal if the run is under way, or waits to be gone on with, in another repository.
+fn belongs_to(run: &RunFolder, root: &Path) -> Result<(), Failure> {
+    let Some(repository) = recorded::repository_of(run).filter(|repository| repository != root) else {
+        return Ok(());
+    };
+    let error = anyhow!("{} is a run of {}, which is not over", run.path().display(), repository.display());
+    Err(Failure::refused(error, "name another folder with --out"))
 }
 
 fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {
