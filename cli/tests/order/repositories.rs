@@ -100,11 +100,21 @@ fn check_passes_in(scene: &Scene, tree: &Path) {
 
 #[test]
 fn an_order_is_carried_out_in_a_linked_work_tree() {
-    let scene = Scene::with(&["no", &greet(GOOD)]);
+    let scene = Scene::with(&[&greet(crate::harness::BAD), &greet(GOOD)]);
     let linked = scene.beside("linked");
     scene.project.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "other"]).unwrap();
     check_passes_in(&scene, &linked);
     assert_eq!(scene.project.status().unwrap(), "");
+}
+
+#[test]
+fn an_order_is_carried_out_with_a_split_index_and_a_sparse_checkout() {
+    for setting in [&["update-index", "--split-index"][..], &["sparse-checkout", "set", "--no-cone", "/*"]] {
+        let scene = Scene::with(&[&greet(crate::harness::BAD), &greet(GOOD)]);
+        scene.project.git(setting).unwrap();
+        check_passes_in(&scene, scene.root());
+        assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
+    }
 }
 
 #[test]
