@@ -24,9 +24,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (tree, output) = (PathBuf::from(next()?), PathBuf::from(next()?));
     let argv: Vec<OsString> = words.collect();
     let env = Env::allowed(std::env::vars_os(), &[]);
-    let probed = probe(mode, None)?;
+    let docker_host = std::env::var_os("DOCKER_HOST");
+    let probed = probe(mode, docker_host.as_deref())?;
     println!("sandbox: {}", probed.why);
-    let walls = probed.confine(Walls::new(&tree, &env));
+    let walls = probed.confine(Walls { docker_host, ..Walls::new(&tree, &env) });
     let ended = run(&Command::new(argv, &tree, env, output), &walls, &Cancel::new()?, &mut |_, bytes| {
         // Whoever reads this may have gone; the output file has it all.
         let _ = std::io::stdout().write_all(bytes);

@@ -17,15 +17,13 @@ use rustix::process::{
 };
 
 use crate::Leftovers;
+use crate::procfs::{Process, children_of};
 use crate::run::now;
 use crate::sandbox::Container;
 use crate::spawn::Group;
-use procfs::{Process, children_of};
-
-mod procfs;
 
 /// How long a sweep goes on while something still appears.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a sweep found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -151,7 +149,7 @@ impl Mark {
         !self.before.contains(&child.pid)
             && (child.group != harness.group
                 || child.session != harness.session
-                || child.has_variable(crate::RUN_MARKER, &self.marker)
+                || child.variable(crate::RUN_MARKER).as_ref() == Some(&self.marker)
                 || child.seccomp_filters() > harness.seccomp_filters())
     }
 }
@@ -167,7 +165,7 @@ fn alive(mut processes: Vec<Process>) -> Vec<Process> {
     processes
 }
 
-fn own_pid() -> i32 {
+pub(crate) fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }
 
@@ -185,7 +183,7 @@ fn reap(pid: i32) {
 }
 
 /// Sends SIGKILL to each; gives what will die, and counts what we may not kill.
-fn kill_all(processes: &[Process]) -> (Vec<(i32, OwnedFd)>, usize) {
+pub(crate) fn kill_all(processes: &[Process]) -> (Vec<(i32, OwnedFd)>, usize) {
     let mut dying = Vec::new();
     let mut stuck = 0;
     for process in processes {
@@ -210,7 +208,7 @@ fn kill(process: &Process) -> rustix::io::Result<OwnedFd> {
 }
 
 /// Returns when one of them has died, or after 5 ms: others may have come meanwhile.
-fn wait_for_one(dying: &[(i32, OwnedFd)]) {
+pub(crate) fn wait_for_one(dying: &[(i32, OwnedFd)]) {
     if dying.is_empty() {
         return;
     }

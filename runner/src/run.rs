@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -113,12 +112,6 @@ fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant) -> Output 
     let Swept { killed, left } = swept;
     let elapsed = now().saturating_duration_since(begun);
     Output { ended, head, tail, total_bytes, apart, elapsed, survivors_killed: killed, survivors_left: left }
-}
-
-/// A variable value that no other command of any process has at this time.
-pub(crate) fn next_marker() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[expect(clippy::disallowed_methods, reason = "deadlines are kept here, by the monotonic clock")]

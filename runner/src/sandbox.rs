@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::io::{PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -18,7 +19,7 @@ mod mounts;
 mod probe;
 mod seccomp;
 
-pub(crate) use docker::Container;
+pub(crate) use docker::{Container, remove_orphans};
 pub(crate) use mounts::is_visible;
 pub use probe::{NoSandbox, Probed, Reason, probe, survey};
 
@@ -134,6 +135,8 @@ pub(crate) struct Launch {
     pub(crate) fence: Option<landlock::Fence>,
     /// Descriptors that it inherits; closed once it runs.
     pub(crate) inherited: Vec<OwnedFd>,
+    /// Its standard input, where the launcher needs that for itself.
+    pub(crate) stdin: Option<PipeReader>,
     pub(crate) container: Option<Container>,
     pub(crate) aftercare: Aftercare,
 }
@@ -143,12 +146,15 @@ pub(crate) enum Aftercare {
     Plain,
     Bwrap(bwrap::Report),
     Landlock(#[expect(dead_code, reason = "removed when dropped")] landlock::Private),
-    Docker,
+    Docker(
+        #[expect(dead_code, reason = "the line: closed when dropped, or when this process dies")]
+        Option<PipeWriter>,
+    ),
 }
 
 impl Launch {
     fn new(command: std::process::Command, aftercare: Aftercare) -> Self {
-        Self { command, fence: None, inherited: Vec::new(), container: None, aftercare }
+        Self { command, fence: None, inherited: Vec::new(), stdin: None, container: None, aftercare }
     }
 }
 
@@ -199,7 +205,9 @@ impl Aftercare {
             Self::Bwrap(report) => {
                 report.read(status, &text()).map_err(|message| sandbox(Rung::Bwrap, message))
             }
-            Self::Docker => docker::read(status, &text()).map_err(|message| sandbox(Rung::Docker, message)),
+            Self::Docker(_) => {
+                docker::read(status, &text()).map_err(|message| sandbox(Rung::Docker, message))
+            }
         }
     }
 }

@@ -11,10 +11,10 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::owner::next_marker;
 use crate::program::{Found, find};
 use crate::pump::{Pump, Sink, Stop};
 use crate::reap::{Mark, Swept};
-use crate::run::next_marker;
 use crate::sandbox::{Aftercare, Launch, prepare};
 use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream, Streams};
 
@@ -131,7 +131,8 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 type Spawned = io::Result<(Child, Aftercare)>;
 
 fn spawn(mut launch: Launch, ends: Ends) -> Result<Spawned, RunError> {
-    launch.command.stdin(ends.stdin).stdout(ends.stdout).stderr(ends.stderr);
+    let stdin = launch.stdin.take().map_or(ends.stdin, Stdio::from);
+    launch.command.stdin(stdin).stdout(ends.stdout).stderr(ends.stderr);
     if ends.group == Group::Own {
         launch.command.process_group(0);
     }

@@ -1,17 +1,27 @@
-//! The harness itself is killed: what it ran behind bubblewrap goes with it.
+//! The harness itself is killed: behind bubblewrap and in a container what it ran goes with it; of the rest the next harness
+//! makes an end.
 
-#![expect(clippy::disallowed_methods, reason = "the test starts a harness of its own and measures time")]
+#![expect(clippy::disallowed_methods, reason = "the tests start a harness of their own and measure time")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod support;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use runner::Rung;
-use support::{Scratch, processes_with, works};
+use runner::{Rung, remove_orphans};
+use support::{DOCKER, Scratch, processes_with, works};
+
+const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
+
+/// One test at a time: the orphans of one are found by the other.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// `examples/hold.rs`, which cargo builds for the tests.
 fn hold() -> PathBuf {
@@ -21,27 +31,110 @@ fn hold() -> PathBuf {
     hold
 }
 
+/// A harness whose command, behind the wall of this rung, has said that it is ready; and its output.
+fn harness(scratch: &Scratch, rung: Rung, argv: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+    let mut harness = Command::new(hold());
+    harness.arg(rung.to_string()).arg(scratch.at("tree")).arg(scratch.at("output")).args(argv);
+    harness.envs(std::env::var_os(DOCKER).map(|host| ("DOCKER_HOST", host)));
+    let mut harness = harness.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(harness.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "ready"), "{rung} {argv:?}");
+    (harness, lines)
+}
+
+fn kill((mut harness, _): (Child, Lines<BufReader<ChildStdout>>)) {
+    harness.kill().and_then(|()| harness.wait()).unwrap();
+}
+
+/// Waits until no process has `token` among its arguments.
+fn assert_gone(token: &str) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !processes_with(token).is_empty() {
+        assert!(Instant::now() < end, "{token} survived the harness");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
-fn a_killed_harness_leaves_nothing_behind_bubblewrap() {
-    if !works(Rung::Bwrap) {
+fn a_killed_harness_leaves_nothing_behind_bubblewrap_or_in_a_container() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    EVIL.iter().for_each(|evil| scratch.compile(evil));
+    for rung in [Rung::Bwrap, Rung::Docker].into_iter().filter(|rung| works(*rung)) {
+        for evil in EVIL {
+            let token = format!("token-{}-{rung}-{evil}", std::process::id());
+            let harness = harness(&scratch, rung, &[&format!("./src/{evil}"), "stay", &token]);
+            assert!(!processes_with(&token).is_empty(), "{rung} {evil}");
+            kill(harness);
+            assert_gone(&token);
+        }
+    }
+}
+
+/// The markers of the processes with `token` among their arguments; the harness itself has none.
+fn markers(token: &str) -> Vec<String> {
+    let marker = |process: String| {
+        let all = std::fs::read(format!("{process}/environ")).ok()?;
+        let mut all = all.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        all.find_map(|line| line.strip_prefix("CODE_COMMIT_RUN=").map(str::to_owned))
+    };
+    processes_with(token).into_iter().filter_map(marker).collect()
+}
+
+#[test]
+fn the_next_harness_ends_what_a_killed_one_has_left_and_nothing_of_one_that_lives() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    for rung in [Rung::Off, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
+        let token = |name: &str| format!("token-{}-{rung}-{name}", std::process::id());
+        let start = |name: &str| {
+            harness(&scratch, rung, &["sh", "-c", "echo ready; sleep 60; :", "sh", &token(name)])
+        };
+        let (dead, alive) = (start("dead"), start("alive"));
+        kill(dead);
+        assert!(!markers(&token("dead")).is_empty(), "{rung}: there is something to be ended");
+        let orphans = remove_orphans(None);
+        assert!(orphans.processes >= 2, "{rung}: the shell and its child: {orphans:?}");
+        assert_gone(&token("dead"));
+        assert!(!markers(&token("alive")).is_empty(), "{rung}: {orphans:?}");
+        kill(alive);
+        remove_orphans(None);
+        assert_gone(&token("alive"));
+    }
+}
+
+/// A container that nothing ends with its harness, as an agent leaves it that has killed the keeper inside.
+fn container(scratch: &Scratch, marker: &str) {
+    let client = |words: &[&str]| {
+        let host = std::env::var_os(DOCKER).into_iter().flat_map(|host| ["--host".into(), host]);
+        let done = Command::new("docker").args(host).args(words).stdout(Stdio::null()).status().unwrap();
+        assert!(done.success(), "{words:?}");
+    };
+    let label = format!("CODE_COMMIT_RUN={marker}");
+    let shell = scratch.at("tree/src/daemon").display().to_string();
+    client(&["create", "--label", &label, "--network", "none", "code-commit-empty:1", &shell]);
+}
+
+#[test]
+fn the_next_harness_removes_the_containers_of_a_killed_one_and_no_others() {
+    let _turn = turn();
+    if !works(Rung::Docker) {
         return;
     }
     let scratch = Scratch::new();
-    for evil in ["grandchild", "daemon", "orphan", "shifter"] {
-        scratch.compile(evil);
-        let token = format!("token-{}-killed-{evil}", std::process::id());
-        let mut harness = Command::new(hold());
-        harness.arg("bwrap").arg(scratch.at("tree")).arg(scratch.at("output"));
-        harness.args([&format!("./src/{evil}"), "stay", &token]).stdout(Stdio::piped());
-        let mut harness = harness.spawn().unwrap();
-        let mut lines = BufReader::new(harness.stdout.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap() == "ready"), "{evil}");
-        assert!(!processes_with(&token).is_empty(), "{evil}");
-        harness.kill().and_then(|()| harness.wait()).unwrap();
-        let end = Instant::now() + Duration::from_secs(5);
-        while !processes_with(&token).is_empty() {
-            assert!(Instant::now() < end, "{evil} survived the harness");
-            std::thread::yield_now();
-        }
+    let token = |name: &str| format!("token-{}-container-{name}", std::process::id());
+    let start = |name: &str| {
+        let stay = ["sh", "-c", "echo ready; sleep 60; :", "sh", &token(name)];
+        harness(&scratch, Rung::Off, &stay)
+    };
+    let (dead, alive) = (start("dead"), start("alive"));
+    for name in ["dead", "alive"] {
+        container(&scratch, &markers(&token(name))[0]);
     }
+    let remove = || remove_orphans(std::env::var_os(DOCKER).as_deref()).containers;
+    assert_eq!(remove(), Ok(0), "both live");
+    kill(dead);
+    assert_eq!(remove(), Ok(1));
+    kill(alive);
+    assert_eq!(remove(), Ok(1));
 }

@@ -23,7 +23,6 @@ use clap::Args;
 pub use self::project::{ABL, read};
 use crate::args::{Sandbox, duration};
 use crate::commands::here;
-use crate::commands::phase::project::Project;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -93,9 +92,7 @@ pub fn run(args: &PhaseArgs, environment: &Environment, output: &Output) -> Resu
     match args.action {
         Action::Init => init::run(&root, output),
         Action::Check => check(&root, output),
-        Action::Run | Action::Number(_) => {
-            perform::run(&Project::open(&root, environment)?, args, environment, output)
-        }
+        Action::Run | Action::Number(_) => perform::run(&root, args, environment, output),
     }
 }
 

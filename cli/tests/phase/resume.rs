@@ -1,5 +1,6 @@
 //! The harness is killed, and the next `phase run` goes on.
 
+use crate::docker::Daemon;
 use crate::scene::Scene;
 
 /// The agent kills the harness, its parent, without warning.
@@ -60,4 +61,77 @@ fn a_kill_between_any_two_facts_costs_no_turn() {
         };
         assert_eq!(paid, expected, "turns after {kept} lines, {} turns among them", turned(kept));
     }
+}
+
+/// Kills the harness after each line that it prints, then goes on: no turn that came to its end is paid for again, and no process
+/// is left.
+fn check_a_kill_after_every_line(sandbox: &str) {
+    for kept in 1.. {
+        let scene = Scene::new(&[]);
+        let args = ["run", "--sandbox", sandbox];
+        let mut count = 0;
+        let (lines, is_killed) = scene.killed(&args, &[], |_| {
+            count += 1;
+            count == kept
+        });
+        scene.assert_no_process(&format!("{sandbox} {kept}"));
+        if !is_killed {
+            assert!(kept > 15, "there are lines to be killed after: {lines:?}");
+            return;
+        }
+        let journal = scene.files(".abl/logs").into_iter().find(|(path, _)| path.ends_with("events.jsonl"));
+        let journal = journal.map(|(_, text)| text).unwrap_or_default();
+        let count = |what: &str| journal.matches(&format!("\"what\":\"{what}\"")).count();
+        let open = count("turn-begins") - count("turned");
+        let ran = scene.run_with(&args, &[]);
+        assert_eq!(ran.code, Some(0), "{kept}: {ran:?}");
+        let turns = usize::try_from(scene.turns("builder") + scene.turns("verifier")).unwrap();
+        assert!((2..=2 + open).contains(&turns), "{kept}: {turns} turns, {open} of them cut off\n{journal}");
+        let rows = scene.read(".abl/logs/tokens.csv");
+        assert_eq!(rows.lines().count(), 3, "{kept}: {rows}");
+        assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"], "{kept}");
+        assert_eq!(scene.state(), ("completed".to_owned(), 1), "{kept}");
+    }
+}
+
+#[test]
+fn a_kill_after_every_line_behind_bubblewrap_costs_no_turn_and_leaves_no_process() {
+    if runner::probe(runner::Mode::Bwrap, None).is_err() {
+        eprintln!("SKIPPED: kills behind bubblewrap, because bubblewrap does not work here");
+        return;
+    }
+    check_a_kill_after_every_line("bwrap");
+}
+
+/// An agent that says that it works and goes on for a minute, with a child that has let go of it.
+const LONG: &str = "setsid sleep 60 & say working; sleep 60";
+
+#[test]
+fn a_harness_that_is_killed_leaves_no_container() {
+    let Some(daemon) = Daemon::start() else { return };
+    let environment = [("DOCKER_HOST", daemon.host())];
+    let scene = Scene::new(&[("builder-1", LONG)]);
+    let args = ["run", "--sandbox", "docker"];
+    let (_, is_killed) = scene.killed(&args, &environment, |line| line.contains("working"));
+    assert!(is_killed);
+    scene.assert_no_process("docker");
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !daemon.containers().is_empty() {
+        assert!(std::time::Instant::now() < end, "{}", daemon.containers());
+    }
+    let ran = scene.run_with(&args, &environment);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!((scene.turns("builder"), scene.turns("verifier")), (2, 1));
+}
+
+#[test]
+fn without_a_wall_the_next_run_ends_what_a_killed_one_has_left() {
+    let scene = Scene::new(&[("builder-1", LONG)]);
+    let args = ["run", "--sandbox", "off"];
+    let (_, is_killed) = scene.killed(&args, &[], |line| line.contains("working"));
+    assert!(is_killed && !scene.processes().is_empty());
+    let ran = scene.run_with(&args, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("ended what a killed run had left: "), "{}", ran.err);
+    scene.assert_no_process("off");
 }

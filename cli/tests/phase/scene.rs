@@ -1,9 +1,11 @@
 //! A project with phases and an agent that does as it is told.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// A key that opens nothing; nothing that a run leaves may hold it.
 pub(crate) const KEY: &str = "AIzaSyPhase-key-that-opens-nothing-42";
@@ -87,7 +89,16 @@ impl Scene {
     }
 
     pub(crate) fn code_commit(&self, args: &[&str], environment: &[(&str, &str)]) -> Ran {
-        let done = Command::new(env!("CARGO_BIN_EXE_code-commit"))
+        let done = self.command(args, environment).output().unwrap();
+        let text =
+            |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(self.at("").to_str().unwrap(), "[TOP]/");
+        Ran { code: done.status.code(), out: text(&done.stdout), err: text(&done.stderr) }
+    }
+
+    /// The program, ready to be started.
+    pub(crate) fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_code-commit"));
+        command
             .args(args)
             .current_dir(self.at("project"))
             .env_clear()
@@ -95,12 +106,50 @@ impl Scene {
             .env("HOME", self.at("home"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let text =
-            |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(self.at("").to_str().unwrap(), "[TOP]/");
-        Ran { code: done.status.code(), out: text(&done.stdout), err: text(&done.stderr) }
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `phase ARGS --json`, killed without warning as soon as it has printed the first line that `is_last` accepts. Gives the
+    /// lines; `false` if it came to its end before.
+    pub(crate) fn killed(
+        &self,
+        args: &[&str],
+        environment: &[(&str, &str)],
+        mut is_last: impl FnMut(&str) -> bool,
+    ) -> (Vec<String>, bool) {
+        let args = [&["phase"], args, &["--json"]].concat();
+        let mut harness = self.command(&args, environment);
+        let mut harness = harness.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = Vec::new();
+        let mut is_killed = false;
+        for line in BufReader::new(harness.stdout.take().unwrap()).lines() {
+            lines.push(line.unwrap());
+            if !is_killed && is_last(lines.last().unwrap()) {
+                harness.kill().unwrap();
+                is_killed = true;
+            }
+        }
+        harness.wait().unwrap();
+        (lines, is_killed)
+    }
+
+    /// Command lines of the processes that work in the scene's folder.
+    pub(crate) fn processes(&self) -> Vec<String> {
+        let top = self.at("");
+        let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+        let own =
+            processes.filter(|path| fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&top)));
+        own.map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default()).collect()
+    }
+
+    /// Waits until no process works in the scene's folder.
+    pub(crate) fn assert_no_process(&self, when: &str) {
+        let end = Instant::now() + Duration::from_secs(10);
+        while !self.processes().is_empty() {
+            assert!(Instant::now() < end, "{when}: {:?}", self.processes());
+            std::thread::yield_now();
+        }
     }
 
     /// Subjects of the commits in a folder of the project, the oldest first.

@@ -14,15 +14,22 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::mounts::{self, Mount};
 use super::{Aftercare, Launch, Walls, by_shell_code, plainly, system_program};
+use crate::owner;
 use crate::spawn::{Group, program};
-use crate::{Command, Ended};
+use crate::{Command, Ended, RUN_MARKER};
 
 /// The name of the empty image.
 const IMAGE: &str = "code-commit-empty:1";
 /// An archive with nothing in it: two blocks of zeros.
 const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];
-/// The container's first process: signals do not end that one, so the command must be its child.
+/// The first process of a container for a session with a person: signals do not end that one, so the command must be its
+/// child.
 const FIRST: &str = r#""$@"; exit $?"#;
+/// The first process of any other container. Its standard input is a pipe that the harness holds and never writes to: when the
+/// harness dies, in whatever way, everything inside is killed. `$0` is the file that the command reads.
+const FIRST_ON_A_LINE: &str = r#"exec 3<&0; { read -r end; kill -9 -1; } <&3 & "$@" <"$0" 3<&-; exit $?"#;
+/// Where the command's input lies inside, if it has one.
+const INPUT: &str = "/code-commit-input";
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -53,21 +60,47 @@ pub(super) fn prepare(
     make_image(host.as_deref())?;
     let container = Container { name: format!("code-commit-{marker}"), host };
     let mut docker = client(container.host.as_deref())?;
-    docker.args(["run", "--rm", "--name", &container.name, "--read-only", "--cap-drop", "ALL"]);
-    docker.args(["--security-opt", "no-new-privileges", "--network"]);
-    docker.arg(if walls.network { "host" } else { "none" }).arg("--user").arg(user());
-    if group == Group::Ours || command.input.is_some() {
-        docker.arg("--interactive");
-    }
-    if group == Group::Ours && std::io::stdin().is_terminal() {
-        docker.arg("--tty");
-    }
+    docker.args(["run", "--rm", "--name", &container.name, "--label", &format!("{RUN_MARKER}={marker}")]);
+    docker.args(["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--interactive"]);
+    docker.args(["--network", if walls.network { "host" } else { "none" }]).arg("--user").arg(user());
     for mount in mounts::plan(walls) {
         docker.args(mount_arguments(&mount));
     }
     docker.args(environment(command, walls)).arg("--workdir").arg(&command.cwd);
+    match group {
+        Group::Ours => Ok(attended(docker, command, container)),
+        Group::Own => on_a_line(docker, command, container),
+    }
+}
+
+/// For a session with a person, whose terminal is the input.
+fn attended(mut docker: std::process::Command, command: &Command, container: Container) -> Launch {
+    if std::io::stdin().is_terminal() {
+        docker.arg("--tty");
+    }
     docker.args([IMAGE, "/bin/sh", "-c", FIRST, "sh"]).args(&command.argv);
-    let mut launch = Launch::new(docker, Aftercare::Docker);
+    let mut launch = Launch::new(docker, Aftercare::Docker(None));
+    launch.container = Some(container);
+    launch
+}
+
+/// For everything else: it lives as long as this process holds the line.
+fn on_a_line(
+    mut docker: std::process::Command,
+    command: &Command,
+    container: Container,
+) -> Result<Launch, String> {
+    let input = match &command.input {
+        Some(file) => {
+            docker.args(bind(file, Path::new(INPUT), &["readonly"]));
+            INPUT
+        }
+        None => "/dev/null",
+    };
+    docker.args([IMAGE, "/bin/sh", "-c", FIRST_ON_A_LINE, input]).args(&command.argv);
+    let (end, line) = std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
+    let mut launch = Launch::new(docker, Aftercare::Docker(Some(line)));
+    launch.stdin = Some(end);
     launch.container = Some(container);
     Ok(launch)
 }
@@ -129,7 +162,7 @@ fn make_image(host: Option<&OsStr>) -> Result<(), String> {
     });
     let archive = archive.map_err(|error| format!("cannot make an empty archive: {error}"))?;
     let path = archive.path().to_str().ok_or("the folder for temporary files has an odd name")?;
-    ask(host, &["import", path, IMAGE])
+    ask(host, &["import", path, IMAGE]).map(drop)
 }
 
 /// The client, without any of the environment but where the daemon is.
@@ -142,17 +175,33 @@ fn client(host: Option<&OsStr>) -> Result<std::process::Command, String> {
     Ok(client)
 }
 
-/// One question to the daemon. The error is the client's first line.
-fn ask(host: Option<&OsStr>, words: &[&str]) -> Result<(), String> {
-    let mut said = tempfile::tempfile().map_err(|error| error.to_string())?;
+/// The containers of runs whose harness is gone, removed: how many. What the daemon lists of other harnesses is left alone.
+pub(crate) fn remove_orphans(host: Option<&OsStr>) -> Result<usize, String> {
+    let format = format!("{{{{.Names}}}} {{{{.Label \"{RUN_MARKER}\"}}}}");
+    let filter = format!("label={RUN_MARKER}");
+    let list = ask(host, &["ps", "--all", "--no-trunc", "--filter", &filter, "--format", &format])?;
+    let mut removed = 0;
+    for (name, marker) in list.lines().filter_map(|line| line.split_once(' ')) {
+        if owner::is_gone(marker) {
+            ask(host, &["rm", "--force", name])?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// One question to the daemon and its answer. The error is the client's first line.
+fn ask(host: Option<&OsStr>, words: &[&str]) -> Result<String, String> {
+    let file = || tempfile::tempfile().map_err(|error| error.to_string());
+    let (mut answer, mut said) = (file()?, file()?);
     let mut client = client(host)?;
-    client.args(words).stdin(Stdio::null()).stdout(Stdio::null());
-    client.stderr(said.try_clone().map_err(|error| error.to_string())?);
+    let copy = |file: &std::fs::File| file.try_clone().map_err(|error| error.to_string());
+    client.args(words).stdin(Stdio::null()).stdout(copy(&answer)?).stderr(copy(&said)?);
     let mut child = client.spawn().map_err(|error| error.to_string())?;
     wait(&child);
     match child.try_wait() {
-        Ok(Some(status)) if status.success() => Ok(()),
-        Ok(Some(_)) => Err(first_line(&mut said)),
+        Ok(Some(status)) if status.success() => Ok(text_of(&mut answer)),
+        Ok(Some(_)) => Err(first_line(&text_of(&mut said))),
         Ok(None) | Err(_) => {
             let _ = child.kill().and_then(|()| child.wait());
             Err("the Docker daemon does not answer".to_owned())
@@ -168,11 +217,15 @@ fn wait(child: &std::process::Child) {
     }
 }
 
-fn first_line(file: &mut std::fs::File) -> String {
+fn text_of(file: &mut std::fs::File) -> String {
     use std::io::{Read, Seek};
     let mut text = String::new();
-    // What cannot be read back is reported as an empty line.
+    // What cannot be read back counts as nothing.
     let _ = file.rewind().and_then(|()| file.read_to_string(&mut text));
+    text
+}
+
+fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or("docker failed and said nothing").to_owned()
 }
 

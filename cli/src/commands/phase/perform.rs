@@ -1,17 +1,17 @@
 //! Running a phase: everything made ready, the loop driven, what came of it said.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+mod roles;
+
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use agent::Permissions;
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{AgentFault, AgentShop, Guarded, Outcome, Record, Repository, Role, Watched, drive};
+use engine::{AgentFact, AgentFault, AgentShop, Guarded, Outcome, Record, drive};
 use logging::{Redactor, RunFolder, Stamp};
-use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, SRC, Start, TESTS, VERIFIER};
+use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
 use repo::WorkTree;
-use runner::{Cancel, Env, Probed};
+use runner::{Cancel, Env, Orphans, Probed};
 use serde_json::json;
 
 use crate::commands::phase::agents::{self, Chosen, Secrets};
@@ -19,7 +19,6 @@ use crate::commands::phase::desk::Counter;
 use crate::commands::phase::past::{RUN, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
 use crate::commands::phase::report::{Facts, Lines};
-use crate::commands::phase::request::{Desk, Entry, SOCKET};
 use crate::commands::phase::{Action, PhaseArgs, walls};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -28,11 +27,19 @@ use crate::output::{BAD, GOOD, Output, printable};
 
 /// Works on the phase that is meant until it passes or a person is needed.
 pub fn run(
-    project: &Project,
+    root: &Path,
     args: &PhaseArgs,
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
+    project::require_specs(root)?;
+    let state = state_dir(root)?;
+    let _lock = Lock::acquire(&state, "code-commit phase")
+        .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))?;
+    let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
+    // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
+    end_orphans(docker_host, output);
+    let project = &Project::open(root, environment)?;
     let Some(phase) = phase(project, args.action)? else {
         output.report("Every phase has passed.");
         return Ok(Exit::Done);
@@ -41,24 +48,22 @@ pub fn run(
         output.report(&format!("Phase {phase} has passed."));
         return Ok(Exit::Done);
     }
-    let secrets = Secrets::read(&project.root)?;
-    let keys = Keys::find(environment, &project.root);
-    let redactor = Redactor::new(keys.exposed().chain(secrets.exposed()));
-    output.strike_out(redactor.clone());
-    let model = |flag: &Option<String>, own: &str| flag.clone().unwrap_or_else(|| own.to_owned());
-    let choose = |model: &str| agents::choose(model, &secrets, environment);
-    let builder = choose(&model(&args.builder_model, &project.config.builder_model))?;
-    let verifier = choose(&model(&args.verifier_model, &project.config.verifier_model))?;
-    let inputs = project.inputs(phase, &builder.model, &verifier.model)?;
-    let docker_host = environment.all().get(std::ffi::OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
     let probed = walls::choose(args.sandbox, docker_host, output)?;
-    let state = state_dir(&project.root)?;
-    let _lock = Lock::acquire(&state, "code-commit phase")
-        .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))?;
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
-    let setup = Setup { project, args, environment, output, probed, state, docker_host, cancel };
-    setup.perform(inputs, builder, verifier, redactor)
+    Setup { project, args, environment, output, probed, state, docker_host, cancel }.begin(phase)
+}
+
+/// What a harness that was killed has left running, in containers or without.
+fn end_orphans(docker_host: Option<&OsStr>, output: &Output) {
+    let Orphans { processes, containers } = runner::remove_orphans(docker_host);
+    // Where no daemon answers there is none that could still run anything.
+    let containers = containers.unwrap_or(0);
+    if processes + containers > 0 {
+        output.note(&format!(
+            "ended what a killed run had left: {processes} processes, {containers} containers"
+        ));
+    }
 }
 
 fn phase(project: &Project, action: Action) -> Result<Option<u32>, Failure> {
@@ -91,11 +96,27 @@ struct Setup<'s> {
     output: &'s Output,
     probed: Probed,
     state: PathBuf,
-    docker_host: Option<&'s std::ffi::OsStr>,
+    docker_host: Option<&'s OsStr>,
     cancel: Cancel,
 }
 
 impl Setup<'_> {
+    /// Finds out who is asked and what for.
+    fn begin(&self, phase: u32) -> Result<Exit, Failure> {
+        let Self { project, args, environment, .. } = *self;
+        let secrets = Secrets::read(&project.root)?;
+        let keys = Keys::find(environment, &project.root);
+        let redactor = Redactor::new(keys.exposed().chain(secrets.exposed()));
+        self.output.strike_out(redactor.clone());
+        let choose = |flag: &Option<String>, own: &str| {
+            agents::choose(flag.as_deref().unwrap_or(own), &secrets, environment)
+        };
+        let builder = choose(&args.builder_model, &project.config.builder_model)?;
+        let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
+        let inputs = project.inputs(phase, &builder.model, &verifier.model)?;
+        self.perform(inputs, builder, verifier, redactor)
+    }
+
     fn perform(
         &self,
         mut inputs: Inputs,
@@ -103,39 +124,19 @@ impl Setup<'_> {
         verifier: Chosen,
         redactor: Redactor,
     ) -> Result<Exit, Failure> {
-        let project = self.project;
         let phase = inputs.phase;
-        let logs = project.root.join(project::ABL).join("logs");
-        let program = std::env::current_exe().context("cannot tell where this program is")?;
-        let desk = |commands| {
-            Counter::new(&program, self.desk(commands)).context("cannot make the desk for abl-cmd")
-        };
-        let desks: BTreeMap<&str, Counter> = [
-            (BUILDER, desk(&project.config.builder_commands)?),
-            (VERIFIER, desk(&project.config.verifier_commands)?),
-        ]
-        .into();
-        let role = |name: &str, chosen| self.role(name, chosen, desks.get(name), &logs);
-        let roles =
-            [(BUILDER.to_owned(), role(BUILDER, builder)), (VERIFIER.to_owned(), role(VERIFIER, verifier))];
+        let logs = self.project.root.join(project::ABL).join("logs");
+        let desks = self.desks()?;
+        let role = |name: &str, chosen| (name.to_owned(), self.role(name, chosen, desks.get(name), &logs));
         let mut around = |name: &str| -> std::io::Result<Guarded> {
             desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
         };
         let mut watch = Lines::new(self.output.clone());
         let mut shop = AgentShop {
-            roles: roles.into(),
-            places: [(loop_phase::ABL, project.root.join(project::ABL)), (TESTS, project.tests())]
-                .map(|(name, path)| (name.to_owned(), path))
-                .into(),
-            repositories: [(SRC, &project.src_git), (TESTS, &project.tests_git)]
-                .map(|(name, git)| {
-                    (
-                        name.to_owned(),
-                        Repository { git: git.clone(), exclude: self.never_committed(git.top()) },
-                    )
-                })
-                .into(),
-            shell_cwd: project.root.clone(),
+            roles: [role(BUILDER, builder), role(VERIFIER, verifier)].into(),
+            places: self.places(),
+            repositories: self.repositories(),
+            shell_cwd: self.project.root.clone(),
             shell_env: Env::default(),
             shell_timeout: None,
             watch: &mut watch,
@@ -143,17 +144,7 @@ impl Setup<'_> {
             cancel: self.cancel.clone(),
         };
         let mut observer = Facts::new(self.output.clone());
-        let (mut record, facts) = match unfinished(&logs, phase, &redactor) {
-            Some(folder) => {
-                self.output.note(&format!("going on with {}", folder.path().display()));
-                inputs.start = start_of(&folder)?;
-                Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?
-            }
-            None => {
-                let folder = self.new_folder(&logs, &inputs, redactor)?;
-                (Record::begin(folder, &mut observer).map_err(anyhow::Error::from)?, Vec::new())
-            }
-        };
+        let (mut record, facts) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
         let folder = record.folder().clone();
         let mut decide = PhaseLoop::new(inputs);
         facts.iter().for_each(|fact| engine::Loop::learn(&mut decide, fact));
@@ -161,65 +152,25 @@ impl Setup<'_> {
         self.say(phase, &outcome, &folder)
     }
 
-    fn desk(&self, commands: &BTreeMap<String, Entry>) -> Desk {
-        let env = Env::allowed(self.environment.all().clone(), &[]);
-        let text = |word: &std::ffi::OsStr| word.to_str().map(str::to_owned);
-        Desk {
-            socket: PathBuf::new(),
-            commands: commands.clone(),
-            specs: self.project.specs.clone(),
-            cwd: self.project.root.clone(),
-            env: env.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect(),
-            timeout_seconds: self.args.command_timeout.as_secs().max(1),
+    /// The record of the run that has not come to its end, and its facts; or a new one.
+    fn record<'o>(
+        &self,
+        logs: &Path,
+        inputs: &mut Inputs,
+        redactor: Redactor,
+        observer: &'o mut Facts,
+    ) -> Result<(Record<'o, AgentFact>, Vec<AgentFact>), Failure> {
+        match unfinished(logs, inputs.phase, &redactor) {
+            Some(folder) => {
+                self.output.note(&format!("going on with {}", folder.path().display()));
+                inputs.start = start_of(&folder)?;
+                Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
+            }
+            None => {
+                let folder = self.new_folder(logs, inputs, redactor)?;
+                Ok((Record::begin(folder, observer).map_err(anyhow::Error::from)?, Vec::new()))
+            }
         }
-    }
-
-    fn role(&self, name: &str, chosen: Chosen, desk: Option<&Counter>, logs: &Path) -> Role {
-        let project = self.project;
-        let (own, other) =
-            if name == BUILDER { (project.src(), project.tests()) } else { (project.tests(), project.src()) };
-        let mut env = Env::allowed(self.environment.all().clone(), &[]);
-        let visible = desk.map(Counter::visible).map(Vec::from).unwrap_or_default();
-        let mut walls = walls::around(&project.root, &own, &other, &visible, &env);
-        walls.docker_host = self.docker_host.map(OsString::from);
-        if let Some(desk) = desk {
-            let path = env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
-            let folders = [desk.bin()].into_iter().chain(std::env::split_paths(&path));
-            env.set("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
-            env.set(SOCKET, desk.socket());
-        }
-        Role {
-            cli: chosen.cli,
-            cwd: own.clone(),
-            confinement: self.probed.confine(walls),
-            model: Some(chosen.model),
-            env,
-            extra_env: agents::passed(self.environment),
-            key: Some(chosen.key),
-            home: Some(self.state.join("agents").join(name)),
-            permissions: Permissions::Skip,
-            timeout: Some(self.args.turn_timeout),
-            idle_timeout: Some(self.args.idle_timeout),
-            watched: Watched {
-                root: own,
-                skip: walls::skipped(),
-                may_touch: None,
-                shown: vec![("specs".to_owned(), project.root.join(project::SPECS))],
-            },
-            log: Some(logs.join(format!("{name}.log"))),
-        }
-    }
-
-    /// Where a role's folder is the root itself, what is not its own stays out of its commits.
-    fn never_committed(&self, top: &Path) -> Vec<String> {
-        let root = &self.project.root;
-        let names = [agents::DOT_ENV, project::ABL, "agent-config", repo::STATE_IN_TREE];
-        let inside =
-            names.iter().map(|name| root.join(name)).chain([self.project.tests(), self.project.src()]);
-        inside
-            .filter(|path| path != top)
-            .filter_map(|path| path.strip_prefix(top).ok().map(|path| path.display().to_string()))
-            .collect()
     }
 
     fn new_folder(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<RunFolder, Failure> {

@@ -45,13 +45,7 @@ impl Project {
     pub fn open(root: &Path, environment: &Environment) -> Result<Self, Failure> {
         let config = Config::parse(read(&root.join(config::FILE))?.as_deref())
             .map_err(|message| Failure::refused(anyhow!("{}: {message}", config::FILE), "mend the file"))?;
-        let specs = specs(root)?;
-        if specs.is_empty() {
-            return Err(Failure::refused(
-                anyhow!("there is no spec, {SPECS}/phase1.md"),
-                "code-commit phase init makes what a project needs",
-            ));
-        }
+        let specs = require_specs(root)?;
         let state = match read(&root.join(ABL).join(loop_phase::STATE))? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
                 let file = format!("{ABL}/{}", loop_phase::STATE);
@@ -163,6 +157,18 @@ impl Project {
         };
         Ok(Start { iteration: iteration.clamp(1, self.config.iterations), builder_done, failures })
     }
+}
+
+/// The specs by phase; a project without any is none.
+pub fn require_specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
+    let specs = specs(root)?;
+    if specs.is_empty() {
+        return Err(Failure::refused(
+            anyhow!("there is no spec, {SPECS}/phase1.md"),
+            "code-commit phase init makes what a project needs",
+        ));
+    }
+    Ok(specs)
 }
 
 /// The specs by phase.

@@ -4,19 +4,19 @@ use std::fs;
 
 /// One process, as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: i32,
+pub(crate) struct Process {
+    pub(crate) pid: i32,
     /// A zombie: only its parent's `wait` is missing.
-    pub(super) is_dead: bool,
-    pub(super) group: i32,
-    pub(super) session: i32,
-    parent: i32,
+    pub(crate) is_dead: bool,
+    pub(crate) group: i32,
+    pub(crate) session: i32,
+    pub(crate) parent: i32,
     /// Clock ticks since the machine was started; with `pid` it names a process for ever.
-    started: u64,
+    pub(crate) started: u64,
 }
 
 impl Process {
-    pub(super) fn read(pid: i32) -> Option<Self> {
+    pub(crate) fn read(pid: i32) -> Option<Self> {
         Self::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
@@ -38,19 +38,21 @@ impl Process {
     }
 
     /// Whether the number still means this process, and it has not died.
-    pub(super) fn is_still_there(&self) -> bool {
+    pub(crate) fn is_still_there(&self) -> bool {
         Self::read(self.pid).is_some_and(|now| now.started == self.started && !now.is_dead)
     }
 
-    /// Whether it was started with this variable. A process can wipe this, so it only ever adds.
-    pub(super) fn has_variable(&self, name: &str, value: &str) -> bool {
-        let line = format!("{name}={value}");
-        fs::read(format!("/proc/{}/environ", self.pid))
-            .is_ok_and(|all| all.split(|byte| *byte == 0).any(|variable| variable == line.as_bytes()))
+    /// The value of a variable that it was started with. A process can wipe this.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let all = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let mut values = all.split(|byte| *byte == 0).filter_map(|variable| {
+            variable.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+        });
+        values.next().map(|value| String::from_utf8_lossy(value).into_owned())
     }
 
     /// How many filters it is under. They are inherited and nothing can take one off.
-    pub(super) fn seccomp_filters(&self) -> u32 {
+    pub(crate) fn seccomp_filters(&self) -> u32 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         let count = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
         count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
@@ -59,7 +61,7 @@ impl Process {
 
 /// The numbers of a process's children. The kernel's own list where it has one, which costs a few
 /// microseconds however many processes the machine has.
-pub(super) fn children_of(pid: i32) -> Vec<i32> {
+pub(crate) fn children_of(pid: i32) -> Vec<i32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists: Vec<_> =
         threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok()).collect();
@@ -71,12 +73,13 @@ pub(super) fn children_of(pid: i32) -> Vec<i32> {
 
 /// For kernels built without `CONFIG_PROC_CHILDREN`.
 fn children_by_scan(pid: i32) -> Vec<i32> {
+    all().into_iter().filter(|process| process.parent == pid).map(|process| process.pid).collect()
+}
+
+/// Every process that can be seen.
+pub(crate) fn all() -> Vec<Process> {
     let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
-    all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(Process::read)
-        .filter(|process| process.parent == pid)
-        .map(|process| process.pid)
-        .collect()
+    all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(Process::read).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,109 @@
+//! The two roles: how far each can reach, the desk that each has, and where both work.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use agent::Permissions;
+use anyhow::Context as _;
+use engine::{Repository, Role, Watched};
+use loop_phase::{BUILDER, SRC, TESTS, VERIFIER};
+use runner::Env;
+
+use super::Setup;
+use crate::commands::phase::agents::{self, Chosen};
+use crate::commands::phase::desk::Counter;
+use crate::commands::phase::project;
+use crate::commands::phase::request::{Desk, Entry, SOCKET};
+use crate::commands::phase::walls;
+use crate::exit::Failure;
+
+impl Setup<'_> {
+    /// By role.
+    pub(super) fn desks(&self) -> Result<BTreeMap<&'static str, Counter>, Failure> {
+        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let config = &self.project.config;
+        let commands = [(BUILDER, &config.builder_commands), (VERIFIER, &config.verifier_commands)];
+        let desk = |(name, commands)| {
+            let counter = Counter::new(&program, self.desk(commands));
+            Ok((name, counter.context("cannot make the desk for abl-cmd")?))
+        };
+        commands.into_iter().map(desk).collect()
+    }
+
+    pub(super) fn places(&self) -> BTreeMap<String, PathBuf> {
+        let own = self.project.root.join(project::ABL);
+        [(loop_phase::ABL, own), (TESTS, self.project.tests())]
+            .map(|(name, path)| (name.to_owned(), path))
+            .into()
+    }
+
+    pub(super) fn repositories(&self) -> BTreeMap<String, Repository> {
+        let repository = |(name, git): (&str, &repo::Git)| {
+            let exclude = self.never_committed(git.top());
+            (name.to_owned(), Repository { git: git.clone(), exclude })
+        };
+        [(SRC, &self.project.src_git), (TESTS, &self.project.tests_git)].map(repository).into()
+    }
+
+    fn desk(&self, commands: &BTreeMap<String, Entry>) -> Desk {
+        let env = Env::allowed(self.environment.all().clone(), &[]);
+        let text = |word: &OsStr| word.to_str().map(str::to_owned);
+        Desk {
+            socket: PathBuf::new(),
+            commands: commands.clone(),
+            specs: self.project.specs.clone(),
+            cwd: self.project.root.clone(),
+            env: env.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect(),
+            timeout_seconds: self.args.command_timeout.as_secs().max(1),
+        }
+    }
+
+    pub(super) fn role(&self, name: &str, chosen: Chosen, desk: Option<&Counter>, logs: &Path) -> Role {
+        let project = self.project;
+        let (own, other) =
+            if name == BUILDER { (project.src(), project.tests()) } else { (project.tests(), project.src()) };
+        let mut env = Env::allowed(self.environment.all().clone(), &[]);
+        let visible = desk.map(Counter::visible).map(Vec::from).unwrap_or_default();
+        let mut walls = walls::around(&project.root, &own, &other, &visible, &env);
+        walls.docker_host = self.docker_host.map(OsString::from);
+        if let Some(desk) = desk {
+            let path = env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
+            let folders = [desk.bin()].into_iter().chain(std::env::split_paths(&path));
+            env.set("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
+            env.set(SOCKET, desk.socket());
+        }
+        Role {
+            cli: chosen.cli,
+            cwd: own.clone(),
+            confinement: self.probed.confine(walls),
+            model: Some(chosen.model),
+            env,
+            extra_env: agents::passed(self.environment),
+            key: Some(chosen.key),
+            home: Some(self.state.join("agents").join(name)),
+            permissions: Permissions::Skip,
+            timeout: Some(self.args.turn_timeout),
+            idle_timeout: Some(self.args.idle_timeout),
+            watched: Watched {
+                root: own,
+                skip: walls::skipped(),
+                may_touch: None,
+                shown: vec![("specs".to_owned(), project.root.join(project::SPECS))],
+            },
+            log: Some(logs.join(format!("{name}.log"))),
+        }
+    }
+
+    /// Where a role's folder is the root itself, what is not its own stays out of its commits.
+    fn never_committed(&self, top: &Path) -> Vec<String> {
+        let root = &self.project.root;
+        let names = [agents::DOT_ENV, project::ABL, "agent-config", repo::STATE_IN_TREE];
+        let inside =
+            names.iter().map(|name| root.join(name)).chain([self.project.tests(), self.project.src()]);
+        inside
+            .filter(|path| path != top)
+            .filter_map(|path| path.strip_prefix(top).ok().map(|path| path.display().to_string()))
+            .collect()
+    }
+}
