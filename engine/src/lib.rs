@@ -16,7 +16,7 @@ mod workshop;
 
 pub use agents::{
     AgentFact, AgentFault, AgentShop, AgentStep, AgentWatch, Checkpoint, Guarded, Marked, Place, Repository,
-    Role, Turned, Uncommitted, Watched, watch_over,
+    Role, Turned, Uncommitted, Watched, replace_file, watch_over,
 };
 pub use call::CallFact;
 pub use drive::{Hands, drive};

@@ -9,8 +9,9 @@ use logging::sha256_hex;
 use repo::{Git, GitError, WorkTree};
 
 use crate::Record;
-use crate::agents::shop::{AgentFault, AgentShop, IDENTITY, Repository, fault};
-use crate::agents::{AgentFact, Checkpoint, Uncommitted};
+use crate::agents::fault::fault;
+use crate::agents::role::{IDENTITY, Repository};
+use crate::agents::{AgentFact, AgentFault, AgentShop, Checkpoint, Uncommitted};
 
 impl AgentShop<'_> {
     pub(super) fn survey(&self, name: &str) -> Result<AgentFact, AgentFault> {

@@ -4,8 +4,7 @@ use std::io::Write as _;
 
 use runner::{Command, Confinement, Ended};
 
-use crate::agents::AgentFact;
-use crate::agents::shop::{AgentFault, AgentShop};
+use crate::agents::{AgentFact, AgentFault, AgentShop};
 use crate::{Record, Text};
 
 impl AgentShop<'_> {

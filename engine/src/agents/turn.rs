@@ -8,9 +8,11 @@ use logging::{Durability, Stamp};
 
 use crate::Record;
 use crate::agents::ears::Ears;
-use crate::agents::shop::{AgentFault, AgentShop, Role, fault, store};
+use crate::agents::fault::fault;
+use crate::agents::role::Role;
+use crate::agents::shop::store;
 use crate::agents::snapshot::Before;
-use crate::agents::{AgentFact, Marked, Turned};
+use crate::agents::{AgentFact, AgentFault, AgentShop, Marked, Turned};
 
 /// What is asked of whom.
 pub(super) struct Request<'r> {

@@ -1,0 +1,217 @@
+//! What came of it.
+
+use agent::{Denial, End, ModelUsage};
+use logging::Durability;
+use runner::Ended;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agents::Place;
+use crate::record::Facts;
+use crate::{Outcome, Text};
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum AgentFact {
+    /// A role's files, one a line.
+    Listed {
+        /// Who.
+        role: String,
+        /// The list.
+        list: Text,
+        /// When, RFC 3339.
+        at: String,
+    },
+    /// A turn is about to begin. Written first, so that one whose end never came is known.
+    TurnBegins {
+        /// Which turn.
+        number: u32,
+        /// Who.
+        role: String,
+        /// What is asked.
+        prompt: Text,
+    },
+    /// A turn is over.
+    Turned(Box<Turned>),
+    /// A command line of the user is over.
+    Ran {
+        /// Which.
+        number: u32,
+        /// What it was for.
+        name: String,
+        /// How it ended.
+        ended: Ended,
+        /// What it printed.
+        output: Text,
+        /// How long it took.
+        elapsed_ms: u64,
+    },
+    /// A commit was made.
+    Committed {
+        /// Where.
+        repository: String,
+        /// Its message.
+        message: String,
+        /// Its hash.
+        commit: String,
+    },
+    /// What a repository holds that is not committed.
+    Surveyed {
+        /// Which.
+        repository: String,
+        /// The commit that is checked out; none in a repository without commits.
+        head: Option<String>,
+        /// What differs from it.
+        uncommitted: Vec<Uncommitted>,
+    },
+    /// What came of a checkpoint.
+    Checkpointed {
+        /// Where.
+        repository: String,
+        /// Its message.
+        message: String,
+        /// Whether there is a commit.
+        checkpoint: Checkpoint,
+    },
+    /// A moment has come.
+    Waited {
+        /// Which, in seconds since 1970 (UTC).
+        until_unix: u64,
+    },
+    /// Something that only the loop knows.
+    Announced {
+        /// What.
+        event: Value,
+    },
+    /// A file's content, or that it is not there.
+    WasRead {
+        /// Which.
+        place: Place,
+        /// The content.
+        text: Option<Text>,
+    },
+    /// A file is as the step wants it.
+    Wrote {
+        /// Which.
+        place: Place,
+    },
+    /// The run is over.
+    Ended {
+        /// How.
+        #[serde(flatten)]
+        outcome: Outcome,
+    },
+}
+
+/// A file that is not committed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uncommitted {
+    /// Relative to the folder of the repository.
+    pub path: String,
+    /// SHA-256 of its content, or of a link's target; none when it is not there.
+    pub sha256: Option<String>,
+}
+
+/// What came of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "checkpoint", rename_all = "kebab-case")]
+pub enum Checkpoint {
+    /// A commit was made.
+    Made {
+        /// Its hash.
+        commit: String,
+    },
+    /// Nothing had changed.
+    Nothing,
+    /// Git would not.
+    Failed {
+        /// What it said.
+        error: String,
+    },
+}
+
+/// A marker that an agent has emitted, such as `<NOTE>…</NOTE>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marked {
+    /// Its name.
+    pub name: String,
+    /// What is between the tags, blank lines around it left away.
+    pub content: String,
+}
+
+/// What came of a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turned {
+    /// Which turn.
+    pub number: u32,
+    /// Who.
+    pub role: String,
+    /// How it ended.
+    pub end: End,
+    /// The answer.
+    pub answer: Text,
+    /// The markers that were listened for, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub markers: Vec<Marked>,
+    /// The session, to go on with.
+    pub session: Option<String>,
+    /// Tokens by model; empty when the CLI did not say.
+    pub usage: Vec<ModelUsage>,
+    /// What the CLI reckons that it cost.
+    pub cost_usd: Option<f64>,
+    /// Tools that were denied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<Denial>,
+    /// Files that are new, changed or gone since the turn began and may be, sorted.
+    pub changed: Vec<String>,
+    /// Files that the role may not touch and did; they are as they were before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<String>,
+    /// How long it took.
+    pub elapsed_ms: u64,
+    /// When it was over, RFC 3339.
+    pub at: String,
+}
+
+impl Facts for AgentFact {
+    fn ended(outcome: Outcome) -> Self {
+        Self::Ended { outcome }
+    }
+
+    fn texts_mut(&mut self) -> Vec<&mut Text> {
+        match self {
+            Self::Listed { list: text, .. }
+            | Self::TurnBegins { prompt: text, .. }
+            | Self::Ran { output: text, .. }
+            | Self::WasRead { text: Some(text), .. } => vec![text],
+            Self::Turned(turned) => vec![&mut turned.answer],
+            Self::Committed { .. }
+            | Self::Surveyed { .. }
+            | Self::Checkpointed { .. }
+            | Self::Announced { .. }
+            | Self::Waited { .. }
+            | Self::WasRead { text: None, .. }
+            | Self::Wrote { .. }
+            | Self::Ended { .. } => Vec::new(),
+        }
+    }
+
+    fn durability(&self) -> Durability {
+        match self {
+            // A turn costs money and minutes.
+            Self::Turned(_) => Durability::Synced,
+            Self::Listed { .. }
+            | Self::TurnBegins { .. }
+            | Self::Ran { .. }
+            | Self::Committed { .. }
+            | Self::Surveyed { .. }
+            | Self::Checkpointed { .. }
+            | Self::Announced { .. }
+            | Self::Waited { .. }
+            | Self::WasRead { .. }
+            | Self::Wrote { .. }
+            | Self::Ended { .. } => Durability::Written,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What stops a run that drives agents.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use logging::FolderError;
+use repo::GitError;
+
+use crate::record::RecordError;
+
+/// What stops a run from the outside. The journal stays as it is, so that the run can be resumed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentFault {
+    /// A person pressed Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+    /// The prompt holds a key: it is not sent.
+    #[error("the prompt of turn {number} holds an API key and was not sent")]
+    KeyInPrompt {
+        /// Which turn.
+        number: u32,
+    },
+    /// The record could not be kept.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A file of the project or of the harness.
+    #[error("cannot {doing} {}", path.display())]
+    File {
+        /// What was tried: `read`, `write`, `list`.
+        doing: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The agent could not be watched over.
+    #[error("cannot run the {role}")]
+    Agent {
+        /// Whose turn.
+        role: String,
+        /// Why.
+        source: agent::AgentError,
+    },
+    /// A marker could not be kept.
+    #[error("cannot keep a marker of the {role}")]
+    Marker {
+        /// Whose.
+        role: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// What goes on beside a turn could not be started.
+    #[error("cannot get ready for the {role}")]
+    Guard {
+        /// Whose turn.
+        role: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The user's own command could not be watched over.
+    #[error("cannot run a command")]
+    Run(#[source] runner::RunError),
+    /// A commit was not made.
+    #[error("cannot commit")]
+    Commit(#[source] GitError),
+    /// The loop asked for what the shop does not have: a fault of ours.
+    #[error("there is no {0}")]
+    Unknown(String),
+}
+
+impl From<FolderError> for AgentFault {
+    fn from(error: FolderError) -> Self {
+        Self::Record(error.into())
+    }
+}
+
+pub(super) fn fault(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AgentFault {
+    let path = path.to_owned();
+    move |source| AgentFault::File { doing, path, source }
+}

@@ -1,0 +1,74 @@
+//! Files of the harness, which an agent may have put a link in the place of.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// Gives a file a new content, whole or not at all: a state file that is half written would lose a run. A link in its place is
+/// replaced, not followed.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fs::create_dir_all(folder)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let staged = folder.join(format!(".{name}.new"));
+    // What an earlier, killed write has left; a link there must not be followed.
+    remove(&staged)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&staged)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&staged, path)
+}
+
+/// A run that was killed between this and its fact does it again: the lines must not be there twice.
+pub(super) fn append(path: &Path, head: &str, text: &str) -> io::Result<()> {
+    let old = match fs::read(path) {
+        Ok(old) => old,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    if !text.is_empty() && old.ends_with(text.as_bytes()) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    let start = if old.is_empty() { head } else { "" };
+    let end_of_line = if old.is_empty() || old.ends_with(b"\n") { "" } else { "\n" };
+    file.write_all(format!("{end_of_line}{start}{text}").as_bytes())
+}
+
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_there_already_are_not_added_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("logs/tokens.csv");
+        for rows in ["1,a\n", "1,a\n", "2,b\n", "2,b\n", ""] {
+            append(&file, "n,name\n", rows).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "n,name\n1,a\n2,b\n");
+    }
+
+    #[test]
+    fn a_state_file_is_replaced_whole_and_never_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, target) = (folder.path().join("state.json"), folder.path().join("target"));
+        replace_file(&target, b"mine").unwrap();
+        std::os::unix::fs::symlink(&target, folder.path().join(".state.json.new")).unwrap();
+        replace_file(&file, b"{}").unwrap();
+        assert_eq!(
+            (fs::read(&file).unwrap(), fs::read(&target).unwrap()),
+            (b"{}".to_vec(), b"mine".to_vec())
+        );
+    }
+}
