@@ -63,6 +63,19 @@ fn a_kill_between_any_two_facts_costs_no_turn() {
     }
 }
 
+#[test]
+fn a_kill_between_a_commit_and_its_fact_makes_no_second_commit() {
+    let scene = Scene::new(&[("verifier-1", KILL)]);
+    assert_eq!(scene.run(&["run"]).code, None);
+    let (journal, text) =
+        scene.files(".abl/logs").into_iter().find(|(path, _)| path.ends_with("events.jsonl")).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let made = lines.iter().position(|line| line.contains("\"committed\"")).unwrap();
+    std::fs::write(&journal, lines[..made].concat()).unwrap();
+    assert_eq!(scene.run(&["run"]).code, Some(0));
+    assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"]);
+}
+
 /// Kills the harness after each line that it prints, then goes on: no turn that came to its end is paid for again, and no process
 /// is left.
 fn check_a_kill_after_every_line(sandbox: &str) {

@@ -43,16 +43,31 @@ impl AgentShop<'_> {
     }
 }
 
+/// The commit that is checked out, if it has this message and there is nothing more to commit: a run that was killed between a
+/// commit and its fact finds it made.
+pub(super) fn made(repository: &Repository, message: &str) -> Result<Option<String>, GitError> {
+    let git = &repository.git;
+    let head = git.commit_of("HEAD")?;
+    let same = git.commit_of(&format!("HEAD^{{/^{message}[[:space:]]}}"))?;
+    if head.is_none() || head != same {
+        return Ok(None);
+    }
+    let is_left = dirty(git)?.iter().any(|path| !is_excluded(repository, path));
+    Ok(head.filter(|_| !is_left))
+}
+
+fn is_excluded(repository: &Repository, path: &str) -> bool {
+    repository.exclude.iter().any(|folder| Path::new(path).starts_with(folder))
+}
+
 fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Option<String>, GitError> {
     let git = &repository.git;
     let is_spared = |path: &String| {
         let known = spare.iter().find(|one| one.path == *path);
         known.is_some_and(|one| fingerprint(&git.top().join(path)).is_ok_and(|now| now == one.sha256))
     };
-    let is_excluded =
-        |path: &String| repository.exclude.iter().any(|folder| Path::new(path).starts_with(folder));
     let mut paths = dirty(git)?;
-    paths.retain(|path| !is_excluded(path) && !is_spared(path));
+    paths.retain(|path| !is_excluded(repository, path) && !is_spared(path));
     if paths.is_empty() {
         return Ok(None);
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use logging::{Durability, Stamp};
 use runner::{Cancel, Env};
 
+use crate::agents::checkpoint::made;
 use crate::agents::fault::fault;
 use crate::agents::files::{append, remove, replace_file};
 use crate::agents::role::{AgentWatch, Guarded, IDENTITY, Repository, Role};
@@ -132,10 +133,18 @@ impl AgentShop<'_> {
 
     fn commit(&self, name: &str, message: &str) -> Result<AgentFact, AgentFault> {
         let repository = self.repository(name)?;
+        let fact = |commit| AgentFact::Committed {
+            repository: name.to_owned(),
+            message: message.to_owned(),
+            commit,
+        };
+        if let Some(commit) = made(repository, message).map_err(AgentFault::Commit)? {
+            return Ok(fact(commit));
+        }
         let exclude: Vec<&str> = repository.exclude.iter().map(String::as_str).collect();
         let commit =
             repository.git.commit_all(&exclude, message, Some(IDENTITY)).map_err(AgentFault::Commit)?;
-        Ok(AgentFact::Committed { repository: name.to_owned(), message: message.to_owned(), commit })
+        Ok(fact(commit))
     }
 
     /// Only a regular file counts: an agent could have put a link in its place.

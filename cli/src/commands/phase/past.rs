@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use engine::AgentFact;
-use logging::{Redactor, RunFolder};
+use engine::{AgentFact, Outcome, Record, Silent};
+use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::Start;
+use loop_phase::state::Status;
+
+use crate::commands::phase::project::{ABL, Project};
 
 use crate::exit::Failure;
 
@@ -29,6 +32,30 @@ pub fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Option<RunFol
     let facts: Vec<AgentFact> = engine::facts_of(&folder).ok()?;
     let is_over = facts.iter().any(|fact| matches!(fact, AgentFact::Ended { .. }));
     (!is_over).then_some(folder)
+}
+
+/// Makes state file and journal say what the commits say of the open phase: that it has passed. Its harness was killed after the
+/// last commit.
+pub fn settle(project: &mut Project) -> Result<(), Failure> {
+    let current = &project.state.current;
+    let is_open = !matches!(current.status, Status::Clean | Status::Completed);
+    let Some(phase) = current.phase.filter(|_| is_open) else { return Ok(()) };
+    if !project.is_committed_as_passed(phase)? {
+        return Ok(());
+    }
+    let rounds = current.verifier_iteration;
+    let own = project.root.join(ABL);
+    if let Some(folder) = unfinished(&own.join("logs"), phase, &Redactor::default()) {
+        let mut watch = Silent;
+        let (mut record, _) = Record::resume(folder, &mut watch).map_err(anyhow::Error::from)?;
+        let ended = AgentFact::Ended { outcome: Outcome::Done { rounds } };
+        record.note(&ended).map_err(anyhow::Error::from)?;
+    }
+    project.state.complete(phase, Stamp::now().rfc3339());
+    let file = own.join(loop_phase::STATE);
+    engine::replace_file(&file, project.state.to_json().as_bytes())
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(())
 }
 
 /// Where that run began: its facts only make sense from there.

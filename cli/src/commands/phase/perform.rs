@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::commands::phase::agents::{self, Chosen, Secrets};
 use crate::commands::phase::desk::Counter;
-use crate::commands::phase::past::{RUN, start_of, unfinished};
+use crate::commands::phase::past::{RUN, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
 use crate::commands::phase::report::{Facts, Lines};
 use crate::commands::phase::{Action, PhaseArgs, walls};
@@ -39,7 +39,9 @@ pub fn run(
     let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
     // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
     end_orphans(docker_host, output);
-    let project = &Project::open(root, environment)?;
+    let mut project = Project::open(root, environment)?;
+    settle(&mut project)?;
+    let project = &project;
     let Some(phase) = phase(project, args.action)? else {
         output.report("Every phase has passed.");
         return Ok(Exit::Done);
