@@ -6,7 +6,7 @@ pub mod spec;
 pub mod state;
 pub mod tokens;
 
-pub use phase::{Inputs, Limits, PhaseLoop, PhaseSpec, RoleInputs, Start};
+pub use phase::{Inputs, Limits, PhaseLoop, PhaseSpec, RoleInputs, Start, has_report};
 
 /// The role that writes code.
 pub const BUILDER: &str = "builder";

@@ -12,6 +12,8 @@ use prompt::phase::{Phase, Turn, builder, verifier};
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start};
 
+pub use judge::has_report;
+
 use crate::phase::judge::{Verdict, build, verification};
 use crate::state::{Current, State, Status};
 use crate::{ABL, BUILDER, FAILED_SPECS, PROJECT_MAP, SRC, STATE, TESTS, TOKENS, VERIFIER, tokens};
@@ -45,6 +47,8 @@ pub struct PhaseLoop {
     map: Arc<str>,
     failures: Option<Arc<str>>,
     complaint: Option<String>,
+    /// What the builder hears of in its next iteration.
+    unreported: Option<String>,
     turned: Option<Turned>,
     at: Option<String>,
     outcome: Outcome,
@@ -67,6 +71,7 @@ impl PhaseLoop {
             map: Arc::from(""),
             failures,
             complaint: None,
+            unreported: None,
             turned: None,
             at: None,
             outcome: Outcome::Done { rounds: iteration },
@@ -194,20 +199,21 @@ impl PhaseLoop {
 
     fn begin_turn(&mut self, is_verifying: bool, status: Status) {
         self.is_verifying = is_verifying;
-        (self.tries, self.complaint) = (1, None);
+        self.tries = 1;
+        self.complaint = if is_verifying { None } else { self.unreported.take() };
         self.stage = Stage::Save(status);
     }
 
     /// After a turn whose cost is on record.
     fn judge(&mut self) {
         let Some(turned) = self.turned.clone() else { return };
-        let (name, _) = self.role();
-        match build(&turned, name) {
+        match build(&turned) {
             Verdict::Good if self.is_verifying => self.stage = Stage::ReadFailures,
             Verdict::Good => self.stage = Stage::CommitBuild,
             Verdict::Again(complaint) if self.tries < self.inputs.limits.tries => self.again(complaint),
             // The verifier's word on what was built counts more than the builder's report.
-            Verdict::Again(_) if !self.is_verifying && turned.end == agent::End::Ok => {
+            Verdict::Again(complaint) if !self.is_verifying && turned.end == agent::End::Ok => {
+                self.unreported = Some(complaint);
                 self.stage = Stage::CommitBuild;
             }
             Verdict::Again(complaint) => self.stop(&turned, &complaint),

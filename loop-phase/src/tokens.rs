@@ -3,20 +3,28 @@
 use agent::ModelUsage;
 use engine::Turned;
 
+use crate::has_report;
+
 /// The seed's columns, then ours.
 pub const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id,\
     status,thoughts,cost_usd,duration_ms,note\n";
 
 /// What a row says of a turn whose CLI reported nothing.
 pub const NO_USAGE: &str = "no usage reported";
+/// What a row says of a turn that ended well without the report that is required of the role.
+pub const NO_REPORT: &str = "no run report";
 
 /// The rows of one turn: one for each model, or one that says that nothing is known.
 pub fn rows(turned: &Turned, phase: u32, iteration: u32, asked_model: &str) -> String {
+    let is_unreported = turned.end == agent::End::Ok && !has_report(turned);
+    let report = is_unreported.then_some(NO_REPORT);
     if turned.usage.is_empty() {
         let nothing = ModelUsage { model: asked_model.to_owned(), ..ModelUsage::default() };
-        return row(turned, phase, iteration, &nothing, NO_USAGE);
+        let notes: Vec<&str> = [NO_USAGE].into_iter().chain(report).collect();
+        return row(turned, phase, iteration, &nothing, &notes.join("; "));
     }
-    turned.usage.iter().map(|usage| row(turned, phase, iteration, usage, "")).collect()
+    let note = report.unwrap_or_default();
+    turned.usage.iter().map(|usage| row(turned, phase, iteration, usage, note)).collect()
 }
 
 /// Empty is unknown, 0 is a reported zero. `candidates` are what the model said without its thoughts.

@@ -43,7 +43,7 @@ pub struct PhaseArgs {
     // The same flag as everywhere, without its short form, which here is the verifier's.
     #[arg(id = "verbose", long)]
     pub verbose: bool,
-    /// The wall around each role; auto is a container where Docker is there, else bubblewrap
+    /// The wall around each role; auto is a container where Docker is there, else bubblewrap; Landlock is not enough for a role
     #[arg(long, value_name = "MODE", default_value = "auto")]
     pub sandbox: Sandbox,
     /// How long one turn of a role may take

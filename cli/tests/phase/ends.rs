@@ -82,6 +82,29 @@ fn an_entry_without_input_goes_back_to_the_verifier_once() {
 }
 
 #[test]
+fn a_builder_that_never_reports_is_warned_about_told_so_and_verified_all_the_same() {
+    let silent = "answer 'All done.'";
+    let scene = Scene::new(&[
+        ("builder-1", silent),
+        ("builder-2", silent),
+        ("verifier-1", "fails 404"),
+        ("builder-3", "report x; rm -r builder_reports; answer 'Removed it.'"),
+    ]);
+    let ran = scene.run(&["run"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let warning = "warning: the builder wrote no report into builder_reports/";
+    assert_eq!(ran.err.matches(warning).count(), 3, "{}", ran.err);
+    let logs = scene.files(".abl/logs");
+    for turn in ["2-builder", "4-builder"] {
+        let (_, prompt) = logs.iter().find(|(path, _)| path.ends_with(format!("{turn}-query.txt"))).unwrap();
+        assert!(prompt.contains("wrote no report into `builder_reports/`"), "{turn}: {prompt}");
+    }
+    let rows = scene.read(".abl/logs/tokens.csv");
+    let notes: Vec<&str> = rows.lines().skip(1).map(|row| row.rsplit(',').next().unwrap()).collect();
+    assert_eq!(notes[..3], ["no run report", "no run report", ""], "{rows}");
+}
+
+#[test]
 fn a_project_without_a_key_or_an_agent_is_refused() {
     let scene = Scene::new(&[]);
     scene.write(".env", "");

@@ -142,9 +142,9 @@ fn without_a_wall_the_next_run_ends_what_a_killed_one_has_left() {
     let scene = Scene::new(&[("builder-1", LONG)]);
     let args = ["run", "--sandbox", "off"];
     let (_, is_killed) = scene.killed(&args, &[], |line| line.contains("working"));
-    assert!(is_killed && !scene.processes().is_empty());
+    assert!(is_killed);
+    // Any run on the machine ends them: what this one says of it depends on the tests that run beside it.
     let ran = scene.run_with(&args, &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.err.contains("ended what a killed run had left: "), "{}", ran.err);
     scene.assert_no_process("off");
 }

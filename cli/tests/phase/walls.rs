@@ -74,3 +74,12 @@ fn each_role_in_a_container_sees_its_own_folder_and_the_specs_and_no_more() {
     let ran = scene.run_with(&["run"], &[("DOCKER_HOST", daemon.host())]);
     assert!(ran.code == Some(0) && ran.err.contains("Docker"), "{ran:?}");
 }
+
+#[test]
+fn landlock_around_a_role_is_refused_before_anything_is_paid_for() {
+    let scene = Scene::new(&[]);
+    let ran = scene.run_with(&["run", "--sandbox", "landlock"], &[]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.err.contains("make no new file") && ran.err.contains("--sandbox bwrap"), "{}", ran.err);
+    assert_eq!(scene.turns("builder"), 0);
+}

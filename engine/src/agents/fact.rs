@@ -165,6 +165,9 @@ pub struct Turned {
     pub denials: Vec<Denial>,
     /// Files that are new, changed or gone since the turn began and may be, sorted.
     pub changed: Vec<String>,
+    /// Those of `changed` that are not there any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<String>,
     /// Files that the role may not touch and did; they are as they were before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,

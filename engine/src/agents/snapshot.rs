@@ -25,6 +25,8 @@ pub(super) struct Before<'w> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) allowed: Vec<String>,
+    /// Those of `allowed` that are not there any more.
+    pub(super) gone: Vec<String>,
     pub(super) put_back: Vec<String>,
 }
 
@@ -70,6 +72,7 @@ impl<'w> Before<'w> {
         for path in paths {
             if self.may_touch(path) {
                 changes.allowed.push(path.clone());
+                changes.gone.extend((!after.files.contains_key(path)).then(|| path.clone()));
             } else {
                 self.put_back(path)?;
                 changes.put_back.push(path.clone());

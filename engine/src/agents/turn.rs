@@ -69,6 +69,7 @@ impl AgentShop<'_> {
             cost_usd: outcome.cost_usd,
             denials: outcome.denials,
             changed: changes.allowed,
+            gone: changes.gone,
             put_back: changes.put_back,
             elapsed_ms: outcome.elapsed_ms,
             at: Stamp::now().rfc3339(),

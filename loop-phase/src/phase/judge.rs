@@ -17,16 +17,25 @@ pub(super) enum Verdict {
     Stop(String),
 }
 
+/// Whether a turn left a report where reports go. One that it removed is none.
+#[must_use]
+pub fn has_report(turned: &Turned) -> bool {
+    let folder = reports(&turned.role);
+    turned.changed.iter().any(|path| path.starts_with(&folder) && !turned.gone.contains(path))
+}
+
 /// A turn counts when it ended well and its report is there: an answer that was cut off looks like a good end, but it has not
 /// come to its report.
-pub(super) fn build(turned: &Turned, role: &str) -> Verdict {
-    let folder = reports(role);
-    let has_report = turned.changed.iter().any(|path| path.starts_with(&folder));
+pub(super) fn build(turned: &Turned) -> Verdict {
     if turned.end != End::Ok {
         let end = turned.end.to_string();
         return if turned.end.may_pass() { Verdict::Again(end) } else { Verdict::Stop(end) };
     }
-    if has_report { Verdict::Good } else { Verdict::Again(format!("wrote no report into `{folder}`.")) }
+    if has_report(turned) {
+        Verdict::Good
+    } else {
+        Verdict::Again(format!("wrote no report into `{}`.", reports(&turned.role)))
+    }
 }
 
 /// What the verifier has to put right in its file, if anything.

@@ -93,6 +93,7 @@ fn turned(number: u32, role: &str, end: End, has_report: bool) -> Turned {
         cost_usd: None,
         denials: Vec::new(),
         changed: if has_report { vec![format!("{role}_reports/1.md")] } else { vec!["main.rs".into()] },
+        gone: Vec::new(),
         put_back: Vec::new(),
         markers: Vec::new(),
         elapsed_ms: 1,
@@ -180,6 +181,30 @@ fn a_builder_without_a_report_is_asked_again_and_then_verified_all_the_same() {
     let ends = [("builder", End::Ok, false), ("builder", End::Ok, false)];
     let log = run(&World { ends: &ends, failed: &[None] }, &mut Vec::new());
     assert!(log.contains("turn 3 verifier") && log.ends_with("Done { rounds: 1 }\n"), "{log}");
+}
+
+#[test]
+fn a_builder_that_never_reported_hears_of_it_in_its_next_iteration() {
+    let ends = [("builder", End::Ok, false), ("builder", End::Ok, false)];
+    let mut facts = Vec::new();
+    run(&World { ends: &ends, failed: &[FAILS, None] }, &mut facts);
+    let mut decide = PhaseLoop::new(inputs());
+    let mut prompts = Vec::new();
+    for fact in &facts {
+        if let Next::Do(AgentStep::Turn { prompt, .. }) = decide.next() {
+            prompts.push(prompt.contains("wrote no report into `builder_reports/`"));
+        }
+        decide.learn(fact);
+    }
+    assert_eq!(prompts, [false, true, false, true, false], "builder twice, verifier, builder, verifier");
+}
+
+#[test]
+fn a_report_that_was_only_removed_is_no_report() {
+    let mut turned = turned(1, BUILDER, End::Ok, true);
+    assert!(has_report(&turned));
+    turned.gone = turned.changed.clone();
+    assert!(!has_report(&turned));
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn turned(number: u32, role: &str, end: End, markers: &[&str]) -> AgentFact {
         cost_usd: None,
         denials: Vec::new(),
         changed: vec!["src.txt".to_owned()],
+        gone: Vec::new(),
         put_back: Vec::new(),
         elapsed_ms: 1,
         at: String::new(),

@@ -1,6 +1,6 @@
 //! What a person, or a program, sees of a phase while it goes on.
 
-use agent::Event;
+use agent::{End, Event};
 use engine::{AgentFact, AgentWatch, Observer, Turned};
 use serde_json::json;
 
@@ -88,6 +88,10 @@ impl Observer<AgentFact> for Facts {
         self.output.object(&json!({ "event": "fact", "fact": fact }));
         if let AgentFact::Turned(turned) = fact {
             self.output.note(&said(turned));
+            if turned.end == End::Ok && !loop_phase::has_report(turned) {
+                let folder = loop_phase::reports(&turned.role);
+                self.output.warn(&format!("the {} wrote no report into {folder}", turned.role));
+            }
         }
         if let AgentFact::Committed { repository, message, .. } = fact {
             self.output.note(&format!("committed in {repository}: {message}"));

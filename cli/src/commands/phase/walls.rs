@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use runner::{Env, Mode, Probed, Walls, probe};
 
 use crate::args::Sandbox;
@@ -43,7 +44,8 @@ pub fn around(root: &Path, own: &Path, other: &Path, visible: &[PathBuf], env: &
     }
 }
 
-/// A container where Docker is there, else bubblewrap, else Landlock, else nothing runs.
+/// A container where Docker is there, else bubblewrap, else nothing runs. Not Landlock: behind it a role could make no new file at
+/// the top of its folder, and not call `abl-cmd`.
 pub fn choose(
     sandbox: Sandbox,
     docker_host: Option<&std::ffi::OsStr>,
@@ -55,15 +57,22 @@ pub fn choose(
                 "a Docker container for each role".clone_into(&mut probed.why);
                 return Ok(said(probed, output));
             }
-            Err(_) => Mode::Auto,
+            Err(_) => Mode::Bwrap,
         },
         Sandbox::Bwrap => Mode::Bwrap,
-        Sandbox::Landlock => Mode::Landlock,
+        Sandbox::Landlock => {
+            let why =
+                anyhow!("behind Landlock a role could make no new file in its folder, and not call abl-cmd");
+            return Err(Failure::refused(why, "use --sandbox bwrap or --sandbox docker"));
+        }
         Sandbox::Docker => Mode::Docker,
         Sandbox::Off => Mode::Off,
     };
-    let probed = probe(mode, docker_host)
+    let mut probed = probe(mode, docker_host)
         .map_err(|reason| Failure::refused(reason, "--sandbox off lets each role see the other's folder"))?;
+    if sandbox == Sandbox::Auto {
+        "bubblewrap and seccomp around each role (no Docker daemon answers)".clone_into(&mut probed.why);
+    }
     if mode == Mode::Off {
         output.warn("there is no wall: each role can see the other's folder, its history, and everything else that you can");
     }
