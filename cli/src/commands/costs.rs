@@ -1,91 +1,101 @@
-//! `code-commit costs`: what the turns of all phases have used (S3 §Token Tracking).
+//! `code-commit costs`: what all runs and all turns of phases have used (S3 §Token Tracking, and the same for every run).
+
+mod calls;
 
 use std::collections::BTreeMap;
 
-use loop_phase::tokens::{self, Row};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::commands::costs::calls::{Call, find};
 use crate::commands::here;
-use crate::commands::phase::{ABL, read};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, STRONG, printable};
 
-/// Sums of some rows. `None` is unknown.
+/// Sums of some calls.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sum {
     calls: u64,
+    /// Calls of which nothing is known: they are in no other sum.
     unknown: u64,
+    /// Calls whose price is unknown, the `unknown` among them.
+    unpriced: u64,
     input: u64,
     output: u64,
     cached: u64,
     total: u64,
-    cost_usd: Option<f64>,
+    /// Of the calls that have a price.
+    cost_usd: f64,
 }
 
 impl Sum {
-    fn add(&mut self, row: &Row) {
+    fn add(&mut self, call: &Call) {
+        let plus = |sum: &mut u64, more: Option<u64>| *sum = sum.saturating_add(more.unwrap_or(0));
         self.calls += 1;
-        self.unknown += u64::from(row.total.is_none());
-        self.input += row.input.unwrap_or(0);
-        self.output += row.candidates.unwrap_or(0) + row.thoughts.unwrap_or(0);
-        self.cached += row.cached.unwrap_or(0);
-        self.total += row.total.unwrap_or(0);
-        if let Some(cost) = row.cost_usd.or_else(|| price(row)) {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
+        self.unknown += u64::from(call.total.is_none());
+        self.unpriced += u64::from(call.cost_usd.is_none());
+        plus(&mut self.input, call.usage.input_tokens);
+        plus(&mut self.output, call.usage.output_tokens);
+        plus(&mut self.cached, call.usage.cache_read_tokens);
+        plus(&mut self.total, call.total);
+        self.cost_usd += call.cost_usd.unwrap_or(0.0);
+    }
+
+    /// None where no price is known.
+    fn cost_usd(&self) -> Option<f64> {
+        (self.unpriced < self.calls).then_some(self.cost_usd)
+    }
+
+    fn object(&self) -> Value {
+        json!({ "calls": self.calls, "unknown": self.unknown, "unpriced": self.unpriced, "input": self.input,
+            "output": self.output, "cached": self.cached, "total": self.total, "cost_usd": self.cost_usd() })
+    }
+
+    /// What the figures leave out.
+    fn note(&self) -> String {
+        let priceless = self.unpriced - self.unknown.min(self.unpriced);
+        let parts = [
+            (self.unknown > 0).then(|| format!("{} without usage", self.unknown)),
+            (priceless > 0 && self.cost_usd().is_some()).then(|| format!("{priceless} without a price")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if parts.is_empty() { String::new() } else { format!("  ({})", parts.join(", ")) }
     }
 }
 
-/// What the price list of today says.
-fn price(row: &Row) -> Option<f64> {
-    let output = row.candidates? + row.thoughts.unwrap_or(0);
-    let usage = llm::Usage {
-        input_tokens: row.input,
-        cache_read_tokens: row.cached,
-        output_tokens: Some(output),
-        reasoning_tokens: row.thoughts,
-        ..llm::Usage::default()
-    };
-    let day = llm::Day::try_from(logging::Stamp::now().rfc3339().get(..10)?.to_owned()).ok()?;
-    llm::Prices::built_in().of(&row.model, &day)?.cost(&usage).map(llm::Money::as_usd)
-}
+/// What calls are put together by; a call that has no such thing is left out.
+type Key = fn(&Call) -> Option<String>;
 
-/// What rows are put together by.
-type Key = fn(&Row) -> String;
+/// The tables, in order. The last one has no title.
+const TABLES: [(&str, Key); 5] = [
+    ("loop", |call| Some(call.origin.clone())),
+    ("phase", |call| call.phase.clone()),
+    ("role", |call| call.role.clone()),
+    ("model", |call| Some(call.model.clone())),
+    ("all", |_| Some("all".to_owned())),
+];
 
-/// Prints sums by phase, by role and by model.
+/// Prints sums by loop, phase, role and model.
 pub fn run(output: &Output) -> Result<Exit, Failure> {
-    let file = here()?.join(ABL).join(loop_phase::TOKENS);
-    let (rows, odd) = tokens::read(&read(&file)?.unwrap_or_default());
-    if odd > 0 {
-        output.warn(&format!("{odd} lines of {} are no rows and were left out", file.display()));
-    }
-    if rows.is_empty() {
-        output.report("No turn of a phase is on record here.");
+    let found = find(&here()?)?;
+    found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));
+    if found.calls.is_empty() {
+        output.report("No call of a model is on record here.");
         return Ok(Exit::Done);
     }
-    let by: [(&str, Key); 4] = [
-        ("phase", |row| row.phase.clone()),
-        ("role", |row| row.role.clone()),
-        ("model", |row| row.model.clone()),
-        ("", |_| "all".to_owned()),
-    ];
     let mut objects = serde_json::Map::new();
-    for (title, key) in by {
+    for (title, key) in TABLES {
         let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-        rows.iter().for_each(|row| sums.entry(key(row)).or_default().add(row));
-        output.report(&table(title, &sums, output));
-        let sums = sums.iter().map(|(name, sum)| (name.clone(), object(sum))).collect();
-        objects
-            .insert(if title.is_empty() { "all" } else { title }.to_owned(), serde_json::Value::Object(sums));
+        for (name, call) in found.calls.iter().filter_map(|call| Some((key(call)?, call))) {
+            sums.entry(name).or_default().add(call);
+        }
+        if !sums.is_empty() {
+            output.report(&table(if title == "all" { "" } else { title }, &sums, output));
+        }
+        let sums = sums.iter().map(|(name, sum)| (name.clone(), sum.object())).collect();
+        objects.insert(title.to_owned(), Value::Object(sums));
     }
     output.object(&json!({ "event": "costs", "by": objects }));
     Ok(Exit::Done)
-}
-
-fn object(sum: &Sum) -> serde_json::Value {
-    json!({ "calls": sum.calls, "unknown": sum.unknown, "input": sum.input, "output": sum.output,
-        "cached": sum.cached, "total": sum.total, "cost_usd": sum.cost_usd })
 }
 
 fn table(title: &str, sums: &BTreeMap<String, Sum>, output: &Output) -> String {
@@ -95,17 +105,11 @@ fn table(title: &str, sums: &BTreeMap<String, Sum>, output: &Output) -> String {
     );
     let mut lines = vec![output.paint(STRONG, &head)];
     for (name, sum) in sums {
-        let cost = sum.cost_usd.map_or("unknown".to_owned(), |cost| format!("{cost:.4}"));
-        let unknown =
-            if sum.unknown > 0 { format!("  ({} without usage)", sum.unknown) } else { String::new() };
+        let Sum { calls, input, output: out, cached, total, .. } = sum;
+        let cost = sum.cost_usd().map_or("unknown".to_owned(), |cost| format!("{cost:.4}"));
+        let (name, note) = (printable(name), sum.note());
         lines.push(format!(
-            "{:24} {:>6} {:>12} {:>12} {:>12} {:>12} {cost:>10}{unknown}",
-            printable(name),
-            sum.calls,
-            sum.input,
-            sum.output,
-            sum.cached,
-            sum.total
+            "{name:24} {calls:>6} {input:>12} {out:>12} {cached:>12} {total:>12} {cost:>10}{note}"
         ));
     }
     lines.join("\n") + "\n"

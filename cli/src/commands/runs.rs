@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use crate::preflight::{self, AGENT_CONFIG};
 
 /// Folder for runs in the harness's own state, for projects without `agent-config/`.
-const RUNS: &str = "runs";
+pub const RUNS: &str = "runs";
 
 /// Where the runs of the default loop are kept (S1 §Running the Build).
 pub fn logs(root: &Path) -> PathBuf {

@@ -13,6 +13,8 @@ mod status;
 mod uuid;
 mod watch;
 
+pub use self::project::RUNS;
+
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};

@@ -4,6 +4,7 @@
 
 mod commit;
 mod config;
+mod costs;
 mod doctor;
 mod harness;
 mod hostile;

@@ -15,7 +15,7 @@ use crate::exit::Failure;
 /// The folders of the store.
 pub const FOLDERS: [&str; 4] = [WIP, ISSUES, BACKLOG, TBD];
 /// Run folders, in the harness's own state.
-const RUNS: &str = "spec";
+pub const RUNS: &str = "spec";
 
 /// A folder of the store.
 pub fn folder(root: &Path, name: &str) -> PathBuf {

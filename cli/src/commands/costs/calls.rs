@@ -1,0 +1,352 @@
+//! Every call of a model that is on record here: the turns of phases and of spec runs, the rounds of all other runs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use agent::ModelUsage;
+use llm::Usage;
+use logging::{Journal, Stamp};
+use loop_phase::tokens::{self, Row};
+use repo::WorkTree;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::commands::phase::{ABL, read};
+use crate::commands::{registry, runs, spec};
+use crate::exit::Failure;
+
+/// Where a phase's calls come from.
+const PHASE: &str = "phase";
+/// What stands for a model that nothing names.
+const UNNAMED: &str = "not said";
+
+/// One call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Call {
+    /// The loop: `commit`, `implement`, `order`, `phase`, `spec`.
+    pub origin: String,
+    /// The phase; for phases only.
+    pub phase: Option<String>,
+    /// Who asked; for loops with roles.
+    pub role: Option<String>,
+    /// Who answered.
+    pub model: String,
+    /// Tokens; nothing is known of a call whose answer never came.
+    pub usage: Usage,
+    /// All of them, where the record says so.
+    pub total: Option<u64>,
+    /// US dollars; none where the price is unknown.
+    pub cost_usd: Option<f64>,
+}
+
+/// All calls, and what a person should know of how they were found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The calls.
+    pub calls: Vec<Call>,
+    /// One sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Looks into the project in `root`.
+pub fn find(root: &Path) -> Result<Found, Failure> {
+    let mut found = Found::default();
+    phases(root, &mut found)?;
+    let (folders, strangers) = folders(root)?;
+    if strangers > 0 {
+        let runs = if strangers == 1 { "run was" } else { "runs were" };
+        found
+            .warnings
+            .push(format!("{strangers} {runs} not made here; they are counted as their journals have it"));
+    }
+    for folder in folders {
+        match journal(&folder) {
+            Some(calls) => found.calls.extend(calls),
+            None => found
+                .warnings
+                .push(format!("the journal of {} cannot be read and is left out", folder.display())),
+        }
+    }
+    Ok(found)
+}
+
+fn phases(root: &Path, found: &mut Found) -> Result<(), Failure> {
+    let file = root.join(ABL).join(loop_phase::TOKENS);
+    let (rows, odd) = tokens::read(&read(&file)?.unwrap_or_default());
+    if odd > 0 {
+        found.warnings.push(format!("{odd} lines of {} are no rows and were left out", file.display()));
+    }
+    found.calls.extend(rows.into_iter().map(of_row));
+    Ok(())
+}
+
+fn of_row(row: Row) -> Call {
+    let said = row.candidates.map(|said| said.saturating_add(row.thoughts.unwrap_or(0)));
+    let usage = Usage {
+        input_tokens: row.input,
+        cache_read_tokens: row.cached,
+        cache_write_tokens: None,
+        output_tokens: said,
+        reasoning_tokens: row.thoughts,
+    };
+    Call {
+        origin: PHASE.to_owned(),
+        phase: Some(row.phase),
+        role: Some(row.role),
+        cost_usd: row.cost_usd.or_else(|| price(&row.model, &usage)),
+        model: row.model,
+        total: row.total,
+        usage,
+    }
+}
+
+/// The folders of all other runs, and how many of them are in no list of runs: counting them does no harm, so they are counted.
+fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
+    let mut own = BTreeSet::new();
+    // The harness's own state holds nothing that a repository has brought along.
+    let mut state = root.join(repo::STATE_IN_TREE);
+    if let Ok(tree) = WorkTree::at(root) {
+        own.extend(registry::all(&tree)?.iter().map(|run| run.path(tree.root())));
+        state = tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))?;
+    }
+    own.extend([runs::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));
+    own.retain(|folder| folder.join(engine::JOURNAL).is_file());
+    let in_the_tree = [runs::logs(root), runs::implement_logs(root)];
+    let mut count = 0;
+    for folder in in_the_tree.iter().flat_map(|place| folders_in(place)) {
+        count += usize::from(own.insert(folder));
+    }
+    Ok((own, count))
+}
+
+/// Folders with a journal, none through a link.
+fn folders_in(place: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(place).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|entry| entry.path()).filter(|path| path.join(engine::JOURNAL).is_file()).collect()
+}
+
+/// What a journal of any loop says of what was paid for.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+enum Paid {
+    Asked {},
+    Answered {
+        #[serde(default)]
+        usage: Usage,
+        served_model: Option<String>,
+        cost_usd: Option<f64>,
+    },
+    Unanswered {},
+    TurnBegins {
+        role: String,
+    },
+    Turned {
+        role: String,
+        #[serde(default)]
+        usage: Vec<ModelUsage>,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// `None`: it is not whole.
+fn journal(folder: &Path) -> Option<Vec<Call>> {
+    let entries = Journal::entries::<Paid>(&folder.join(engine::JOURNAL)).ok()?;
+    let run = Run::of(folder);
+    let mut calls = Vec::new();
+    // Asked, and not answered yet.
+    let mut open: Option<Call> = None;
+    for entry in entries {
+        match entry.fact {
+            Paid::Asked {} => calls.extend(open.replace(run.call(None))),
+            Paid::TurnBegins { role } => calls.extend(open.replace(run.call(Some(role)))),
+            Paid::Answered { usage, served_model, cost_usd } => {
+                open = None;
+                calls.push(run.answered(usage, served_model, cost_usd));
+            }
+            Paid::Turned { role, usage } => {
+                open = None;
+                calls.extend(run.turned(&role, usage));
+            }
+            // It was tried: something may have been paid for.
+            Paid::Unanswered {} => calls.extend(open.take()),
+            Paid::Other => {}
+        }
+    }
+    calls.extend(open);
+    Some(calls)
+}
+
+/// What `run.json` says.
+struct Run {
+    origin: String,
+    model: String,
+}
+
+impl Run {
+    fn of(folder: &Path) -> Self {
+        let text = fs::read_to_string(folder.join("run.json")).unwrap_or_default();
+        let run: Value = serde_json::from_str(&text).unwrap_or_default();
+        let word = |at: &str| run.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        let model =
+            word("/settings/model/value").or_else(|| word("/model")).unwrap_or_else(|| UNNAMED.to_owned());
+        // The services name their models without a provider.
+        let model = model.split_once('/').map(|(_, name)| name.to_owned()).unwrap_or(model);
+        Self { origin: word("/loop").unwrap_or_else(|| UNNAMED.to_owned()), model }
+    }
+
+    fn call(&self, role: Option<String>) -> Call {
+        let model = if role.is_some() { UNNAMED.to_owned() } else { self.model.clone() };
+        Call { origin: self.origin.clone(), role, model, ..Call::default() }
+    }
+
+    fn answered(&self, usage: Usage, served: Option<String>, cost_usd: Option<f64>) -> Call {
+        let model = served.unwrap_or_else(|| self.model.clone());
+        let cost_usd = cost_usd.or_else(|| price(&model, &usage));
+        Call { model, total: usage.total(), usage, cost_usd, ..self.call(None) }
+    }
+
+    /// One for each model; one of which nothing is known where the CLI did not say.
+    fn turned(&self, role: &str, usage: Vec<ModelUsage>) -> Vec<Call> {
+        let base = self.call(Some(role.to_owned()));
+        if usage.is_empty() {
+            return vec![base];
+        }
+        let call = |of: ModelUsage| {
+            let usage = Usage {
+                input_tokens: of.input_tokens,
+                cache_read_tokens: of.cache_read_tokens,
+                cache_write_tokens: of.cache_write_tokens,
+                output_tokens: of.output_tokens,
+                reasoning_tokens: of.reasoning_tokens,
+            };
+            let cost_usd = of.cost_usd.or_else(|| price(&of.model, &usage));
+            Call { model: of.model, total: usage.total(), usage, cost_usd, ..base.clone() }
+        };
+        usage.into_iter().map(call).collect()
+    }
+}
+
+/// What the price list of today says.
+fn price(model: &str, usage: &Usage) -> Option<f64> {
+    let day = llm::Day::try_from(Stamp::now().rfc3339().get(..10)?.to_owned()).ok()?;
+    llm::Prices::built_in().of(model, &day)?.cost(usage).map(llm::Money::as_usd)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes the folder of a run")]
+mod tests {
+    use engine::{AgentFact, CallFact, Cause, OrderFact, Text, Turned};
+    use logging::{Durability, Redactor, Stored};
+    use serde::Serialize;
+
+    use super::*;
+
+    /// The calls of a run with this `run.json` and these facts.
+    fn calls(run: &str, facts: &[impl Serialize]) -> Vec<Call> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("run.json"), run).unwrap();
+        let mut journal = Journal::create(&folder.path().join(engine::JOURNAL), Redactor::default()).unwrap();
+        facts.iter().for_each(|fact| journal.append(fact, Durability::Written).unwrap());
+        journal_calls(folder.path())
+    }
+
+    fn journal_calls(folder: &Path) -> Vec<Call> {
+        super::journal(folder).unwrap()
+    }
+
+    fn stored() -> Stored {
+        Stored { file: "f".into(), bytes: 0, sha256: String::new() }
+    }
+
+    fn text() -> Text {
+        Text::new(stored(), "".into())
+    }
+
+    fn asked() -> OrderFact {
+        CallFact::Asked { round: 1, prompt: text() }.into()
+    }
+
+    fn answered(usage: Usage, cost_usd: Option<f64>) -> OrderFact {
+        let (reply, raw) = (text(), stored());
+        CallFact::Answered {
+            round: 1,
+            reply,
+            raw,
+            finish: llm::Finish::Complete,
+            held_key: false,
+            usage,
+            served_model: None,
+            cost_usd,
+            elapsed_ms: 1,
+        }
+        .into()
+    }
+
+    fn used(input: u64, output: u64) -> Usage {
+        Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() }
+    }
+
+    #[test]
+    fn each_call_of_an_order_is_counted_also_one_whose_answer_never_came() {
+        let unanswered = CallFact::Unanswered {
+            round: 3,
+            cause: Cause { code: "c".into(), message: "m".into(), remedy: None },
+        };
+        let facts = [asked(), answered(used(10, 2), Some(0.5)), asked(), asked(), unanswered.into(), asked()];
+        let calls = calls(r#"{"loop":"order","model":"openai/gpt-own"}"#, &facts);
+        let totals: Vec<_> = calls.iter().map(|call| (call.total, call.cost_usd)).collect();
+        assert_eq!(totals, [(Some(12), Some(0.5)), (None, None), (None, None), (None, None)]);
+        assert!(calls.iter().all(|call| call.origin == "order" && call.model == "gpt-own"), "{calls:?}");
+    }
+
+    #[test]
+    fn a_turn_counts_for_each_of_its_models_and_one_that_says_nothing_counts_as_unknown() {
+        let turned = |usage| {
+            AgentFact::Turned(Box::new(Turned {
+                number: 1,
+                role: "planning".into(),
+                end: agent::End::Ok,
+                answer: text(),
+                markers: Vec::new(),
+                session: None,
+                usage,
+                cost_usd: None,
+                denials: Vec::new(),
+                changed: Vec::new(),
+                gone: Vec::new(),
+                put_back: Vec::new(),
+                elapsed_ms: 1,
+                at: String::new(),
+            }))
+        };
+        let model = |name: &str| ModelUsage {
+            model: name.into(),
+            input_tokens: Some(3),
+            output_tokens: Some(4),
+            ..ModelUsage::default()
+        };
+        let begins = AgentFact::TurnBegins { number: 1, role: "planning".into(), prompt: text() };
+        let facts = [begins.clone(), turned(vec![model("a"), model("b")]), begins, turned(Vec::new())];
+        let calls = calls(r#"{"loop":"spec"}"#, &facts);
+        let said: Vec<_> = calls.iter().map(|call| (call.model.as_str(), call.total)).collect();
+        assert_eq!(said, [("a", Some(7)), ("b", Some(7)), (UNNAMED, None)]);
+        assert!(calls.iter().all(|call| call.role.as_deref() == Some("planning")));
+    }
+
+    #[test]
+    fn a_journal_that_was_changed_is_no_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(engine::JOURNAL);
+        let mut journal = Journal::create(&file, Redactor::default()).unwrap();
+        for _ in 0..2 {
+            journal.append(&answered(used(1, 1), None), Durability::Written).unwrap();
+        }
+        let changed =
+            fs::read_to_string(&file).unwrap().replacen("\"input_tokens\":1", "\"input_tokens\":9", 1);
+        fs::write(&file, changed).unwrap();
+        assert_eq!(super::journal(folder.path()), None);
+    }
+}

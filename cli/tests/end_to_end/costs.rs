@@ -1,0 +1,79 @@
+//! What `costs` says of runs that are not phases.
+
+use std::io::Write as _;
+
+use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
+use fixtures::server::{Script, Step};
+use serde_json::{Value, json};
+
+use crate::harness::Scene;
+
+/// What the service says that an answer used.
+fn used() -> Value {
+    json!({ "promptTokenCount": 1000, "cachedContentTokenCount": 100, "candidatesTokenCount": 200, "totalTokenCount": 1200 })
+}
+
+/// Two runs: one with two calls, one with a third call of which the service says this.
+fn two_runs(last: Value, between: impl FnOnce(&Scene)) -> Scene {
+    let first = [BREAKS_THE_BUILD, MENDS_IT].map(|text| Step::text(text).usage(used()));
+    let steps = first.into_iter().chain([Step::text(MENDS_IT).usage(last)]);
+    let scene = Scene::new(&FILES, Script::new(steps));
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    between(&scene);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    scene
+}
+
+fn costs(scene: &Scene) -> Value {
+    let ran = scene.run(&["costs", "--json"]);
+    serde_json::from_str(ran.out.trim()).unwrap_or_else(|_| panic!("{ran}"))
+}
+
+#[test]
+fn every_run_is_summed_up_by_loop_and_model_and_a_call_without_usage_says_so() {
+    let scene = two_runs(Value::Null, |_| {});
+    insta::assert_snapshot!(scene.run(&["costs"]), @"
+    exit 0
+    --- out
+    loop                      calls        input       output       cached        total        US$
+    commit                        3         2000          400          200         2400    unknown  (1 without usage)
+
+    model                     calls        input       output       cached        total        US$
+    gemini-test                   3         2000          400          200         2400    unknown  (1 without usage)
+
+                              calls        input       output       cached        total        US$
+    all                           3         2000          400          200         2400    unknown  (1 without usage)
+
+    --- err
+    ");
+    let all = costs(&scene)["by"]["all"]["all"].take();
+    assert_eq!((&all["total"], &all["unknown"], &all["cost_usd"]), (&json!(2400), &json!(1), &Value::Null));
+}
+
+#[test]
+fn calls_without_a_price_are_named_beside_the_sum_of_those_that_have_one() {
+    let scene = two_runs(used(), |scene| {
+        let folder = scene.project.beside().join(".config/code-commit");
+        std::fs::create_dir_all(&folder).unwrap();
+        let price = b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\n";
+        std::fs::File::create(folder.join("config.toml")).unwrap().write_all(price).unwrap();
+    });
+    let ran = scene.run(&["costs"]);
+    // 1,000 tokens in and 200 out, at the price that the run was made under.
+    assert!(ran.out.contains("0.0030  (2 without a price)"), "{ran}");
+    assert_eq!(costs(&scene)["by"]["model"]["gemini-test"]["unpriced"], 2);
+}
+
+#[test]
+fn a_run_that_was_not_made_here_is_counted_and_named_as_such() {
+    let scene = two_runs(used(), |_| {});
+    let own = scene.runs().pop().unwrap();
+    let brought = own.with_file_name("2020-01-01-00-00-00-commit");
+    std::fs::create_dir(&brought).unwrap();
+    for file in ["run.json", "events.jsonl"] {
+        std::fs::copy(own.join(file), brought.join(file)).unwrap();
+    }
+    assert_eq!(costs(&scene)["by"]["loop"]["commit"]["calls"], 4);
+    let ran = scene.run(&["costs"]);
+    assert!(ran.err.contains("1 run was not made here"), "{ran}");
+}
