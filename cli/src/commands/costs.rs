@@ -40,14 +40,21 @@ impl Sum {
         self.cost_usd += call.cost_usd.unwrap_or(0.0);
     }
 
+    /// Input, output, cached, total; none where not one call has said anything. 0 is a reported zero.
+    fn figures(&self) -> [Option<u64>; 4] {
+        let is_known = self.unknown < self.calls;
+        [self.input, self.output, self.cached, self.total].map(|figure| is_known.then_some(figure))
+    }
+
     /// None where no price is known.
     fn cost_usd(&self) -> Option<f64> {
         (self.unpriced < self.calls).then_some(self.cost_usd)
     }
 
     fn object(&self) -> Value {
-        json!({ "calls": self.calls, "unknown": self.unknown, "unpriced": self.unpriced, "input": self.input,
-            "output": self.output, "cached": self.cached, "total": self.total, "cost_usd": self.cost_usd() })
+        let [input, output, cached, total] = self.figures();
+        json!({ "calls": self.calls, "unknown": self.unknown, "unpriced": self.unpriced, "input": input,
+            "output": output, "cached": cached, "total": total, "cost_usd": self.cost_usd() })
     }
 
     /// What the figures leave out.
@@ -105,12 +112,12 @@ fn table(title: &str, sums: &BTreeMap<String, Sum>, output: &Output) -> String {
     );
     let mut lines = vec![output.paint(STRONG, &head)];
     for (name, sum) in sums {
-        let Sum { calls, input, output: out, cached, total, .. } = sum;
         let cost = sum.cost_usd().map_or("unknown".to_owned(), |cost| format!("{cost:.4}"));
-        let (name, note) = (printable(name), sum.note());
-        lines.push(format!(
-            "{name:24} {calls:>6} {input:>12} {out:>12} {cached:>12} {total:>12} {cost:>10}{note}"
-        ));
+        let (name, calls, note) = (printable(name), sum.calls, sum.note());
+        let figures =
+            sum.figures().map(|figure| figure.map_or("unknown".to_owned(), |count| count.to_string()));
+        let figures = figures.map(|figure| format!("{figure:>12}")).join(" ");
+        lines.push(format!("{name:24} {calls:>6} {figures} {cost:>10}{note}"));
     }
     lines.join("\n") + "\n"
 }

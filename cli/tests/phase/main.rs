@@ -14,6 +14,7 @@
 mod docker;
 mod ends;
 mod happy;
+mod models;
 mod real;
 mod resume;
 mod scene;

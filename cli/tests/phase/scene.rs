@@ -16,6 +16,7 @@ here=$(dirname "$0")
 role=$(basename "$HOME")
 n=$(($(cat "$HOME/count" 2>/dev/null || echo 0) + 1))
 echo "$n" > "$HOME/count"
+printf '%s\n' "$@" > "$HOME/args"
 echo '{"type":"init","session_id":"s-'$role-$n'","model":"gemini-test"}'
 say() { echo '{"type":"message","role":"assistant","content":"'"$1"'","delta":true}'; }
 result() { echo '{"type":"result","status":"success","stats":{"models":{"gemini-test":{"total_tokens":15,"input_tokens":10,"output_tokens":3,"cached":2}}}}'; }
@@ -160,6 +161,11 @@ impl Scene {
             .output()
             .unwrap();
         String::from_utf8(done.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// What the role's agent was last called with, one argument a line.
+    pub(crate) fn arguments(&self, role: &str) -> String {
+        self.read(&format!(".code-commit/agents/{role}/args"))
     }
 
     /// How many turns a role had.
