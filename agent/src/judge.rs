@@ -90,7 +90,7 @@ fn by_error(facts: &Facts<'_>, last: &Last, code: i32) -> End {
         _ if is_logged_out(&everything) => End::Auth { message },
         _ if is_lost_session(&everything) => End::LostSession,
         _ if is_cut_off(&everything) => End::MaxTokens,
-        None if is_used_up(&message) => {
+        None if is_used_up(&message) || is_used_up_of_codex(facts.kind, &message) => {
             End::Quota { resets_unix: facts.told.resets_unix.or_else(|| epoch(&message)), message }
         }
         None if facts.kind == Kind::Gemini && code == 0 => End::Refused { message },
@@ -148,6 +148,11 @@ fn is_used_up(text: &str) -> bool {
         "exhausted your",
     ];
     says(text, &words)
+}
+
+/// Codex leaves the status away and says this only of `insufficient_quota`; others say it of a minute's quota, too.
+fn is_used_up_of_codex(kind: Kind, text: &str) -> bool {
+    kind == Kind::Codex && says(text, &["quota exceeded"])
 }
 
 fn is_cut_off(text: &str) -> bool {

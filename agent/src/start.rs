@@ -10,6 +10,9 @@ use crate::{Home, Installed, Kind, Permissions, Session, Spawn, home};
 /// A longer prompt does not go on a command line: the kernel's limit for one argument is 128 KiB.
 const LONGEST_ARGUMENT: usize = 96 << 10;
 
+/// Where Codex's service is, with its `/v1`.
+const CODEX_ADDRESS: &str = "OPENAI_BASE_URL";
+
 /// How the prompt travels.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -123,9 +126,30 @@ fn codex(spawn: &Spawn<'_>, prompt: &str) -> Vec<String> {
 
 fn codex_setup(words: &mut Words, spawn: &Spawn<'_>) {
     words.option("-m", spawn.model);
+    for setting in codex_service(spawn) {
+        words.add(&["-c", &setting]);
+    }
     if spawn.permissions == Permissions::Skip {
         words.add(&["--dangerously-bypass-approvals-and-sandbox"]);
     }
+}
+
+/// Codex passes over `OPENAI_BASE_URL`: a service of another address is a provider of its own, which says how often to retry.
+fn codex_service(spawn: &Spawn<'_>) -> Vec<String> {
+    let Some((_, address)) = spawn.extra_env.iter().find(|(name, _)| name == CODEX_ADDRESS) else {
+        return Vec::new();
+    };
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let own = [
+        ("name", quoted("own")),
+        ("base_url", quoted(&address.to_string_lossy())),
+        ("env_key", quoted(Kind::Codex.key_variable())),
+        ("wire_api", quoted("responses")),
+        ("request_max_retries", spawn.retries.to_string()),
+        ("stream_max_retries", spawn.retries.to_string()),
+    ];
+    let own = own.map(|(name, value)| format!("model_providers.own.{name}={value}"));
+    ["model_provider=\"own\"".to_owned()].into_iter().chain(own).collect()
 }
 
 /// The command line for a session with a person.

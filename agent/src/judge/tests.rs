@@ -168,6 +168,15 @@ fn what_the_system_does_to_a_turn_comes_first() {
 }
 
 #[test]
+fn a_quota_that_codex_names_without_its_status_is_used_up() {
+    let failed = r#"{"type":"turn.failed","error":{"message":"Quota exceeded. Check your plan and billing details."}}"#;
+    assert!(matches!(end(Kind::Codex, failed, 1, ""), End::Quota { .. }));
+    let minute =
+        r#"{"type":"result","status":"error","error":{"message":"Quota exceeded for requests per minute"}}"#;
+    assert!(!matches!(end(Kind::Gemini, minute, 173, ""), End::Quota { .. }));
+}
+
+#[test]
 fn no_line_makes_a_parser_panic() {
     let odd = [
         r#"{"type":7}"#,

@@ -5,5 +5,6 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
 mod claude;
+mod codex;
 mod gemini;
 mod support;

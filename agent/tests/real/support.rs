@@ -84,7 +84,8 @@ impl Scene {
         };
         spawn.model = Some(model);
         spawn.env = env();
-        spawn.extra_env = vec![(service.into(), self.server.origin().into())];
+        let version = if self.cli.kind == Kind::Codex { "/v1" } else { "" };
+        spawn.extra_env = vec![(service.into(), format!("{}{version}", self.server.origin()).into())];
         spawn.key = Some(Key::new(self.cli.kind.key_variable(), KEY));
         spawn.permissions = Permissions::Skip;
         spawn.timeout = Some(Duration::from_mins(2));

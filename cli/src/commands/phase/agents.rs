@@ -14,9 +14,10 @@ use crate::exit::Failure;
 pub const DOT_ENV: &str = ".env";
 
 /// Variables about the way to a service, which pass on to a CLI: they hold no key.
-const PASSED: [&str; 9] = [
+const PASSED: [&str; 10] = [
     "GOOGLE_GEMINI_BASE_URL",
     "ANTHROPIC_BASE_URL",
+    "OPENAI_BASE_URL",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "NO_PROXY",
