@@ -22,15 +22,62 @@ fn turn(calls: &[(String, serde_json::Value)]) -> [Step; 2] {
     [calls, Step::text("Done.")]
 }
 
+/// A project whose agent is the real one, or a loud line.
+fn scene(variable: &str, name: &str) -> Option<Scene> {
+    let Some(program) = std::env::var_os(variable) else {
+        eprintln!("SKIPPED: phases with the real {name}, because {variable} is not set");
+        return None;
+    };
+    if let Err(reason) = runner::probe(runner::Mode::Bwrap, None) {
+        eprintln!("SKIPPED: phases with the real {name}, because {reason}");
+        return None;
+    }
+    let scene = Scene::new(&[]);
+    let place = scene.at("bin").join(name);
+    if place.exists() {
+        std::fs::remove_file(&place).unwrap();
+    }
+    symlink(std::path::Path::new(&program).canonicalize().unwrap(), place).unwrap();
+    Some(scene)
+}
+
+#[test]
+fn a_phase_is_built_and_verified_by_the_real_codex_behind_the_wall() {
+    let Some(scene) = scene("CODE_COMMIT_TEST_CODEX", "codex") else { return };
+    scene.write(".env", "CODEX_API_KEY=sk-key-that-opens-nothing-43\n");
+    let codex = |line: &str| {
+        [Step::text("Working.").and_call("exec_command", json!({ "cmd": line })), Step::text("Done.")]
+    };
+    let steps = [
+        codex(
+            "echo 'echo Hello' > app.sh; mkdir -p builder_reports; echo built > builder_reports/1.md; ls ../.abl/tests",
+        ),
+        codex(
+            "abl-cmd get-spec 1 > seen.txt; mkdir -p verifier_reports; echo looked > verifier_reports/1.md; ls ../../src",
+        ),
+    ];
+    let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
+    let address = format!("{}/v1", server.origin());
+    let flags = ["run", "--sandbox", "bwrap", "-b", "codex/gpt-own", "-v", "codex/gpt-own"];
+    let ran = scene.run_with(&flags, &[("OPENAI_BASE_URL", address.as_str())]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"]);
+    assert_eq!(scene.read("src/app.sh"), "echo Hello\n");
+    assert!(scene.read(".abl/tests/seen.txt").contains("# Phase 1"));
+    let rows = scene.read(".abl/logs/tokens.csv");
+    assert_eq!(rows.matches(",gpt-own,").count(), 2, "{rows}");
+    let heard: String =
+        server.requests().iter().map(|seen| String::from_utf8_lossy(&seen.body).into_owned()).collect();
+    assert_eq!(
+        heard.matches("No such file or directory").count(),
+        2,
+        "neither sees the other's folder: {heard}"
+    );
+}
+
 #[test]
 fn two_phases_are_built_and_verified_by_the_real_cli_behind_the_wall() {
-    let Some(program) = std::env::var_os("CODE_COMMIT_TEST_GEMINI") else {
-        eprintln!("SKIPPED: phases with the real Gemini CLI, because CODE_COMMIT_TEST_GEMINI is not set");
-        return;
-    };
-    let scene = Scene::new(&[]);
-    std::fs::remove_file(scene.at("bin/gemini")).unwrap();
-    symlink(std::path::Path::new(&program).canonicalize().unwrap(), scene.at("bin/gemini")).unwrap();
+    let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else { return };
     scene.write(".abl/specs/phase2.md", "# Phase 2: Manners\n\n- app NAME → Hello, NAME.\n");
     scene.write(
         ".abl/abl.config.yaml",
@@ -51,9 +98,8 @@ fn two_phases_are_built_and_verified_by_the_real_cli_behind_the_wall() {
     ];
     let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
     let environment = [("GOOGLE_GEMINI_BASE_URL", server.origin())];
-    let sandbox = if runner::probe(runner::Mode::Bwrap, None).is_ok() { "bwrap" } else { "landlock" };
     for (number, seen) in [("1", "Hello.\n"), ("2", "Hello, you two.\n")] {
-        let ran = scene.run_with(&[number, "--sandbox", sandbox], &environment);
+        let ran = scene.run_with(&[number, "--sandbox", "bwrap"], &environment);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(scene.read(".abl/tests/seen.txt"), seen);
     }
