@@ -22,8 +22,8 @@ pub struct Entry {
     pub observed: String,
 }
 
-/// The three fields in their order.
-const FIELDS: [&str; 3] = ["SPEC:", "INPUT:", "OBSERVED:"];
+/// The three fields in their order, each with a colon behind it.
+const FIELDS: [&str; 3] = ["SPEC", "INPUT", "OBSERVED"];
 
 /// Reads the file. A field goes on over the lines that follow it, up to the next field.
 pub fn parse(text: &str) -> Report {
@@ -39,26 +39,42 @@ pub fn parse(text: &str) -> Report {
             (Some((field, value)), Some(draft)) => draft.begin(field, value),
             (Some((field, _)), None) => {
                 let name = FIELDS.get(field).copied().unwrap_or_default();
-                report.problems.push(format!("line {number}: {name} without a SPEC: line before it"));
+                report.problems.push(format!("line {number}: {name}: without a SPEC: line before it"));
             }
             (None, Some(draft)) => draft.go_on(line),
             (None, None) => {}
         }
     }
     close(open, &mut report);
+    if !report.failed && text.to_lowercase().contains("spec:") {
+        let problem = "SPEC: stands in the file, but no line begins with it: is it a failure or not?";
+        report.problems.push(problem.to_owned());
+    }
     report
 }
 
 /// Which field a line begins, and what stands behind it. What Markdown puts around a word does not hide it.
 fn field(line: &str) -> Option<(usize, &str)> {
-    let plain = line.trim_start_matches(|c: char| {
-        c.is_whitespace() || matches!(c, '*' | '-' | '#' | '>' | '`' | '_' | '\u{feff}')
-    });
+    let plain = without_ordinal(line.trim_start_matches(is_markup)).trim_start_matches(is_markup);
     FIELDS.iter().enumerate().find_map(|(index, name)| {
         let start = plain.get(..name.len())?;
-        let rest = plain.get(name.len()..)?;
-        start.eq_ignore_ascii_case(name).then(|| (index, rest.trim_start_matches('*')))
+        let rest = plain.get(name.len()..)?.trim_start_matches(is_markup);
+        let value = rest.strip_prefix([':', '：'])?;
+        start.eq_ignore_ascii_case(name).then(|| (index, value.trim_start_matches(['*', '_', '`'])))
     })
+}
+
+/// Blanks, what emphasis, lists, quotations, tables and links are made of, and what cannot be seen.
+fn is_markup(c: char) -> bool {
+    c.is_whitespace()
+        || "*-#>`_~+|[](){}•–—".contains(c)
+        || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2060}')
+}
+
+/// The text of a numbered entry: `1. SPEC:`.
+fn without_ordinal(text: &str) -> &str {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.len() == text.len() { text } else { rest.strip_prefix(['.', ')']).unwrap_or(text) }
 }
 
 /// An entry that is being read.
@@ -93,11 +109,11 @@ impl Draft {
 
 fn close(draft: Option<Draft>, report: &mut Report) {
     let Some(Draft { line, fields, .. }) = draft else { return };
-    let missing: Vec<&str> = FIELDS
+    let missing: Vec<String> = FIELDS
         .iter()
         .zip(&fields)
         .filter(|(_, value)| value.as_deref().is_none_or(|text| text.trim().is_empty()))
-        .map(|(name, _)| *name)
+        .map(|(name, _)| format!("{name}:"))
         .collect();
     if !missing.is_empty() {
         report.problems.push(format!("line {line}: the entry has no {}", missing.join(" and no ")));
@@ -144,16 +160,52 @@ mod tests {
 
     #[test]
     fn any_spec_line_is_a_failure_however_malformed() {
-        for text in
-            ["SPEC:", "spec: x", "- SPEC: x", "**SPEC:** x", "## SPEC: x", "  > SPEC:x", "\u{feff}SPEC: x"]
-        {
+        for text in [
+            "SPEC:",
+            "spec: x",
+            "- SPEC: x",
+            "**SPEC:** x",
+            "## SPEC: x",
+            "  > SPEC:x",
+            "\u{feff}SPEC: x",
+            "**SPEC**: x",
+            "SPEC : x",
+            "1. SPEC: x",
+            "### 2) **SPEC**: x",
+            "| SPEC: x |",
+            "[SPEC]: x",
+            "SPEC：x",
+            "\u{200b}SPEC: x",
+            "+ `SPEC`: x",
+            "\r\nSPEC: x\r\n",
+        ] {
             assert!(parse(text).failed, "{text}");
         }
-        for text in
-            ["", "\n \n", "All SPEC: entries passed? no: this line only mentions one", "SPECS: none", "é"]
-        {
+        for text in [
+            "",
+            "\n \n",
+            "1.5 SPECIAL: x",
+            "SPECIFICATION: x",
+            "All SPEC: entries passed? no: this line only mentions one",
+            "SPECS: none",
+            "é",
+        ] {
             assert!(!parse(text).failed, "{text}");
         }
+    }
+
+    #[test]
+    fn a_spec_that_begins_no_line_is_asked_about() {
+        for text in ["FAILED SPEC: GET / → 404\n", "{\"spec\": \"a\", \"note\": \"SPEC: a\"}"] {
+            let report = parse(text);
+            assert!(!report.failed && report.problems.len() == 1, "{text}: {report:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_json_in_an_input_is_no_field() {
+        let report = parse("SPEC: a → b\nINPUT: {\n  \"input\": 1,\n  \"spec\": 2\n}\nOBSERVED: c\n");
+        assert_eq!(report.entries[0].input, "{\n  \"input\": 1,\n  \"spec\": 2\n}");
     }
 
     #[test]

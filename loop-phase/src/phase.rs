@@ -1,5 +1,7 @@
 //! One phase: build, verify, and again until it passes or a person is needed (S3 §The Loop).
 
+mod ask;
+mod failures;
 mod inputs;
 mod judge;
 
@@ -8,13 +10,12 @@ use std::sync::Arc;
 
 use agent::Session;
 use engine::{AgentFact, AgentStep, Cause, Loop, Next, Outcome, Place, Turned};
-use prompt::phase::{Phase, Turn, builder, verifier};
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start};
 
 pub use judge::has_report;
 
-use crate::phase::judge::{Verdict, build, verification};
+use crate::phase::judge::{Verdict, build};
 use crate::state::{Current, State, Status};
 use crate::{ABL, BUILDER, FAILED_SPECS, PROJECT_MAP, SRC, STATE, TESTS, TOKENS, VERIFIER, tokens};
 
@@ -80,35 +81,6 @@ impl PhaseLoop {
 
     fn role(&self) -> (&'static str, &RoleInputs) {
         if self.is_verifying { (VERIFIER, &self.inputs.verifier) } else { (BUILDER, &self.inputs.builder) }
-    }
-
-    fn prompt(&self) -> String {
-        let (_, role) = self.role();
-        let phases: Vec<Phase<'_>> = self
-            .inputs
-            .specs
-            .iter()
-            .map(|spec| Phase {
-                number: spec.number,
-                title: &spec.title,
-                completed: spec.completed,
-                spec: &spec.text,
-            })
-            .collect();
-        let turn = Turn {
-            role: &role.prompt,
-            project: self.inputs.project.as_deref(),
-            phase: self.inputs.phase,
-            iteration: self.iteration,
-            iterations: self.inputs.limits.iterations,
-            workspace: &role.workspace,
-            phases: &phases,
-            commands: &role.commands,
-            map: &self.map,
-            failures: self.failures.as_deref(),
-            complaint: self.complaint.as_deref(),
-        };
-        if self.is_verifying { verifier(&turn) } else { builder(&turn) }
     }
 
     fn state(&self, status: Status) -> State {
@@ -228,24 +200,15 @@ impl PhaseLoop {
     }
 
     fn stop(&mut self, turned: &Turned, message: &str) {
+        self.give_up(if turned.end == agent::End::Ok { "no-report" } else { turned.end.code() }, message);
+    }
+
+    fn give_up(&mut self, code: &str, message: &str) {
         let (name, _) = self.role();
-        let code = if turned.end == agent::End::Ok { "no-report" } else { turned.end.code() };
         let remedy = Some("mend what stands in the way, then: code-commit phase run".to_owned());
         let cause = Cause { code: code.to_owned(), message: format!("the {name} {message}"), remedy };
         self.outcome = Outcome::ModelUnavailable { round: self.iteration, cause };
         self.stage = Stage::Over;
-    }
-
-    /// What `failed_specs.md` says decides.
-    fn learn_failures(&mut self, text: Option<Arc<str>>) {
-        let report = crate::failed::parse(text.as_deref().unwrap_or_default());
-        if let Some(complaint) = verification(&report)
-            && self.tries < self.inputs.limits.tries
-        {
-            return self.again(complaint);
-        }
-        self.stage = if report.failed { Stage::CommitFailed } else { Stage::RemoveFailures };
-        self.failures = text.filter(|_| report.failed);
     }
 
     fn stuck(&self) -> Cause {

@@ -117,6 +117,12 @@ impl Git {
         Self { top: top.into(), environment }
     }
 
+    /// The same program for another work tree.
+    #[must_use]
+    pub fn at(&self, top: impl Into<PathBuf>) -> Self {
+        Self { top: top.into(), environment: self.environment.clone() }
+    }
+
     /// The top of the work tree.
     pub fn top(&self) -> &Path {
         &self.top

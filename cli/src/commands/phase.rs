@@ -4,6 +4,7 @@ pub mod agents;
 mod client;
 mod config;
 mod desk;
+mod folders;
 mod init;
 mod past;
 mod perform;

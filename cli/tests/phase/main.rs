@@ -15,6 +15,7 @@ mod docker;
 mod ends;
 mod happy;
 mod models;
+mod odd;
 mod real;
 mod resume;
 mod scene;

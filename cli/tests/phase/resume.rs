@@ -116,6 +116,34 @@ fn a_kill_after_every_line_behind_bubblewrap_costs_no_turn_and_leaves_no_process
     check_a_kill_after_every_line("bwrap");
 }
 
+#[test]
+fn ctrl_c_after_any_line_ends_the_run_at_once_and_the_next_one_goes_on() {
+    for kept in 1.. {
+        let scene = Scene::new(&[]);
+        let mut run = scene.started(&["run", "--sandbox", "off"]);
+        let mut count = 0;
+        for _ in run.lines() {
+            count += 1;
+            if count == kept {
+                run.interrupt();
+            }
+        }
+        let code = run.wait();
+        scene.assert_no_process(&format!("{kept}"));
+        if count < kept {
+            assert!(kept > 15, "there are lines to be interrupted after");
+            return;
+        }
+        // The last lines come when there is nothing left to be interrupted.
+        assert!(code == Some(130) || (code == Some(0) && kept > 10), "{kept}: {code:?}");
+        let ran = scene.run(&["run"]);
+        assert_eq!(ran.code, Some(0), "{kept}: {ran:?}");
+        let turns = scene.turns("builder") + scene.turns("verifier");
+        assert!((2..=3).contains(&turns), "{kept}: {turns} turns");
+        assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"], "{kept}");
+    }
+}
+
 /// An agent that says that it works and goes on for a minute, with a child that has let go of it.
 const LONG: &str = "setsid sleep 60 & say working; sleep 60";
 

@@ -1,10 +1,10 @@
 //! A project with phases and an agent that does as it is told.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Lines};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A key that opens nothing; nothing that a run leaves may hold it.
@@ -111,6 +111,15 @@ impl Scene {
         command
     }
 
+    /// `phase ARGS --json`, while it runs.
+    pub(crate) fn started(&self, args: &[&str]) -> Started {
+        let args = [&["phase"], args, &["--json"]].concat();
+        let mut harness = self.command(&args, &[]);
+        let mut child = harness.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Started { child, lines: Some(lines) }
+    }
+
     /// `phase ARGS --json`, killed without warning as soon as it has printed the first line that `is_last` accepts. Gives the
     /// lines; `false` if it came to its end before.
     pub(crate) fn killed(
@@ -187,6 +196,30 @@ impl Scene {
         let mut files = Vec::new();
         collect(&self.project(folder), &mut files);
         files
+    }
+}
+
+/// A run that goes on.
+pub(crate) struct Started {
+    child: Child,
+    lines: Option<Lines<BufReader<ChildStdout>>>,
+}
+
+impl Started {
+    /// What it prints, to the end.
+    pub(crate) fn lines(&mut self) -> impl Iterator<Item = String> + use<> {
+        self.lines.take().unwrap().map_while(Result::ok)
+    }
+
+    /// As Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        let sent = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Its exit code, once it is over.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
     }
 }
 

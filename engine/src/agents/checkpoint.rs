@@ -56,6 +56,44 @@ pub(super) fn made(repository: &Repository, message: &str) -> Result<Option<Stri
     Ok(head.filter(|_| !is_left))
 }
 
+/// Commits everything but what git cannot add; gives the commit and the folders that were left out.
+pub(super) fn commit_all(repository: &Repository, message: &str) -> Result<(String, Vec<String>), GitError> {
+    let commit = |more: &[String]| {
+        let exclude: Vec<&str> = repository.exclude.iter().chain(more).map(String::as_str).collect();
+        repository.git.commit_all(&exclude, message, Some(IDENTITY))
+    };
+    match commit(&[]) {
+        Ok(made) => Ok((made, Vec::new())),
+        Err(error) => {
+            let left_out = without_commits(repository);
+            if left_out.is_empty() { Err(error) } else { Ok((commit(&left_out)?, left_out)) }
+        }
+    }
+}
+
+/// Folders with a repository of their own that has no commit: git can add neither them nor what is in them.
+fn without_commits(repository: &Repository) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![String::new()];
+    while let Some(prefix) = open.pop() {
+        let entries = fs::read_dir(repository.git.top().join(&prefix)).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        for name in folders.filter_map(|entry| entry.file_name().into_string().ok()) {
+            let folder = format!("{prefix}{name}");
+            let place = repository.git.top().join(&folder);
+            if name == ".git" || is_excluded(repository, &folder) {
+                continue;
+            }
+            match place.join(".git").symlink_metadata() {
+                Err(_) => open.push(folder + "/"),
+                Ok(_) if matches!(repository.git.at(&place).commit_of("HEAD"), Ok(Some(_))) => {}
+                Ok(_) => found.push(folder),
+            }
+        }
+    }
+    found
+}
+
 fn is_excluded(repository: &Repository, path: &str) -> bool {
     repository.exclude.iter().any(|folder| Path::new(path).starts_with(folder))
 }

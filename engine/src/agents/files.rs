@@ -39,7 +39,13 @@ pub(super) fn append(path: &Path, head: &str, text: &str) -> io::Result<()> {
 }
 
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
+    // A role may have put a folder in the file's place.
+    let removed = match fs::symlink_metadata(path) {
+        Ok(data) if data.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     }

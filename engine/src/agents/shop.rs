@@ -9,14 +9,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use logging::{Durability, Stamp};
 use runner::{Cancel, Env};
 
-use crate::agents::checkpoint::made;
+use crate::agents::checkpoint::{commit_all, made};
 use crate::agents::fault::fault;
 use crate::agents::files::{append, remove, replace_file};
-use crate::agents::role::{AgentWatch, Guarded, IDENTITY, Repository, Role};
+use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
 use crate::agents::tree::Tree;
 use crate::agents::turn::Request;
 use crate::agents::{AgentFact, AgentFault, AgentStep, Place};
 use crate::{Hands, Record, Text};
+
+/// A larger file is not read.
+const LARGEST: u64 = 16 << 20;
 
 /// Everything that is needed to act. The loop decides when.
 pub struct AgentShop<'a> {
@@ -131,7 +134,7 @@ impl AgentShop<'_> {
         Ok(AgentFact::Listed { role: role.to_owned(), list, at: Stamp::now().rfc3339() })
     }
 
-    fn commit(&self, name: &str, message: &str) -> Result<AgentFact, AgentFault> {
+    fn commit(&mut self, name: &str, message: &str) -> Result<AgentFact, AgentFault> {
         let repository = self.repository(name)?;
         let fact = |commit| AgentFact::Committed {
             repository: name.to_owned(),
@@ -141,17 +144,20 @@ impl AgentShop<'_> {
         if let Some(commit) = made(repository, message).map_err(AgentFault::Commit)? {
             return Ok(fact(commit));
         }
-        let exclude: Vec<&str> = repository.exclude.iter().map(String::as_str).collect();
-        let commit =
-            repository.git.commit_all(&exclude, message, Some(IDENTITY)).map_err(AgentFault::Commit)?;
+        let (commit, left_out) = commit_all(repository, message).map_err(AgentFault::Commit)?;
+        for folder in left_out {
+            self.watch.left_out(name, &folder);
+        }
         Ok(fact(commit))
     }
 
-    /// Only a regular file counts: an agent could have put a link in its place.
+    /// Only a regular file counts: an agent could have put a link or a pipe in its place, or a file that fills the memory.
     fn read(&self, place: &Place, record: &Record<'_, AgentFact>) -> Result<AgentFact, AgentFault> {
         let path = self.path(place)?;
         let text = match fs::symlink_metadata(&path) {
-            Ok(data) if data.is_file() => Some(fs::read(&path).map_err(fault("read", &path))?),
+            Ok(data) if data.is_file() && data.len() <= LARGEST => {
+                Some(fs::read(&path).map_err(fault("read", &path))?)
+            }
             Ok(_) => None,
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(fault("read", &path)(source)),

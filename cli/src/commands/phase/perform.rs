@@ -151,7 +151,7 @@ impl Setup<'_> {
         let mut decide = PhaseLoop::new(inputs);
         facts.iter().for_each(|fact| engine::Loop::learn(&mut decide, fact));
         let outcome = drive(&mut decide, &mut shop, &mut record).map_err(|error| fault(error, &folder))?;
-        self.say(phase, &outcome, &folder)
+        Ok(self.say(phase, &outcome, &folder))
     }
 
     /// The record of the run that has not come to its end, and its facts; or a new one.
@@ -193,17 +193,17 @@ impl Setup<'_> {
         Ok(folder)
     }
 
-    fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Result<Exit, Failure> {
+    fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
         let output = self.output;
         output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
         let exit = match outcome {
             Outcome::Done { rounds } => {
                 output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
-                return Ok(Exit::Done);
+                return Exit::Done;
             }
             Outcome::NeedsPerson { cause, .. } => {
                 output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
-                let failed = project::read(&self.project.tests().join(FAILED_SPECS))?;
+                let failed = project::read(&self.project.tests().join(FAILED_SPECS)).unwrap_or(None);
                 output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
                 Exit::NeedsPerson
             }
@@ -219,7 +219,7 @@ impl Setup<'_> {
             output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
         }
         output.report(&format!("log: {}", folder.path().display()));
-        Ok(exit)
+        exit
     }
 }
 

@@ -11,6 +11,7 @@ use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, RoleInputs, Start};
 use repo::Git;
 
 use crate::commands::phase::config::{self, Config};
+use crate::commands::phase::folders;
 use crate::environment::Environment;
 use crate::exit::Failure;
 
@@ -20,6 +21,8 @@ pub const SPECS: &str = ".abl/specs";
 pub const ABL: &str = ".abl";
 /// The person's description.
 pub const PROJECT: &str = ".abl/project.md";
+/// A larger file is not read.
+const LARGEST: u64 = 16 << 20;
 /// Where prompts of the roles may be, the first that is there.
 const PROMPTS: [&str; 2] = ["prompts", ".abl/prompts"];
 
@@ -45,6 +48,7 @@ impl Project {
     pub fn open(root: &Path, environment: &Environment) -> Result<Self, Failure> {
         let config = Config::parse(read(&root.join(config::FILE))?.as_deref())
             .map_err(|message| Failure::refused(anyhow!("{}: {message}", config::FILE), "mend the file"))?;
+        folders::check(root, &config)?;
         let specs = require_specs(root)?;
         let state = match read(&root.join(ABL).join(loop_phase::STATE))? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
@@ -131,7 +135,7 @@ impl Project {
             builder: role(loop_phase::BUILDER, &config.src, &config.builder_commands, builder)?,
             verifier: role(loop_phase::VERIFIER, &config.tests, &config.verifier_commands, verifier)?,
             limits: Limits { iterations: config.iterations, ..Limits::default() },
-            start: self.start(phase)?,
+            start: self.start(phase),
         })
     }
 
@@ -146,12 +150,13 @@ impl Project {
     }
 
     /// Where a phase begins that has no journal to go on with.
-    fn start(&self, phase: u32) -> Result<Start, Failure> {
-        let failures = read(&self.tests().join(FAILED_SPECS))?;
+    fn start(&self, phase: u32) -> Start {
+        // Anything but a file of text is for the verifier to mend, whose turn removes it first.
+        let failures = read(&self.tests().join(FAILED_SPECS)).unwrap_or(None);
         let failures = failures.filter(|text| loop_phase::failed::parse(text).failed).map(Into::into);
         let current = &self.state.current;
         if current.phase != Some(phase) {
-            return Ok(Start { iteration: 1, builder_done: false, failures });
+            return Start { iteration: 1, builder_done: false, failures };
         }
         let (iteration, builder_done) = match current.status {
             Status::Building => (current.verifier_iteration, current.builder_done),
@@ -160,7 +165,7 @@ impl Project {
             // A person has looked at what failed: all iterations are there again.
             Status::Clean | Status::Stuck | Status::Completed => (1, false),
         };
-        Ok(Start { iteration: iteration.clamp(1, self.config.iterations), builder_done, failures })
+        Start { iteration: iteration.clamp(1, self.config.iterations), builder_done, failures }
     }
 }
 
@@ -192,11 +197,16 @@ pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
     Ok(specs)
 }
 
-/// A file's text; none if it is not there. A link is not followed: a role may have planted it.
+/// A file's text; none if it is not there. A link is not followed and a pipe not read: a role may have planted it.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
-    let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink());
-    if is_link {
-        return Ok(None);
+    if let Ok(data) = fs::symlink_metadata(path) {
+        if data.is_symlink() {
+            return Ok(None);
+        }
+        if !data.is_file() || data.len() > LARGEST {
+            let message = anyhow!("{} is no regular file of less than {LARGEST} bytes", path.display());
+            return Err(Failure::refused(message, "remove it, or make it one"));
+        }
     }
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

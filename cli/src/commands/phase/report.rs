@@ -48,6 +48,13 @@ impl AgentWatch for Lines {
         self.line(role, &format!("turn {number} begins"));
     }
 
+    fn left_out(&mut self, repository: &str, folder: &str) {
+        let folder = printable(folder);
+        self.output.warn(&format!(
+            "{folder} in {repository} is a repository of its own without a commit: it is not committed"
+        ));
+    }
+
     fn sees(&mut self, role: &str, event: &Event) {
         self.output.object(&json!({ "event": "agent", "role": role, "what": event }));
         if let Event::Text(text) = event {

@@ -13,7 +13,7 @@ use crate::output::Output;
 
 /// What no role may see, relative to the root, besides the other one's folder: secrets, the harness's own files, and the
 /// prompts of both.
-const HIDDEN: [&str; 8] = [
+pub const HIDDEN: [&str; 8] = [
     DOT_ENV,
     "agent-config",
     "prompts",

@@ -1,0 +1,126 @@
+//! Roles that do odd things, and files that are not as they should be.
+
+use std::os::unix::fs::symlink;
+
+use crate::scene::Scene;
+
+/// A phase whose verifier does this to its failures, in both of its tries.
+fn odd_failures(lines: &str) -> (Option<i32>, Vec<String>, String) {
+    let scene = Scene::new(&[("verifier-1", lines), ("verifier-2", lines)]);
+    let ran = scene.run(&["run"]);
+    let again = scene.run(&["run"]);
+    assert_eq!(again.code, Some(0), "a person can go on: {again:?}");
+    (ran.code, scene.commits("src"), ran.out)
+}
+
+#[test]
+fn failures_that_are_no_regular_file_are_never_a_pass() {
+    for lines in [
+        "fails 404; mv failed_specs.md real.md; ln -s real.md failed_specs.md",
+        "mkdir -p failed_specs.md; echo SPEC: x > failed_specs.md/a",
+        "rm -rf failed_specs.md; mkfifo failed_specs.md",
+        "rm -rf failed_specs.md; truncate -s 20G failed_specs.md",
+    ] {
+        let (code, commits, out) = odd_failures(lines);
+        assert_eq!(code, Some(4), "{lines}: {out}");
+        assert!(out.contains("no regular file"), "{lines}: {out}");
+        assert_eq!(commits.last().unwrap(), "phase1/passed", "{lines}: only the second run passes");
+    }
+}
+
+#[test]
+fn an_entry_in_markdown_is_a_failure() {
+    let scene = Scene::new(&[(
+        "verifier-1",
+        "printf '1. **SPEC**: GET / → 200\\n   **INPUT**: GET /\\n   **OBSERVED**: 404\\n' > failed_specs.md",
+    )]);
+    assert_eq!(scene.run(&["run"]).code, Some(0));
+    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"]);
+    assert_eq!((scene.turns("builder"), scene.turns("verifier")), (2, 2), "nothing was sent back");
+}
+
+#[test]
+fn what_a_role_leaves_in_its_folder_does_not_stop_the_harness() {
+    let mess = "mkfifo pipe; ln -s ../.abl/tests planted; ln -s / root; ln -s loop loop; mkdir -p a/b; ln -s .. a/b/up; \
+        git init -q nested; touch nested/file; printf 'x' > \"$(printf 'bad\\377name')\"; touch -- '-rf' 'new\nline'; mkdir empty";
+    let scene = Scene::new(&[("builder-1", mess), ("verifier-1", mess)]);
+    let ran = scene.run(&["run"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"]);
+    assert!(ran.err.contains("nested in src is a repository of its own"), "{}", ran.err);
+    let map = scene.read(".abl/project_map.txt");
+    assert!(!map.contains("planted/") && !map.contains("root/"), "links are not followed: {map}");
+}
+
+#[test]
+fn a_role_that_deletes_its_folder_is_survived() {
+    let scene = Scene::new(&[("builder-1", "rm -rf ../src")]);
+    let first = scene.run(&["run"]);
+    assert!(matches!(first.code, Some(0 | 4 | 70)), "{first:?}");
+    let again = scene.run(&["run"]);
+    assert_eq!(again.code, Some(0), "{first:?} {again:?}");
+    assert_eq!(scene.commits("src").last().unwrap(), "phase1/passed");
+}
+
+#[test]
+fn an_agent_that_prints_a_hundred_megabytes_is_heard_out() {
+    let flood =
+        "head -c 100000000 /dev/zero | tr '\\0' x; echo; yes '{\"type\":\"noise\"}' | head -c 10000000; echo";
+    let scene = Scene::new(&[("builder-1", flood)]);
+    let ran = scene.run(&["run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
+    assert_eq!(scene.turns("builder"), 1);
+    assert!(ran.err.len() < 1 << 20, "{} bytes on the terminal", ran.err.len());
+}
+
+#[test]
+fn a_configuration_that_is_not_right_is_refused_with_its_name() {
+    let scene = Scene::new(&[]);
+    for bad in [
+        "directories: [",
+        "directories: {src: ../..}",
+        "directories: {src: a, tests: a}",
+        "models: {builder: [1]}",
+        "loop: -1",
+    ] {
+        scene.write(".abl/abl.config.yaml", bad);
+        let ran = scene.run(&["run"]);
+        assert_eq!(ran.code, Some(3), "{bad}: {ran:?}");
+        assert!(ran.err.contains("abl.config.yaml"), "{bad}: {}", ran.err);
+    }
+    assert_eq!(scene.turns("builder"), 0);
+    std::fs::remove_file(scene.project(".abl/abl.config.yaml")).unwrap();
+    std::fs::write(scene.project(".abl/abl.config.yaml"), [0xff, 0xfe, 0]).unwrap();
+    assert_eq!(scene.run(&["run"]).code, Some(3));
+}
+
+#[test]
+fn a_pipe_among_the_specs_is_refused_and_a_link_is_no_spec() {
+    let scene = Scene::new(&[]);
+    symlink("/etc/passwd", scene.project(".abl/specs/phase2.md")).unwrap();
+    assert_eq!(scene.run(&["run"]).code, Some(0));
+    assert_eq!(scene.run(&["run"]).out.trim(), "Every phase has passed.");
+    let pipe = scene.project(".abl/specs/phase3.md");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let ran = scene.run(&["run"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.err.contains("no regular file"), "{}", ran.err);
+}
+
+#[test]
+fn a_second_run_at_the_same_time_is_refused() {
+    let scene = Scene::new(&[("builder-1", "say working; read -r line < \"$here/go\"")]);
+    assert!(std::process::Command::new("mkfifo").arg(scene.at("bin/go")).status().unwrap().success());
+    let mut second = None;
+    let mut first = scene.started(&["run", "--sandbox", "off"]);
+    for line in first.lines() {
+        if line.contains("working") && second.is_none() {
+            second = Some(scene.run(&["run"]));
+            std::fs::write(scene.at("bin/go"), "go\n").unwrap();
+        }
+    }
+    assert_eq!(first.wait(), Some(0));
+    let second = second.unwrap();
+    assert_eq!(second.code, Some(3), "{second:?}");
+    assert_eq!((scene.turns("builder"), scene.turns("verifier")), (1, 1));
+}
