@@ -41,7 +41,7 @@ pub enum Command {
     Phase(crate::commands::phase::PhaseArgs),
     /// The spec loop: agents plan, implement and review until the specs are met
     Spec(crate::commands::spec::SpecArgs),
-    /// What the turns of all phases have used, by phase, role and model
+    /// What all runs and all turns of phases have used, by loop, phase, role and model
     Costs,
     /// List the runs of this project, the newest first
     Runs,

@@ -11,7 +11,7 @@ use crate::agents::ears::Ears;
 use crate::agents::fault::fault;
 use crate::agents::role::Role;
 use crate::agents::shop::store;
-use crate::agents::snapshot::Before;
+use crate::agents::snapshot::{Before, Changes};
 use crate::agents::{AgentFact, AgentFault, AgentShop, Marked, Turned};
 
 /// What is asked of whom.
@@ -54,26 +54,7 @@ impl AgentShop<'_> {
         if outcome.end == End::Interrupted {
             return Err(AgentFault::Interrupted);
         }
-        let answer = store(record, &request.file("response.txt"), &outcome.text, Durability::Synced)?;
-        let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
-        record.folder().store(&request.file("stderr.txt"), &outcome.stderr, Durability::Written)?;
-        Ok(AgentFact::Turned(Box::new(Turned {
-            number: request.number,
-            role: request.role.to_owned(),
-            // A CLI may echo a part of its environment in an error.
-            end: outcome.end.map_message(|text| redact(&text)),
-            answer,
-            markers: markers.into_iter().map(|one| Marked { content: redact(&one.content), ..one }).collect(),
-            session: outcome.session,
-            usage: outcome.usage,
-            cost_usd: outcome.cost_usd,
-            denials: outcome.denials,
-            changed: changes.allowed,
-            gone: changes.gone,
-            put_back: changes.put_back,
-            elapsed_ms: outcome.elapsed_ms,
-            at: Stamp::now().rfc3339(),
-        })))
+        turned(request, outcome, markers, changes, record)
     }
 
     fn run(
@@ -101,6 +82,36 @@ impl AgentShop<'_> {
         }
         Ok((outcome, markers))
     }
+}
+
+/// What came of it, on disk and as a fact; every text without keys.
+fn turned(
+    request: &Request<'_>,
+    outcome: agent::Outcome,
+    markers: Vec<Marked>,
+    changes: Changes,
+    record: &Record<'_, AgentFact>,
+) -> Result<AgentFact, AgentFault> {
+    let answer = store(record, &request.file("response.txt"), &outcome.text, Durability::Synced)?;
+    let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
+    record.folder().store(&request.file("stderr.txt"), &outcome.stderr, Durability::Written)?;
+    Ok(AgentFact::Turned(Box::new(Turned {
+        number: request.number,
+        role: request.role.to_owned(),
+        // A CLI may echo a part of its environment in an error.
+        end: outcome.end.map_message(|text| redact(&text)),
+        answer,
+        markers: markers.into_iter().map(|one| Marked { content: redact(&one.content), ..one }).collect(),
+        session: outcome.session,
+        usage: outcome.usage,
+        cost_usd: outcome.cost_usd,
+        denials: outcome.denials,
+        changed: changes.allowed,
+        gone: changes.gone,
+        put_back: changes.put_back,
+        elapsed_ms: outcome.elapsed_ms,
+        at: Stamp::now().rfc3339(),
+    })))
 }
 
 fn spawn<'r>(role: &'r Role, request: &Request<'r>) -> Spawn<'r> {
