@@ -3,16 +3,16 @@
 use std::fs;
 use std::io::Write as _;
 
-use agent::{End, Home, Session, Spawn};
+use agent::{End, Home, Kind, ModelUsage, Session, Spawn};
 use logging::{Durability, Stamp};
 
-use crate::Record;
 use crate::agents::ears::Ears;
 use crate::agents::fault::fault;
 use crate::agents::role::Role;
 use crate::agents::shop::store;
 use crate::agents::snapshot::{Before, Changes};
 use crate::agents::{AgentFact, AgentFault, AgentShop, Marked, Turned};
+use crate::{Record, outline_of};
 
 /// What is asked of whom.
 pub(super) struct Request<'r> {
@@ -69,7 +69,8 @@ impl AgentShop<'_> {
         self.watch.begins(name, request.number);
         let file = request.file("output.jsonl");
         let mut log = record.folder().writer(&file)?;
-        let spawn = spawn(role, request);
+        let used_before = used_before(role, request, record);
+        let spawn = Spawn { used_before: used_before.as_ref(), ..spawn(role, request) };
         let mut ears = Ears::new(name, &mut *self.watch);
         let outcome = agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
             .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
@@ -114,6 +115,35 @@ fn turned(
     })))
 }
 
+/// What the session that is gone on with had used, as the journal has it. Codex alone counts over all of its turns.
+fn used_before(role: &Role, request: &Request<'_>, record: &Record<'_, AgentFact>) -> Option<ModelUsage> {
+    let Session::Resume(session) = request.session else { return None };
+    if role.cli.kind != Kind::Codex {
+        return None;
+    }
+    let facts: Vec<AgentFact> = outline_of(record.folder()).ok()?;
+    let mut sum = ModelUsage::default();
+    for fact in &facts {
+        if let AgentFact::Turned(turned) = fact
+            && turned.session.as_ref() == Some(session)
+        {
+            turned.usage.iter().for_each(|usage| add(&mut sum, usage));
+        }
+    }
+    Some(sum)
+}
+
+fn add(sum: &mut ModelUsage, more: &ModelUsage) {
+    let plus = |sum: &mut Option<u64>, more: Option<u64>| {
+        *sum = more.map_or(*sum, |more| Some(sum.unwrap_or(0).saturating_add(more)));
+    };
+    plus(&mut sum.input_tokens, more.input_tokens);
+    plus(&mut sum.cache_read_tokens, more.cache_read_tokens);
+    plus(&mut sum.cache_write_tokens, more.cache_write_tokens);
+    plus(&mut sum.output_tokens, more.output_tokens);
+    plus(&mut sum.reasoning_tokens, more.reasoning_tokens);
+}
+
 fn spawn<'r>(role: &'r Role, request: &Request<'r>) -> Spawn<'r> {
     let home = role.home.as_deref().map_or(Home::User, Home::Own);
     Spawn {
@@ -130,3 +160,7 @@ fn spawn<'r>(role: &'r Role, request: &Request<'r>) -> Spawn<'r> {
         ..Spawn::new(&role.cwd, request.prompt, &role.cwd, &role.confinement)
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the tests make an agent")]
+mod tests;
