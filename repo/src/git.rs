@@ -204,8 +204,13 @@ impl Git {
         message: &str,
         fallback: Option<Identity<'_>>,
     ) -> Result<String, GitError> {
-        let left_out: Vec<String> =
-            exclude.iter().map(|path| format!(":(top,exclude,literal){path}")).collect();
+        let mut left_out = Vec::new();
+        for path in exclude {
+            // Git refuses a path that is left out twice, here and by its own rules.
+            if !self.start(&["check-ignore", "--quiet", "--", path])?.status.success() {
+                left_out.push(format!(":(top,exclude,literal){path}"));
+            }
+        }
         let mut add = vec!["add", "--all", "--", ":/"];
         add.extend(left_out.iter().map(String::as_str));
         self.run(&add)?;

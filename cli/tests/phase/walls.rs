@@ -83,3 +83,31 @@ fn landlock_around_a_role_is_refused_before_anything_is_paid_for() {
     assert!(ran.err.contains("make no new file") && ran.err.contains("--sandbox bwrap"), "{}", ran.err);
     assert_eq!(scene.turns("builder"), 0);
 }
+
+#[test]
+fn a_project_whose_source_is_its_root_works_behind_the_wall() {
+    if runner::probe(runner::Mode::Bwrap, None).is_err() {
+        eprintln!("SKIPPED: a source folder that is the root, because bubblewrap does not work here");
+        return;
+    }
+    let scene = Scene::new(&[(
+        "builder-1",
+        "echo ok > \"$HOME/file\" && cp \"$HOME/file\" home-works; echo code > app; cat .env .abl/tests/.git/HEAD prompts/verifier.md > seen 2>/dev/null",
+    )]);
+    scene.write(".abl/abl.config.yaml", "directories: {src: .}\n");
+    let ran = scene.run_with(&["run", "--sandbox", "bwrap"], &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(scene.read("home-works"), "ok\n", "the harness's own state lies in the role's folder, too");
+    assert_eq!(scene.commits("."), ["phase1/build/step-1", "phase1/passed"]);
+    assert_eq!(scene.read("seen"), "", "neither key nor tests nor the other's prompt");
+    let committed = std::process::Command::new("git")
+        .args(["ls-files"])
+        .current_dir(scene.project("."))
+        .output()
+        .unwrap();
+    let committed = String::from_utf8(committed.stdout).unwrap();
+    assert!(
+        committed.contains("app\n") && !committed.contains(".env") && !committed.contains(".abl"),
+        "{committed}"
+    );
+}

@@ -56,6 +56,11 @@ impl Counter {
         self.folder.path().join("bin")
     }
 
+    /// A home for the role's agent that lasts as long as the run.
+    pub fn home(&self, role: &str) -> PathBuf {
+        self.folder.path().join(role)
+    }
+
     /// The socket.
     pub fn socket(&self) -> &Path {
         &self.desk.socket

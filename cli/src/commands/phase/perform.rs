@@ -32,7 +32,8 @@ pub fn run(
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    project::require_specs(root)?;
+    // This makes the repositories: where the root is one of them, the lock lies in it.
+    Project::open(root, environment)?;
     let state = state_dir(root)?;
     let _lock = Lock::acquire(&state, "code-commit phase")
         .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))?;

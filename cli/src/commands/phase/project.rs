@@ -170,7 +170,7 @@ impl Project {
 }
 
 /// The specs by phase; a project without any is none.
-pub fn require_specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
+fn require_specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
     let specs = specs(root)?;
     if specs.is_empty() {
         return Err(Failure::refused(

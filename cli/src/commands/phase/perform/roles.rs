@@ -65,6 +65,9 @@ impl Setup<'_> {
             if name == BUILDER { (project.src(), project.tests()) } else { (project.tests(), project.src()) };
         let mut env = Env::allowed(self.environment.all().clone(), &[]);
         let visible = desk.map(Counter::visible).map(Vec::from).unwrap_or_default();
+        // The harness's own folder is held fast or hidden where it lies in the role's.
+        let state = self.state.join("agents").join(name);
+        let home = desk.filter(|_| state.starts_with(&own)).map_or(state, |desk| desk.home(name));
         let mut walls = walls::around(&project.root, &own, &other, &visible, &env);
         walls.docker_host = self.docker_host.map(OsString::from);
         if let Some(desk) = desk {
@@ -81,7 +84,7 @@ impl Setup<'_> {
             env,
             extra_env: agents::passed(self.environment),
             key: Some(chosen.key),
-            home: Some(self.state.join("agents").join(name)),
+            home: Some(home),
             permissions: Permissions::Skip,
             timeout: Some(self.args.turn_timeout),
             idle_timeout: Some(self.args.idle_timeout),
