@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::Uncommitted;
+#[cfg(doc)]
+use crate::agents::{AgentFact, AgentShop};
 
 /// A file that belongs to the harness or that it reads: a name in one of the places that the shop knows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
