@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use runner::Cancel;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
@@ -22,6 +22,18 @@ pub fn watch(cancel: &Cancel) -> anyhow::Result<()> {
             }
         })
         .context("cannot watch for Ctrl-C")?;
+    Ok(())
+}
+
+/// The same while the terminal is somebody else's: what is typed there is not ours to act on.
+pub fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
+    let (key, other) = ([SIGINT, SIGQUIT], [SIGTERM, SIGHUP]);
+    let mut signals = Signals::new(key.iter().chain(&other)).context("cannot watch for signals")?;
+    let cancel = cancel.clone();
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || signals.forever().filter(|signal| other.contains(signal)).for_each(|_| cancel.set()))
+        .context("cannot watch for signals")?;
     Ok(())
 }
 

@@ -36,7 +36,7 @@ finish() { line "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false
 WIP=$(printf '%s' "$prompt" | grep -o '\.cuggino/wip/[0-9a-f-]*' | head -n 1)
 last=
 line "{\"type\":\"system\",\"subtype\":\"init\",\"model\":\"scripted\",\"session_id\":\"$session\"}"
-. "$HOME/turn-$count"
+. "$HOME/bin/turn-$count"
 finish
 "#;
 
@@ -88,7 +88,7 @@ impl Scene {
         fs::write(&agent, AGENT).unwrap();
         fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
         for (number, turn) in (1..).zip(turns) {
-            fs::write(scene.home().join(format!("turn-{number}")), turn).unwrap();
+            fs::write(scene.home().join(format!("bin/turn-{number}")), turn).unwrap();
         }
         scene.git(&["init", "-q", "-b", "main"]);
         scene

@@ -14,7 +14,11 @@
 mod hermetic;
 
 mod harness;
+mod keyboard;
 mod loops;
 mod real;
+#[path = "../terminal/screen.rs"]
+#[expect(dead_code, reason = "the tests of colours need the rest")]
+mod screen;
 mod touch;
 mod waiting;

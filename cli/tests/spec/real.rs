@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::harness::{Scene, all_settings};
 
-const KEY: &str = "fake-key-for-tests-1234";
+pub const KEY: &str = "fake-key-for-tests-1234";
 
 /// A project whose agent is the real one; none, and a loud line, where there is none.
-fn scene() -> Option<Scene> {
+pub fn scene() -> Option<Scene> {
     let Some(program) = std::env::var_os("CODE_COMMIT_TEST_CLAUDE") else {
         eprintln!("SKIPPED: a test of Claude Code because CODE_COMMIT_TEST_CLAUDE is not set");
         return None;

@@ -6,5 +6,6 @@ mod errors;
 #[path = "../hermetic/mod.rs"]
 mod hermetic;
 mod scene;
+#[expect(dead_code, reason = "nobody types here; the tests of specs do")]
 mod screen;
 mod widths;

@@ -1,7 +1,7 @@
 //! A terminal of any width: what stands on its screen, with names for its colours.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
@@ -23,16 +23,26 @@ pub struct Terminal {
 impl Terminal {
     /// Starts `command` on a terminal of so many columns.
     pub fn start(mut command: Command, columns: u16) -> io::Result<Self> {
-        let width = NonZeroU16::new(columns).ok_or(io::ErrorKind::InvalidInput)?;
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
-        grantpt(&master)?;
-        unlockpt(&master)?;
-        let name = ptsname(&master, Vec::new())?;
-        let slave: OwnedFd = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty())?;
-        tcsetwinsize(&slave, Winsize { ws_row: ROWS.get(), ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
+        let (master, slave, screen) = open(columns)?;
         command.env("TERM", "xterm-256color").stdout(slave.try_clone()?).stderr(Stdio::from(slave));
         let child = command.spawn()?;
-        Ok(Self { screen: vt100::Parser::new(ROWS, width, 0), master: File::from(master), child })
+        Ok(Self { screen, master, child })
+    }
+
+    /// The same with a person at it: standard input too is the terminal, and what is typed there can be a signal.
+    pub fn with_keyboard(command: &Command, columns: u16) -> io::Result<Self> {
+        let (master, slave, screen) = open(columns)?;
+        let child = of_its_own(command)
+            .stdin(slave.try_clone()?)
+            .stdout(slave.try_clone()?)
+            .stderr(Stdio::from(slave))
+            .spawn()?;
+        Ok(Self { screen, master, child })
+    }
+
+    /// What a person types; `\x03` is Ctrl-C.
+    pub fn type_in(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Takes in what the program prints until the screen shows `text`; whether it ever did.
@@ -86,6 +96,27 @@ impl Terminal {
         };
         trimmed((0..rows.get()).map(row).collect())
     }
+}
+
+fn open(columns: u16) -> io::Result<(File, OwnedFd, vt100::Parser)> {
+    let width = NonZeroU16::new(columns).ok_or(io::ErrorKind::InvalidInput)?;
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let name = ptsname(&master, Vec::new())?;
+    let slave: OwnedFd = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty())?;
+    tcsetwinsize(&slave, Winsize { ws_row: ROWS.get(), ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
+    Ok((File::from(master), slave, vt100::Parser::new(ROWS, width, 0)))
+}
+
+/// The command as the first of a session whose terminal is its standard input, as a shell's commands are.
+#[expect(clippy::disallowed_methods, reason = "this is where the tests start the program")]
+fn of_its_own(command: &Command) -> Command {
+    let mut leader = Command::new("setsid");
+    leader.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args()).env_clear();
+    leader.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    leader.env("TERM", "xterm-256color").current_dir(command.get_current_dir().unwrap());
+    leader
 }
 
 fn trimmed(mut lines: Vec<String>) -> Vec<String> {

@@ -32,6 +32,13 @@ const ISOLATION: [&str; 10] = [
     "ALL",
 ];
 
+/// Ctrl-C reaches every process of the terminal, bubblewrap's own too, which would die of it and take the command along.
+const DEAF_TO_KEYS: &str = "trap '' INT QUIT; exec \"$0\" \"$@\"";
+/// What is ignored stays ignored in whatever is started, and a shell cannot undo it. Where `env` cannot either, a command that reads
+/// the terminal key by key still hears Ctrl-C.
+const HEARS_KEYS: &str = "env --default-signal=INT,QUIT true 2>/dev/null || exec \"$0\" \"$@\"
+exec env --default-signal=INT,QUIT \"$0\" \"$@\"";
+
 pub(super) fn prepare(command: &Command, walls: &Walls, group: Group) -> Result<Launch, String> {
     mounts::refuse(walls)?;
     mounts::make_writable(walls)?;
@@ -42,7 +49,7 @@ pub(super) fn prepare(command: &Command, walls: &Walls, group: Group) -> Result<
     let passwd = memory_file("passwd", accounts(walls).as_bytes()).map_err(fault)?;
     let groups = memory_file("group", groups().as_bytes()).map_err(fault)?;
 
-    let mut bwrap = program(system_program("bwrap")?);
+    let mut bwrap = launcher(group)?;
     bwrap.env_clear().envs(environment(command, walls)).args(ISOLATION);
     bwrap.args(["--seccomp", &number(&filter), "--json-status-fd", &number(&report)]);
     if !walls.network {
@@ -55,7 +62,11 @@ pub(super) fn prepare(command: &Command, walls: &Walls, group: Group) -> Result<
     bwrap.args(["--ro-bind-data", &number(&passwd), "/etc/passwd"]);
     bwrap.args(["--ro-bind-data", &number(&groups), "/etc/group"]);
     bwrap.args(mount_arguments(walls));
-    bwrap.arg("--chdir").arg(&command.cwd).arg("--").args(&command.argv);
+    bwrap.arg("--chdir").arg(&command.cwd).arg("--");
+    if group == Group::Ours {
+        bwrap.args(["/bin/sh", "-c", HEARS_KEYS]);
+    }
+    bwrap.args(&command.argv);
 
     // A clone to read from: the one that bubblewrap gets is closed by it before the command starts.
     let own = Report { file: report.try_clone().map_err(fault)?.into() };
@@ -64,6 +75,18 @@ pub(super) fn prepare(command: &Command, walls: &Walls, group: Group) -> Result<
     let mut launch = Launch::new(bwrap, Aftercare::Bwrap(own));
     launch.inherited = inherited;
     Ok(launch)
+}
+
+fn launcher(group: Group) -> Result<std::process::Command, String> {
+    let bwrap = system_program("bwrap")?;
+    match group {
+        Group::Own => Ok(program(bwrap)),
+        Group::Ours => {
+            let mut shell = program("/bin/sh");
+            shell.args(["-c", DEAF_TO_KEYS]).arg(bwrap);
+            Ok(shell)
+        }
+    }
 }
 
 /// The command's variables, with those that name places that look different inside.

@@ -54,6 +54,29 @@ impl<'b> Bench<'b> {
         environment: &'b Environment,
         output: &'b Output,
     ) -> Result<Self, Failure> {
+        let bench = Self::prepare(root, args, environment, output)?;
+        crate::interrupt::watch(&bench.cancel)?;
+        Ok(bench)
+    }
+
+    /// The same for an agent that gets the terminal: Ctrl-C is its own to hear.
+    pub fn open_for_a_talk(
+        root: &Path,
+        args: &'b AgentArgs,
+        environment: &'b Environment,
+        output: &'b Output,
+    ) -> Result<Self, Failure> {
+        let bench = Self::prepare(root, args, environment, output)?;
+        crate::interrupt::watch_but_the_keys(&bench.cancel)?;
+        Ok(bench)
+    }
+
+    fn prepare(
+        root: &Path,
+        args: &'b AgentArgs,
+        environment: &'b Environment,
+        output: &'b Output,
+    ) -> Result<Self, Failure> {
         let config = Config::read(root)?;
         let mut flags = Layer::default();
         flags.sandbox.mode = args.sandbox;
@@ -68,7 +91,6 @@ impl<'b> Bench<'b> {
         project::make_folders(root)?;
         let (state, runs) = project::state(root)?;
         let cancel = Cancel::new().map_err(anyhow::Error::from)?;
-        crate::interrupt::watch(&cancel)?;
         let root = root.to_owned();
         Ok(Self {
             root,

@@ -28,7 +28,7 @@ pub fn run(
             "write the task into a file below .cuggino/backlog yourself",
         ));
     }
-    let bench = Bench::open(root, args, environment, output)?;
+    let bench = Bench::open_for_a_talk(root, args, environment, output)?;
     let _lock = bench.lock()?;
     let name = format!("{}-plan", Stamp::now().folder_name());
     let scratch = RunFolder::create(&bench.runs, &name, bench.redactor.clone())
