@@ -56,7 +56,7 @@ pub fn run(
     let command = command(cli, spawn, tmp.path())?;
     let confinement = start::confinement(cli, spawn);
     let mut hearing = Hearing::new(cli.kind, spawn, log, on_event);
-    let watch = Watch::new(cancel, spawn.idle_timeout).map_err(|source| at(tmp.path(), source))?;
+    let watch = Watch::new(cancel, spawn).map_err(|source| at(tmp.path(), source))?;
     let output = watch
         .over(|stopper| {
             runner::run(&command, &confinement, stopper, &mut |stream, bytes| {
@@ -211,6 +211,7 @@ impl<'a, 's> Hearing<'a, 's> {
 /// Stops a turn that is cancelled or silent for too long.
 struct Watch<'c> {
     cancel: &'c Cancel,
+    enough: Option<&'c Cancel>,
     stopper: Cancel,
     idle: Option<Duration>,
     last: Mutex<Instant>,
@@ -218,9 +219,14 @@ struct Watch<'c> {
 }
 
 impl<'c> Watch<'c> {
-    fn new(cancel: &'c Cancel, idle: Option<Duration>) -> io::Result<Self> {
+    fn new(cancel: &'c Cancel, spawn: &'c Spawn<'_>) -> io::Result<Self> {
         let (stopper, last) = (Cancel::new()?, Mutex::new(now()));
-        Ok(Self { cancel, stopper, idle, last, was_idle: AtomicBool::new(false) })
+        let (enough, idle) = (spawn.enough.as_ref(), spawn.idle_timeout);
+        Ok(Self { cancel, enough, stopper, idle, last, was_idle: AtomicBool::new(false) })
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_set() || self.enough.is_some_and(Cancel::is_set)
     }
 
     /// Something was heard.
@@ -247,10 +253,10 @@ impl<'c> Watch<'c> {
         while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             let silent = self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
             let too_long = self.idle.is_some_and(|limit| silent > limit);
-            if too_long && !self.cancel.is_set() {
+            if too_long && !self.is_cancelled() {
                 self.was_idle.store(true, Ordering::SeqCst);
             }
-            if too_long || self.cancel.is_set() {
+            if too_long || self.is_cancelled() {
                 return self.stopper.set();
             }
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use runner::{Confinement, Env};
+use runner::{Cancel, Confinement, Env};
 
 use crate::ModelUsage;
 
@@ -41,6 +41,8 @@ pub struct Spawn<'a> {
     pub timeout: Option<Duration>,
     /// After so long without any output it is killed.
     pub idle_timeout: Option<Duration>,
+    /// Raised by the caller when it has heard enough: the turn then ends as [`End::Interrupted`](crate::End).
+    pub enough: Option<Cancel>,
     /// The walls. The CLI's installation and [`Home::Own`] are opened in them.
     pub confinement: &'a Confinement,
 }
@@ -63,6 +65,7 @@ impl<'a> Spawn<'a> {
             retries: 3,
             timeout: None,
             idle_timeout: None,
+            enough: None,
             confinement,
         }
     }

@@ -11,7 +11,7 @@ pub mod watch;
 pub use event::PhaseEvent;
 pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
 pub use inputs::{CommitScope, Inputs, Patience};
-pub use marker::{Role, is_terminal};
+pub use marker::{Role, SPEC_ISSUE, is_terminal};
 pub use run::SpecLoop;
 
 /// The name of the one repository of a run.

@@ -16,7 +16,8 @@ pub enum Role {
     Audit,
 }
 
-pub(crate) const SPEC_ISSUE: &str = "SPEC_ISSUE";
+/// A person has to settle something: the loop exits at once (S4 §Spec Issue Handling).
+pub const SPEC_ISSUE: &str = "SPEC_ISSUE";
 pub(crate) const PLAN_COMPLETE: &str = "PLAN_COMPLETE";
 pub(crate) const PROGRESS: &str = "PROGRESS";
 pub(crate) const DONE: &str = "DONE";

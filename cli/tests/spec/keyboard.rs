@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Scene, is_there};
+use crate::harness::{Scene, is_alive, is_there};
 use crate::real;
 use crate::screen::Terminal;
 
@@ -21,7 +21,7 @@ fn plan(scene: &Scene) -> Terminal {
 const ASK: &str = "printf 'What next? '; read answer; echo \"so be it: $answer\"";
 
 fn answer(terminal: &mut Terminal, question: &str, keys: &str) {
-    assert!(terminal.wait_for(question), "{}", terminal.lines().join("\n"));
+    assert!(terminal.wait_to_be_asked(question), "{}", terminal.lines().join("\n"));
     terminal.type_in(keys);
 }
 
@@ -31,9 +31,10 @@ fn setup_asks_one_question_after_the_other_and_saves_the_answers() {
     let mut terminal = at_terminal(&scene, &["spec", "setup"]);
     answer(&mut terminal, "Specs path [.specs]:", "docs\n");
     answer(&mut terminal, "Maximum iterations [10]:", "none\n");
-    answer(&mut terminal, "a number, at least 1", "3\n");
-    answer(&mut terminal, "Setup command", "\n");
-    answer(&mut terminal, "Check command", "make test\n");
+    assert!(terminal.wait_for("a number, at least 1"));
+    answer(&mut terminal, "Maximum iterations [10]:", "3\n");
+    answer(&mut terminal, "Setup command (empty: skip) []:", "\n");
+    answer(&mut terminal, "Check command (empty: skip) []:", "make test\n");
     answer(&mut terminal, "Commit after each task [no]:", "y\n");
     answer(&mut terminal, "Audit while watch is idle [no]:", "\n");
     assert_eq!(terminal.finish().unwrap(), Some(0));
@@ -73,7 +74,7 @@ fn setup_that_is_left_early_saves_nothing() {
     for (keys, code) in [("docs\n\x04", Some(130)), ("docs\n\x03", None)] {
         let scene = Scene::new(&[]);
         let mut terminal = at_terminal(&scene, &["spec", "setup"]);
-        answer(&mut terminal, "Specs path", keys);
+        answer(&mut terminal, "Specs path [.specs]:", keys);
         assert_eq!(terminal.finish().unwrap(), code, "{}", terminal.lines().join("\n"));
         assert!(!is_there(&scene.root().join(".cuggino.json")));
     }
@@ -111,7 +112,7 @@ fn plan_keeps_specs_and_tasks_and_puts_everything_else_back() {
 
 /// Says so when Ctrl-C reaches it, and goes on.
 const HEARS: &str =
-    "trap 'echo heard; touch .cuggino/backlog/heard; exit 5' INT; echo ready; while :; do sleep 1; done";
+    "trap 'echo heard; touch .cuggino/backlog/heard; exit 5' INT; echo ready; while :; do read answer; done";
 
 #[test]
 fn ctrl_c_during_plan_is_the_agents_to_hear() {
@@ -127,7 +128,7 @@ fn ctrl_c_during_plan_is_the_agents_to_hear() {
 
 #[test]
 fn an_agent_that_ctrl_c_ends_gives_130() {
-    let scene = Scene::new(&["echo code > src.txt; echo ready; sleep 600"]);
+    let scene = Scene::new(&["echo code > src.txt; echo ready; read answer"]);
     let mut terminal = plan(&scene);
     answer(&mut terminal, "ready", "\x03");
     assert_eq!(terminal.finish().unwrap(), Some(130), "{}", terminal.lines().join("\n"));
@@ -140,11 +141,6 @@ fn a_plan_that_is_over_leaves_no_process_behind() {
     assert_eq!(plan(&scene).finish().unwrap(), Some(0));
     let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
     assert!(!is_alive(child.trim()));
-}
-
-/// A dead process may wait for the first process of the machine to take note of it.
-fn is_alive(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 /// Ctrl-C, twice, as soon as it is up.

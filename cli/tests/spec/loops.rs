@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{APPROVE, DONE, PLAN, Scene, all_settings, event, names};
+use crate::harness::{APPROVE, DONE, PLAN, Scene, all_settings, event, is_alive, names};
 
 #[test]
 fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
@@ -128,6 +128,24 @@ fn a_spec_issue_ends_the_loop_at_once_and_is_kept() {
         assert_eq!(scene.read(&format!(".cuggino/spec-issues/{}", stored[0])), "which colour?\n");
         assert!(scene.stored("wip").is_empty());
     }
+}
+
+#[test]
+fn a_spec_issue_ends_the_agent_and_its_children_in_the_middle_of_the_turn() {
+    let issue = "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE>'; sleep 600";
+    let implements = format!("echo half > src.txt; sleep 600 & echo $! > $HOME/child; {issue}");
+    let scene = Scene::new(&[PLAN, &implements]);
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(6), 2), "{}", ran.err);
+    assert_eq!(
+        scene.read(&format!(".cuggino/spec-issues/{}", scene.stored("spec-issues")[0])),
+        "which colour?\n"
+    );
+    assert_eq!(scene.read("src.txt"), "half\n");
+    let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
+    assert!(!is_alive(child.trim()));
+    let behind_the_wall = Scene::new(&[issue]).spec(&["run", "--focus", "Add X", "--sandbox", "auto"]);
+    assert_eq!(behind_the_wall.code, Some(6), "{}", behind_the_wall.err);
 }
 
 #[test]

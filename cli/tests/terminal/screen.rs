@@ -55,6 +55,16 @@ impl Terminal {
         true
     }
 
+    /// The same until `text` is the last thing on the screen: whoever asked now waits.
+    pub fn wait_to_be_asked(&mut self, text: &str) -> bool {
+        while !self.lines().last().is_some_and(|line| line.ends_with(text)) {
+            if !self.take_in() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Takes in all that the program prints; its exit code.
     pub fn finish(&mut self) -> io::Result<Option<i32>> {
         while self.take_in() {}
@@ -100,11 +110,12 @@ impl Terminal {
 
 fn open(columns: u16) -> io::Result<(File, OwnedFd, vt100::Parser)> {
     let width = NonZeroU16::new(columns).ok_or(io::ErrorKind::InvalidInput)?;
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&master)?;
     unlockpt(&master)?;
     let name = ptsname(&master, Vec::new())?;
-    let slave: OwnedFd = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty())?;
+    let slave: OwnedFd =
+        rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
     tcsetwinsize(&slave, Winsize { ws_row: ROWS.get(), ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
     Ok((File::from(master), slave, vt100::Parser::new(ROWS, width, 0)))
 }

@@ -4,6 +4,7 @@ use std::io;
 
 use agent::Event;
 use parser::marker::{self, Markers};
+use runner::Cancel;
 
 use crate::agents::{AgentWatch, Marked};
 
@@ -18,13 +19,15 @@ pub(super) struct Ears<'w> {
     markers: Markers,
     heard: Vec<Marked>,
     failed: Option<io::Error>,
+    enough: Cancel,
 }
 
 impl<'w> Ears<'w> {
-    pub(super) fn new(role: &'w str, watch: &'w mut dyn AgentWatch) -> Self {
+    /// `enough` is raised at a marker with which the turn ends.
+    pub(super) fn new(role: &'w str, watch: &'w mut dyn AgentWatch, enough: Cancel) -> Self {
         let names = watch.listens_for(role).to_vec();
         let markers = Markers::new(names.iter().copied());
-        Self { role, watch, names, markers, heard: Vec::new(), failed: None }
+        Self { role, watch, names, markers, heard: Vec::new(), failed: None, enough }
     }
 
     pub(super) fn hear(&mut self, event: &Event) {
@@ -59,6 +62,9 @@ impl<'w> Ears<'w> {
                 let marker = Marked { name, content: content.trim().to_owned() };
                 if let Err(error) = self.watch.marked(self.role, &marker) {
                     self.failed.get_or_insert(error);
+                }
+                if self.watch.ends_turn(&marker) {
+                    self.enough.set();
                 }
                 self.heard.push(marker);
             }
@@ -100,7 +106,7 @@ mod tests {
 
     fn check(pieces: &[&str]) -> String {
         let mut watch = Watch::default();
-        let mut ears = Ears::new("role", &mut watch);
+        let mut ears = Ears::new("role", &mut watch, Cancel::new().unwrap());
         pieces.iter().for_each(|piece| ears.hear(&Event::Text((*piece).to_owned())));
         let names: Vec<String> = ears.finish().unwrap().into_iter().map(|marker| marker.name).collect();
         format!("{} | {}", watch.0, names.join(" "))

@@ -82,6 +82,10 @@ pub trait AgentWatch {
     fn listens_for(&self, _role: &str) -> &[&'static str] {
         &[]
     }
+    /// Whether the turn ends with this marker, whatever the agent is at.
+    fn ends_turn(&self, _marker: &Marked) -> bool {
+        false
+    }
     /// The agent has emitted such a marker. Called before the turn is over.
     fn marked(&mut self, _role: &str, _marker: &Marked) -> io::Result<()> {
         Ok(())

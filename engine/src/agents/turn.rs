@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use agent::{End, Home, Kind, ModelUsage, Session, Spawn};
 use logging::{Durability, Stamp};
+use runner::Cancel;
 
 use crate::agents::ears::Ears;
 use crate::agents::fault::fault;
@@ -51,7 +52,8 @@ impl AgentShop<'_> {
         let before = Before::take(&role.watched, &kept, &taken).map_err(fault("list", &role.watched.root))?;
         let (outcome, markers) = self.run(&role, request, record)?;
         let changes = before.compare().map_err(fault("list", &role.watched.root))?;
-        if outcome.end == End::Interrupted {
+        // A turn may also have been ended by what the agent said.
+        if outcome.end == End::Interrupted && self.cancel.is_set() {
             return Err(AgentFault::Interrupted);
         }
         turned(request, outcome, markers, changes, record)
@@ -69,9 +71,11 @@ impl AgentShop<'_> {
         self.watch.begins(name, request.number);
         let file = request.file("output.jsonl");
         let mut log = record.folder().writer(&file)?;
+        let enough = Cancel::new().map_err(|source| AgentFault::Guard { role: name.to_owned(), source })?;
         let used_before = used_before(role, request, record);
-        let spawn = Spawn { used_before: used_before.as_ref(), ..spawn(role, request) };
-        let mut ears = Ears::new(name, &mut *self.watch);
+        let spawn =
+            Spawn { used_before: used_before.as_ref(), enough: Some(enough.clone()), ..spawn(role, request) };
+        let mut ears = Ears::new(name, &mut *self.watch, enough);
         let outcome = agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
             .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
         let markers = ears.finish().map_err(|source| AgentFault::Marker { role: name.to_owned(), source })?;

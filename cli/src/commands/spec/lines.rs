@@ -259,6 +259,10 @@ impl AgentWatch for Ear {
         Role::named(role).map_or(&[], Role::markers)
     }
 
+    fn ends_turn(&self, marker: &Marked) -> bool {
+        marker.name == loop_spec::SPEC_ISSUE
+    }
+
     fn marked(&mut self, role: &str, marker: &Marked) -> io::Result<()> {
         self.lines.end_of_text();
         self.lines.output.object(&events::marker(role, marker));
