@@ -8,8 +8,8 @@ use runner::Cancel;
 use crate::args::ResumeArgs;
 use crate::commands::order::{self, Recorded};
 use crate::commands::run::{self, Prepared, resume};
-use crate::commands::runs;
 use crate::commands::wall::Otherwise;
+use crate::commands::{runs, spec};
 use crate::config::Origin;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -21,7 +21,12 @@ use crate::plan::Plan;
 /// Reads the plan and the facts, then goes on.
 pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
-    let known = runs::find_known(&tree, args.run.as_deref())?;
+    let known = runs::find_known(&tree, args.run.as_deref());
+    let newest = known.as_ref().ok().map(|known| known.path(tree.root())).filter(|_| args.run.is_none());
+    if let Some(past) = spec::history::find(tree.root(), args.run.as_deref(), newest.as_deref()) {
+        return Err(spec::history::refuse_resume(&past));
+    }
+    let known = known?;
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {
         return order::resume(&known, &tree, environment, output);
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::args::RunName;
 use crate::changes;
 use crate::commands::order::{self, Recorded};
-use crate::commands::runs;
+use crate::commands::{runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
 use crate::terminal::{passes, phrases};
@@ -30,7 +30,7 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
         let style = if ended == "done" { GOOD } else { WARN };
         output.report(&format!("{name}  {}, rounds {rounds}", output.paint(style, ended)));
     }
-    if all.is_empty() {
+    if spec::history::list(tree.root(), output) + all.len() == 0 {
         output.note("there is no run yet");
     }
     Ok(Exit::Done)
@@ -61,7 +61,12 @@ fn ending(run: &Path) -> (Option<String>, u32) {
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, and what it changed.
 pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
-    let run = runs::find(&tree, args.run.as_deref())?;
+    let run = runs::find(&tree, args.run.as_deref());
+    let newest = run.as_deref().ok().filter(|_| args.run.is_none());
+    if let Some(past) = spec::history::find(tree.root(), args.run.as_deref(), newest) {
+        return spec::history::show(&past, output).map(|()| Exit::Done);
+    }
+    let run = run?;
     if Recorded::is_in(&run) {
         return order::show(&run, &tree, output).map(|()| Exit::Done);
     }

@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod config;
 mod events;
+pub mod history;
 mod lines;
 mod perform;
 mod plan;
@@ -118,6 +119,6 @@ pub fn run(args: &SpecArgs, environment: &Environment, output: &Output) -> Resul
         Action::Run(args) => perform::run(&root, args, environment, output),
         Action::Watch(args) => watch::run(&root, args, environment, output),
         Action::Audit(args) => audit::run(&root, args, environment, output),
-        Action::Status => status::run(&root, output),
+        Action::Status => Ok(status::run(&root, output)),
     }
 }

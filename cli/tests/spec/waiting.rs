@@ -161,3 +161,37 @@ fn status_shows_what_waits_and_how_runs_ended() {
         assert!(ran.out.contains(wanted), "{wanted} is not in {}", ran.out);
     }
 }
+
+#[test]
+fn runs_and_show_know_runs_of_specs_and_resume_names_who_goes_on_with_them() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, "kill -INT $PPID; sleep 60"]);
+    let all = |args: &[&str]| {
+        let done = scene.command(args, &[]).output().unwrap();
+        String::from_utf8([done.stdout, done.stderr].concat()).unwrap()
+    };
+    scene.run();
+    assert!(all(&["runs"]).contains("  spec: approved in iteration 1  Add X\n"), "{}", all(&["runs"]));
+    let shown = all(&["show"]);
+    for wanted in [
+        "Add X\n",
+        "turn 2  the implementing agent answered: 2-implementing-response.txt, ",
+        "[Loop] Approved\n",
+    ] {
+        assert!(shown.contains(wanted), "{wanted} is not in {shown}");
+    }
+    assert!(all(&["resume"]).contains("error: that run is over\n"), "{}", all(&["resume"]));
+    scene.run();
+    let name = all(&["runs"]).split(' ').next().unwrap().to_owned();
+    for args in [&["resume"][..], &["resume", &name]] {
+        assert!(
+            all(args).contains("go on with the newest one: code-commit spec run --resume"),
+            "{}",
+            all(args)
+        );
+    }
+    let json: Value = serde_json::from_str(all(&["runs", "--json"]).lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&json["loop"], &json["outcome"], &json["rounds"]),
+        (&json!("spec"), &json!("done"), &json!(1))
+    );
+}

@@ -1,0 +1,164 @@
+//! Runs of the spec loop among all others: `runs`, `show` and `resume` ask here.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use engine::{AgentFact, Observer as _, Outcome, Turned};
+use logging::{Redactor, RunFolder};
+use serde_json::json;
+
+use crate::commands::runs;
+use crate::commands::spec::lines::Lines;
+use crate::commands::spec::perform::{self, Begun};
+use crate::commands::spec::project;
+use crate::exit::Failure;
+use crate::output::{DIM, GOOD, Output, STRONG, WARN, printable};
+use crate::terminal::phrases;
+
+/// A run of the spec loop that was begun here.
+#[derive(Debug)]
+pub struct Past {
+    /// Its folder.
+    pub path: PathBuf,
+    /// What it was begun with.
+    pub begun: Begun,
+}
+
+impl Past {
+    /// How it ended; none while it has not.
+    pub fn outcome(&self) -> Option<Outcome> {
+        let last = self.facts().ok()?.into_iter().next_back()?;
+        if let AgentFact::Ended { outcome } = last { Some(outcome) } else { None }
+    }
+
+    /// What it works on, in a few words.
+    pub fn focus(&self) -> String {
+        let focus = &self.begun.inputs.focus;
+        short(focus.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default())
+    }
+
+    fn facts(&self) -> Result<Vec<AgentFact>, engine::RecordError> {
+        engine::facts_of(&RunFolder::open(self.path.clone(), Redactor::default()))
+    }
+}
+
+/// The runs of the project in `root`, the newest first; audits and talks are none.
+pub fn all(root: &Path) -> Vec<Past> {
+    let folders = project::state(root).map(|(_, runs)| project::runs(&runs)).unwrap_or_default();
+    let past = |path: PathBuf| Some(Past { begun: perform::begun(&path)?, path });
+    folders.into_iter().rev().filter_map(past).collect()
+}
+
+/// A line for each of them; how many there were.
+pub fn list(root: &Path, output: &Output) -> usize {
+    let all = all(root);
+    for past in &all {
+        let (name, outcome) = (runs::name(&past.path), past.outcome());
+        output.object(&json!({
+            "run": name, "loop": "spec", "outcome": code(outcome.as_ref()), "rounds": iterations(outcome.as_ref()),
+            "folder": past.path,
+        }));
+        let style = if matches!(outcome, Some(Outcome::Done { .. })) { GOOD } else { WARN };
+        let ended = output.paint(style, &word(outcome.as_ref()));
+        output.report(&format!("{name}  spec: {ended}  {}", printable(&past.focus())));
+    }
+    all.len()
+}
+
+/// The run of that name; without a name the newest, if nothing newer was made by another loop.
+pub fn find(root: &Path, named: Option<&str>, newest_other: Option<&Path>) -> Option<Past> {
+    let mut all = all(root).into_iter();
+    match named {
+        Some(wanted) => all.find(|past| runs::name(&past.path) == wanted),
+        // Names begin with the time.
+        None => all
+            .next()
+            .filter(|past| newest_other.is_none_or(|other| runs::name(other) < runs::name(&past.path))),
+    }
+}
+
+/// Everything about one run.
+pub fn show(past: &Past, output: &Output) -> Result<(), Failure> {
+    let facts = past
+        .facts()
+        .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))?;
+    let name = runs::name(&past.path);
+    if output.json {
+        output.object(&json!({ "run": name, "loop": "spec", "folder": past.path, "facts": facts }));
+        return Ok(());
+    }
+    output.report(&output.paint(STRONG, &name));
+    output.report(printable(past.begun.inputs.focus.trim_end()).as_str());
+    let mut lines = Lines::new(output.clone());
+    for fact in &facts {
+        if let AgentFact::Turned(turned) = fact {
+            output.report(&turn(turned, output));
+        }
+        lines.see(&engine::Event::Fact(fact));
+    }
+    output.report(&format!("ended: {}", word(past.outcome().as_ref())));
+    output.report(&format!("files: {}", past.path.display()));
+    Ok(())
+}
+
+fn turn(turned: &Turned, output: &Output) -> String {
+    let number = output.paint(DIM, &format!("turn {}", turned.number));
+    let cost = turned.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
+    let took = phrases::seconds(Duration::from_millis(turned.elapsed_ms));
+    let said = &turned.answer.stored.file;
+    format!(
+        "{number}  the {} agent {}: {said}, {took}, {cost}",
+        turned.role,
+        printable(&turned.end.to_string())
+    )
+}
+
+/// `resume` has no agent to go on with: whoever may is named.
+pub fn refuse_resume(past: &Past) -> Failure {
+    let name = runs::name(&past.path);
+    match past.outcome() {
+        Some(_) => Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"),
+        None => Failure::refused(
+            anyhow!("{name} is a run of the spec loop, which goes on with an agent"),
+            "go on with the newest one: code-commit spec run --resume, and the flags that it was begun with",
+        ),
+    }
+}
+
+/// How a run ended, in words.
+pub fn word(outcome: Option<&Outcome>) -> String {
+    match outcome {
+        Some(Outcome::Done { rounds }) => format!("approved in iteration {rounds}"),
+        Some(Outcome::AttemptsUsedUp { rounds: 1 } | Outcome::Stuck { rounds: 1, .. }) => {
+            "not approved after 1 iteration".to_owned()
+        }
+        Some(Outcome::AttemptsUsedUp { rounds } | Outcome::Stuck { rounds, .. }) => {
+            format!("not approved after {rounds} iterations")
+        }
+        Some(Outcome::NeedsPerson { .. }) => "spec issue".to_owned(),
+        Some(Outcome::ModelUnavailable { cause, .. }) => format!("stopped: {}", cause.code),
+        None => "not at its end".to_owned(),
+    }
+}
+
+/// As JSON has it, the same words for all loops.
+fn code(outcome: Option<&Outcome>) -> Option<String> {
+    let value = serde_json::to_value(outcome?).ok()?;
+    Some(value.get("outcome")?.as_str()?.to_owned())
+}
+
+fn iterations(outcome: Option<&Outcome>) -> Option<u32> {
+    match outcome? {
+        Outcome::Done { rounds } | Outcome::AttemptsUsedUp { rounds } | Outcome::Stuck { rounds, .. } => {
+            Some(*rounds)
+        }
+        Outcome::NeedsPerson { round, .. } | Outcome::ModelUnavailable { round, .. } => Some(*round),
+    }
+}
+
+/// The first words of a line.
+pub fn short(text: &str) -> String {
+    let text: String = text.trim_start_matches(['#', ' ']).chars().take(60).collect();
+    text.trim_end().to_owned()
+}
