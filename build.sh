@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole gate: format, lints, tests, docs, licences, fuzz targets. Exits with 0 if and only if the project is right.
+# The whole gate: format, lints, tests, docs, packages, licences, fuzz targets. Exits with 0 if and only if the project is right.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -8,10 +8,21 @@ FUZZ_SECONDS=${FUZZ_SECONDS:-60}
 
 step() { printf '\n== %s\n' "$*"; "$@"; }
 
+# The oldest Rust that is supported is the one that the gate runs with.
+stated=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+running=$(rustc --version | cut -d' ' -f2)
+case $running in
+    "$stated" | "$stated".*) echo "rust $running: the oldest that is supported ($stated)" ;;
+    *) echo "SKIPPED: the oldest Rust that is supported ($stated), because this is $running" >&2 ;;
+esac
+
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets --locked -- -D warnings
 INSTA_UPDATE=no step cargo test --workspace --locked
 RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps --locked
+
+# Every crate has to be whole by itself: what it reads lies in it, what it needs is named with a version.
+step cargo package --workspace --no-verify --allow-dirty --locked --quiet
 
 if cargo deny --version >/dev/null 2>&1; then
     step cargo deny --locked check bans licenses sources

@@ -28,7 +28,7 @@ pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Res
     }
     let known = known?;
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {
-        return order::resume(&known, &tree, environment, output);
+        return order::resume(&known, &args.limits, &tree, environment, output);
     }
     let keys = Keys::find(environment, tree.root());
     let redactor = Redactor::new(keys.exposed());

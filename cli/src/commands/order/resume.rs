@@ -1,4 +1,4 @@
-//! `code-commit resume` for the run of an order: it goes on as `order run` would, with the order and the settings that it began with.
+//! `code-commit resume` for the run of an order: it goes on as `order run` would, with the order and the settings that it began with, under other limits if asked.
 
 use anyhow::{Context as _, anyhow};
 use engine::{OrderFact, outline_of};
@@ -6,10 +6,12 @@ use logging::{Redactor, RunFolder};
 use repo::WorkTree;
 use runner::Cancel;
 
+use crate::args::LimitArgs;
 use crate::commands::order::perform::{self, Setting};
 use crate::commands::order::recorded::Recorded;
 use crate::commands::order::{batch, preflight};
 use crate::commands::registry::Known;
+use crate::config::Origin;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
@@ -18,6 +20,7 @@ use crate::output::Output;
 /// Goes on with the run.
 pub fn run(
     known: &Known,
+    limits: &LimitArgs,
     tree: &WorkTree,
     environment: &Environment,
     output: &Output,
@@ -26,13 +29,14 @@ pub fn run(
     let redactor = Redactor::new(keys.exposed());
     output.strike_out(redactor.clone());
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
-    let Recorded { folder, plan, read } = Recorded::load(known, folder)
+    let Recorded { folder, mut plan, read } = Recorded::load(known, folder)
         .map_err(|error| Failure::refused(error, "begin a new run: code-commit order run"))?;
     let facts: Vec<OrderFact> =
         outline_of(&folder).map_err(|error| Failure::refused(error, "begin a new run"))?;
     if facts.iter().any(|fact| matches!(fact, OrderFact::Ended { .. })) {
         return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
     }
+    plan.settings.put_limits(&limits.layer(), Origin::Flag);
     let model = preflight::model(&plan.settings, &keys, environment, tree)?;
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
