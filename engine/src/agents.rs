@@ -10,7 +10,6 @@ mod shell;
 mod shop;
 mod snapshot;
 mod step;
-mod tree;
 mod turn;
 
 pub use fact::{AgentFact, Checkpoint, Marked, Turned, Uncommitted};
@@ -18,5 +17,5 @@ pub use fault::AgentFault;
 pub use files::replace_file;
 pub use role::{AgentWatch, Guarded, Repository, Role, Watched};
 pub use shop::AgentShop;
-pub use snapshot::watch_over;
+pub use snapshot::{Kept, watch_over};
 pub use step::{AgentStep, Place};

@@ -13,6 +13,9 @@ use crate::agents::fault::fault;
 use crate::agents::role::{IDENTITY, Repository};
 use crate::agents::{AgentFact, AgentFault, AgentShop, Checkpoint, Uncommitted};
 
+/// In bytes. One argument may have 128 KiB.
+const LONGEST_MESSAGE: usize = 64 << 10;
+
 impl AgentShop<'_> {
     pub(super) fn survey(&self, name: &str) -> Result<AgentFact, AgentFault> {
         let git = &self.repository(name)?.git;
@@ -33,7 +36,7 @@ impl AgentShop<'_> {
         spare: &[Uncommitted],
         record: &Record<'_, AgentFact>,
     ) -> Result<AgentFact, AgentFault> {
-        let message = record.folder().redactor().redact(message).into_owned();
+        let message = short(&record.folder().redactor().redact(message));
         let checkpoint = match commit(self.repository(name)?, &message, spare) {
             Ok(Some(commit)) => Checkpoint::Made { commit },
             Ok(None) => Checkpoint::Nothing,
@@ -96,6 +99,18 @@ fn without_commits(repository: &Repository) -> Vec<String> {
 
 fn is_excluded(repository: &Repository, path: &str) -> bool {
     repository.exclude.iter().any(|folder| Path::new(path).starts_with(folder))
+}
+
+/// A message that fits on a command line: an agent may write as much as it likes, the whole of it is in the record.
+fn short(message: &str) -> String {
+    let end =
+        message.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST_MESSAGE).last().unwrap_or(0);
+    let cut = if message.len() > LONGEST_MESSAGE {
+        message.get(..end).map(|head| format!("{head}…"))
+    } else {
+        None
+    };
+    cut.unwrap_or_else(|| message.to_owned()).replace('\0', "\u{fffd}")
 }
 
 fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Option<String>, GitError> {

@@ -57,6 +57,9 @@ pub struct Watched {
     /// back from is kept in the run folder. In a git work tree only files that git does not ignore count.
     /// `None`: it may touch everything that its walls let it.
     pub may_touch: Option<Vec<String>>,
+    /// What it may not touch whatever else is said: a policy that refuses names for any other reason than its scope. Counts also
+    /// for files that are new, and for those that git ignores.
+    pub protected: Option<guard::Policy>,
     /// Further folders for the list of what the role can see, each with the name that stands for it.
     pub shown: Vec<(String, PathBuf)>,
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use runner::{Command, Confinement, Ended};
+use runner::{Command, Ended};
 
 use crate::agents::{AgentFact, AgentFault, AgentShop};
 use crate::{Record, Text};
@@ -22,7 +22,7 @@ impl AgentShop<'_> {
             deadline: self.shell_timeout,
             ..Command::new(["sh", "-c", line], &self.shell_cwd, self.shell_env.clone(), "/dev/null")
         };
-        let output = runner::run(&command, &Confinement::off(), &self.cancel, &mut |_, bytes| {
+        let output = runner::run(&command, &self.shell_confinement, &self.cancel, &mut |_, bytes| {
             failed = failed.take().or_else(|| log.write_all(bytes).err());
         })
         .map_err(AgentFault::Run)?;

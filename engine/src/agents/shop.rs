@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use logging::{Durability, Stamp};
-use runner::{Cancel, Env};
+use runner::{Cancel, Confinement, Env};
 
 use crate::agents::checkpoint::{commit_all, made};
 use crate::agents::fault::fault;
 use crate::agents::files::{append, remove, replace_file};
 use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
-use crate::agents::tree::Tree;
+use crate::agents::snapshot::{Kept, Tree};
 use crate::agents::turn::Request;
 use crate::agents::{AgentFact, AgentFault, AgentStep, Place};
 use crate::{Hands, Record, Text};
@@ -33,6 +33,8 @@ pub struct AgentShop<'a> {
     pub shell_cwd: PathBuf,
     /// What they find in their environment.
     pub shell_env: Env,
+    /// Their walls: they run what an agent has written.
+    pub shell_confinement: Confinement,
     /// They may take so long.
     pub shell_timeout: Option<Duration>,
     /// Sees every event of every agent.
@@ -41,6 +43,8 @@ pub struct AgentShop<'a> {
     pub around: &'a mut dyn FnMut(&str) -> io::Result<Guarded>,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
+    /// What roles may not touch, as it was.
+    pub kept: Kept,
 }
 
 impl Hands<AgentStep, AgentFact> for AgentShop<'_> {

@@ -47,9 +47,10 @@ impl AgentShop<'_> {
             role: request.role.to_owned(),
             prompt,
         })?;
-        let [kept, taken] =
-            ["before", "taken"].map(|name| record.folder().path().join(format!("{name}-{}", request.number)));
-        let before = Before::take(&role.watched, &kept, &taken).map_err(fault("list", &role.watched.root))?;
+        let kept = record.folder().path().join("before");
+        let taken = record.folder().path().join(format!("taken-{}", request.number));
+        let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
+            .map_err(fault("list", &role.watched.root))?;
         let (outcome, markers) = self.run(&role, request, record)?;
         let changes = before.compare().map_err(fault("list", &role.watched.root))?;
         // A turn may also have been ended by what the agent said.

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{AgentFact, AgentFault, AgentShop, Guarded, Outcome, Record, drive};
+use engine::{AgentFact, AgentFault, AgentShop, Guarded, Kept, Outcome, Record, drive};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
 use repo::WorkTree;
-use runner::{Cancel, Env, Orphans, Probed};
+use runner::{Cancel, Confinement, Env, Orphans, Probed};
 use serde_json::json;
 
 use crate::commands::phase::agents::{self, Chosen, Secrets};
@@ -141,10 +141,12 @@ impl Setup<'_> {
             repositories: self.repositories(),
             shell_cwd: self.project.root.clone(),
             shell_env: Env::default(),
+            shell_confinement: Confinement::off(),
             shell_timeout: None,
             watch: &mut watch,
             around: &mut around,
             cancel: self.cancel.clone(),
+            kept: Kept::default(),
         };
         let mut observer = Facts::new(self.output.clone());
         let (mut record, facts) = self.record(&logs, &mut inputs, redactor, &mut observer)?;

@@ -1,8 +1,15 @@
+#![expect(clippy::disallowed_methods, reason = "a test makes its files")]
+
+use std::cell::RefCell;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+
 use super::*;
 
 struct Scene {
     folder: tempfile::TempDir,
     watched: Watched,
+    kept: RefCell<Kept>,
 }
 
 impl Scene {
@@ -14,7 +21,11 @@ impl Scene {
             fs::write(root.join(file), file).unwrap();
         }
         let may_touch = may_touch.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
-        Self { folder, watched: Watched { root, skip: vec![".git".into()], may_touch, shown: Vec::new() } }
+        Self {
+            folder,
+            watched: Watched { root, skip: vec![".git".into()], may_touch, ..Watched::default() },
+            kept: RefCell::default(),
+        }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -24,12 +35,10 @@ impl Scene {
     fn during(&self, turn: impl FnOnce()) -> Changes {
         let before = {
             let at = |name: &str| self.folder.path().join(name);
-            Before::take(&self.watched, &at("kept"), &at("taken")).unwrap()
+            Before::take(&self.watched, &mut self.kept.borrow_mut(), &at("kept"), &at("taken")).unwrap()
         };
         turn();
-        let changes = before.compare().unwrap();
-        assert!(!self.folder.path().join("kept").exists());
-        changes
+        before.compare().unwrap()
     }
 }
 
@@ -71,8 +80,9 @@ fn what_git_ignores_is_nobodys_concern() {
     fs::write(root.join(".gitignore"), "target/\n").unwrap();
     fs::write(root.join("target/old"), "old").unwrap();
     repo::init(&root).unwrap();
-    let watched = Watched { root, skip: vec![".git".into()], may_touch: Some(Vec::new()), shown: Vec::new() };
-    let scene = Scene { folder, watched };
+    let watched =
+        Watched { root, skip: vec![".git".into()], may_touch: Some(Vec::new()), ..Watched::default() };
+    let scene = Scene { folder, watched, kept: RefCell::default() };
     let changes = scene.during(|| {
         fs::write(scene.at("target/old"), "new").unwrap();
         fs::write(scene.at("target/new"), "new").unwrap();
@@ -104,4 +114,97 @@ fn a_write_that_keeps_length_and_time_is_seen() {
         fs::File::options().write(true).open(scene.at("plan.md")).unwrap().set_modified(time).unwrap();
     });
     assert_eq!(changes, Changes { allowed: vec!["plan.md".into()], ..Changes::default() });
+}
+
+/// Files have to be older than a second to be believed; so the clock goes on.
+fn age(scene: &Scene) {
+    scene.kept.borrow_mut().clock = || i64::MAX;
+    scene.during(|| {});
+}
+
+#[test]
+fn what_has_not_changed_is_copied_once_and_the_copies_go_with_the_shop() {
+    let scene = Scene::new(Some(&[]));
+    age(&scene);
+    let copy = scene.folder.path().join("kept/src/main.rs");
+    let inode = || std::os::unix::fs::MetadataExt::ino(&fs::metadata(&copy).unwrap());
+    let first = inode();
+    scene.during(|| {});
+    assert_eq!(inode(), first);
+    fs::write(scene.at("src/main.rs"), "by a person").unwrap();
+    scene.during(|| fs::write(scene.at("src/main.rs"), "by the role").unwrap());
+    assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "by a person");
+    scene.kept.take();
+    assert!(!scene.folder.path().join("kept").exists());
+}
+
+#[test]
+fn a_write_through_a_second_name_with_the_old_time_is_put_back() {
+    let scene = Scene::new(Some(&[]));
+    age(&scene);
+    let changes = scene.during(|| {
+        let time = fs::metadata(scene.at("plan.md")).unwrap().modified().unwrap();
+        fs::hard_link(scene.at("plan.md"), scene.folder.path().join("second")).unwrap();
+        let second = fs::File::options().write(true).open(scene.folder.path().join("second")).unwrap();
+        std::io::Write::write_all(&mut &second, b"PLAN.MD").unwrap();
+        second.set_modified(time).unwrap();
+    });
+    assert_eq!(changes.put_back, ["plan.md"]);
+    assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md");
+}
+
+#[test]
+fn nothing_is_put_back_through_a_link_that_git_ignores() {
+    let scene = Scene::new(Some(&[]));
+    fs::write(scene.at(".gitignore"), "src\n").unwrap();
+    repo::init(&scene.watched.root).unwrap();
+    let outside = scene.folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("main.rs"), "not ours").unwrap();
+    let scene = Scene {
+        watched: Watched { protected: Some(protect("src/main.rs")), ..scene.watched.clone() },
+        ..scene
+    };
+    let changes = scene.during(|| {
+        fs::remove_dir_all(scene.at("src")).unwrap();
+        symlink(&outside, scene.at("src")).unwrap();
+    });
+    assert!(changes.put_back.contains(&"src/main.rs".to_owned()));
+    assert_eq!(fs::read_to_string(outside.join("main.rs")).unwrap(), "not ours");
+    assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "src/main.rs");
+    assert!(fs::symlink_metadata(scene.at("src")).unwrap().is_dir());
+}
+
+fn protect(pattern: &str) -> guard::Policy {
+    guard::Policy::scoped(Vec::<String>::new()).protect([pattern])
+}
+
+#[test]
+fn files_behind_ignore_rules_of_the_role_go_with_the_rules() {
+    let scene = Scene::new(Some(&[]));
+    repo::init(&scene.watched.root).unwrap();
+    let changes = scene.during(|| {
+        fs::write(scene.at(".gitignore"), "*\n").unwrap();
+        fs::write(scene.at("hidden.rs"), "new").unwrap();
+        fs::create_dir(scene.at(".cache")).unwrap();
+        fs::write(scene.at(".cache/.gitignore"), "*\n").unwrap();
+        fs::write(scene.at(".cache/product"), "new").unwrap();
+    });
+    assert_eq!(changes.put_back, [".gitignore", "hidden.rs"]);
+    assert!(!scene.at("hidden.rs").exists() && scene.at(".cache/product").exists());
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_is_put_back_as_any_other() {
+    let scene = Scene::new(Some(&[]));
+    repo::init(&scene.watched.root).unwrap();
+    let name = |bytes: &[u8]| scene.watched.root.join(std::ffi::OsStr::from_bytes(bytes));
+    fs::write(name(b"old\xff"), "old").unwrap();
+    let changes = scene.during(|| {
+        fs::write(name(b"old\xff"), "changed").unwrap();
+        fs::write(name(b"new\xfe"), "new").unwrap();
+    });
+    assert_eq!(changes.put_back, ["new\\xfe", "old\\xff"]);
+    assert_eq!(fs::read_to_string(name(b"old\xff")).unwrap(), "old");
+    assert!(!name(b"new\xfe").exists());
 }

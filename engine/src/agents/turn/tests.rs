@@ -7,7 +7,7 @@ use runner::{Cancel, Confinement, Env};
 
 use super::*;
 use crate::Silent;
-use crate::agents::{AgentWatch, Watched};
+use crate::agents::{AgentWatch, Kept, Watched};
 
 /// Says, as Codex does, what its session has used so far: 100 tokens more in each turn.
 const CODEX: &str = r#"#!/bin/sh
@@ -61,10 +61,12 @@ fn used(sessions: &[Session]) -> Vec<(Option<u64>, Option<u64>)> {
         repositories: [].into(),
         shell_cwd: folder.path().to_owned(),
         shell_env: Env::default(),
+        shell_confinement: Confinement::off(),
         shell_timeout: None,
         watch: &mut watch,
         around: &mut around,
         cancel: Cancel::new().unwrap(),
+        kept: Kept::default(),
     };
     let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
     let mut record = Record::begin(run, &mut observer).unwrap();

@@ -92,6 +92,7 @@ impl Setup<'_> {
                 root: own,
                 skip: walls::skipped(),
                 may_touch: None,
+                protected: None,
                 shown: vec![("specs".to_owned(), project.root.join(project::SPECS))],
             },
             log: Some(logs.join(format!("{name}.log"))),
