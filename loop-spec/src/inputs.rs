@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Limits;
+
 /// What a run is about; the same over all of its iterations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inputs {
     /// The session, a `UUIDv7`.
     pub id: String,
@@ -21,6 +23,9 @@ pub struct Inputs {
     pub commit: Option<CommitScope>,
     /// What to do when a quota is used up and it is known until when.
     pub patience: Patience,
+    /// What it may use.
+    #[serde(default)]
+    pub limits: Limits,
 }
 
 impl Inputs {
@@ -35,6 +40,7 @@ impl Inputs {
             check: None,
             commit: None,
             patience: Patience::Stop,
+            limits: Limits::default(),
         }
     }
 }

@@ -4,6 +4,7 @@ mod event;
 mod files;
 mod inputs;
 mod judge;
+mod limits;
 mod marker;
 mod run;
 pub mod watch;
@@ -11,6 +12,7 @@ pub mod watch;
 pub use event::PhaseEvent;
 pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
 pub use inputs::{CommitScope, Inputs, Patience};
+pub use limits::Limits;
 pub use marker::{Role, SPEC_ISSUE, is_terminal};
 pub use run::SpecLoop;
 

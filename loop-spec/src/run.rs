@@ -2,14 +2,15 @@
 
 mod ask;
 mod end;
+mod learn;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::judge::{Verdict, judge};
-use crate::marker::{DONE, REQUEST_CHANGES};
-use crate::{CHECK, CommitScope, Files, Inputs, PROJECT, Patience, PhaseEvent, Role, SETUP};
-use engine::{AgentFact, AgentStep, Checkpoint, Ended, Loop, Next, Outcome, Place, Turned, Uncommitted};
+use crate::limits::Used;
+use crate::{CHECK, Files, Inputs, PROJECT, PhaseEvent, Role};
+use engine::{AgentFact, AgentStep, Loop, Next, Outcome, Uncommitted};
+use learn::answers;
 
 /// Tasks in a row that change nothing; then the reviewer has a look.
 const IDLE_TASKS: u32 = 5;
@@ -48,6 +49,7 @@ pub struct SpecLoop {
     said: Option<(&'static str, String)>,
     put_back: Vec<(Role, Vec<String>)>,
     session: Option<String>,
+    used: Used,
     /// How the last turn ended.
     end_code: &'static str,
     outcome: Outcome,
@@ -75,6 +77,7 @@ impl SpecLoop {
             said: None,
             put_back: Vec::new(),
             session: None,
+            used: Used::default(),
             end_code: "ok",
             outcome: Outcome::AttemptsUsedUp { rounds: 0 },
         };
@@ -124,117 +127,6 @@ impl SpecLoop {
         self.push(AgentStep::Shell { number: self.shell, name: name.to_owned(), line: line.into() });
         self.shell += 1;
     }
-
-    fn learn_turn(&mut self, turned: &Turned) {
-        self.turn = turned.number + 1;
-        self.session.clone_from(&turned.session);
-        self.end_code = turned.end.code();
-        self.put_back.retain(|(role, _)| *role != self.role);
-        if !turned.put_back.is_empty() {
-            self.put_back.push((self.role, turned.put_back.clone()));
-        }
-        match judge(self.role, turned) {
-            Verdict::SpecIssue(content) => self.stop_for_person(content),
-            Verdict::Said { marker, content } => self.heard(marker, content, turned),
-            Verdict::Silent(why) => self.ask_again(&why),
-            Verdict::Lost(why) => self.try_fresh(&why),
-            Verdict::Quota(until) if self.inputs.patience == Patience::Wait => self.wait(until),
-            Verdict::Quota(_) => self.stop(&format!("the agent {}", turned.end)),
-            Verdict::Stop(why) => self.stop(&why),
-        }
-    }
-
-    fn heard(&mut self, marker: &'static str, content: String, turned: &Turned) {
-        match self.role {
-            Role::Planning => self.push(AgentStep::Read(self.files.plan())),
-            Role::Implementing => {
-                self.idle_tasks = if turned.changed.is_empty() { self.idle_tasks + 1 } else { 0 };
-                self.said = Some((marker, content));
-                if self.inputs.commit.is_some() { self.push_checkpoint() } else { self.after_task() }
-            }
-            Role::Reviewing | Role::Audit if marker == REQUEST_CHANGES => {
-                self.said = Some((marker, content));
-                self.push(AgentStep::Read(self.files.review()));
-            }
-            Role::Reviewing | Role::Audit => {
-                let (iteration, outcome) = (self.iteration, Outcome::Done { rounds: self.iteration });
-                self.end(outcome, Some(&PhaseEvent::LoopApproved { iteration }));
-            }
-        }
-    }
-
-    fn push_checkpoint(&mut self) {
-        let said = self.said.as_ref().map(|(_, content)| content.trim()).unwrap_or_default();
-        let message = if said.is_empty() { "a task of the plan is done" } else { said };
-        let spare = match self.inputs.commit {
-            Some(CommitScope::Run) => Arc::clone(&self.spare),
-            Some(CommitScope::All) | None => Arc::from([]),
-        };
-        let (repository, message) = (PROJECT.to_owned(), message.to_owned());
-        self.push(AgentStep::Checkpoint { repository, message, spare });
-    }
-
-    fn after_task(&mut self) {
-        let all_done = self.said.take().is_some_and(|(marker, _)| marker == DONE);
-        if all_done || self.idle_tasks >= IDLE_TASKS {
-            self.idle_tasks = 0;
-            self.begin_with_check(Role::Reviewing);
-        } else {
-            self.begin_with_check(Role::Implementing);
-        }
-    }
-
-    /// The plan becomes the session file (S4 §File Creation Flow).
-    fn learn_plan(&mut self, text: Option<&str>) {
-        let Some(plan) = text.filter(|text| !text.trim().is_empty()) else {
-            let file = Files::path(&self.files.plan());
-            return self.ask_again(&format!("the plan file `{file}` is not there or is empty."));
-        };
-        let session = format!("{}\n{LOG}", plan.trim_end()).into();
-        self.push(AgentStep::Write { place: self.files.session(), text: session });
-        self.push(AgentStep::Delete(self.files.plan()));
-        self.push(AgentStep::Delete(self.files.review()));
-        self.has_review = false;
-        match self.inputs.setup.clone() {
-            Some(line) => self.push_line(SETUP, &line),
-            None => self.begin_with_check(Role::Implementing),
-        }
-    }
-
-    fn learn_review(&mut self, text: Option<&str>) {
-        let content = self.said.take().map(|(_, content)| content).unwrap_or_default();
-        if text.is_none_or(|text| text.trim().is_empty()) {
-            let text = format!("{content}\n").into();
-            self.push(AgentStep::Write { place: self.files.review(), text });
-        }
-        self.has_review = true;
-        if self.iteration < self.inputs.max_iterations {
-            return self.begin_iteration();
-        }
-        let (iteration, outcome) = (self.iteration, Outcome::AttemptsUsedUp { rounds: self.iteration });
-        self.end(outcome, Some(&PhaseEvent::LoopMaxIterations { iteration }));
-    }
-
-    fn learn_line(&mut self, name: &str, ended: Ended, output: &Arc<str>) {
-        let text = Arc::clone(output);
-        if name == SETUP {
-            self.push(AgentStep::Write { place: self.files.setup(), text });
-            return self.begin_with_check(Role::Implementing);
-        }
-        self.check = Some(ended.to_string());
-        self.push(AgentStep::Write { place: self.files.check(), text });
-        self.begin_checked();
-    }
-
-    fn learn_checkpoint(&mut self, checkpoint: &Checkpoint) {
-        // That a commit failed does not stop the loop (S4 §Auto-Commit).
-        let (Checkpoint::Made { .. } | Checkpoint::Nothing | Checkpoint::Failed { .. }) = checkpoint;
-        self.after_task();
-    }
-
-    fn is_plan(&self, place: &Place) -> bool {
-        *place == self.files.plan()
-    }
 }
 
 impl Loop for SpecLoop {
@@ -263,11 +155,14 @@ impl Loop for SpecLoop {
                 self.begin_iteration();
             }
             AgentFact::Turned(turned) => self.learn_turn(turned),
-            AgentFact::Ran { name, ended, output, .. } => self.learn_line(name, *ended, &output.share()),
+            AgentFact::Ran { name, ended, output, elapsed_ms, .. } => {
+                self.used.add_time(*elapsed_ms);
+                self.learn_line(name, *ended, &output.share());
+            }
             AgentFact::Checkpointed { checkpoint, .. } => self.learn_checkpoint(checkpoint),
             AgentFact::WasRead { place, text } => {
                 let text = text.as_ref().map(engine::Text::as_str);
-                if self.is_plan(place) { self.learn_plan(text) } else { self.learn_review(text) }
+                if *place == self.files.plan() { self.learn_plan(text) } else { self.learn_review(text) }
             }
             AgentFact::Listed { .. }
             | AgentFact::TurnBegins { .. }
@@ -277,23 +172,6 @@ impl Loop for SpecLoop {
             | AgentFact::Wrote { .. }
             | AgentFact::Ended { .. } => {}
         }
-    }
-}
-
-/// Whether a fact is what a step ends in.
-fn answers(fact: &AgentFact, step: &AgentStep) -> bool {
-    match (step, fact) {
-        (AgentStep::Turn { .. }, AgentFact::Turned(_))
-        | (AgentStep::Shell { .. }, AgentFact::Ran { .. })
-        | (AgentStep::Survey { .. }, AgentFact::Surveyed { .. })
-        | (AgentStep::Checkpoint { .. }, AgentFact::Checkpointed { .. })
-        | (AgentStep::Wait { .. }, AgentFact::Waited { .. }) => true,
-        (AgentStep::Announce(told), AgentFact::Announced { event }) => told == event,
-        (AgentStep::Read(wanted), AgentFact::WasRead { place, .. })
-        | (AgentStep::Write { place: wanted, .. } | AgentStep::Delete(wanted), AgentFact::Wrote { place }) => {
-            wanted == place
-        }
-        _ => false,
     }
 }
 

@@ -14,13 +14,15 @@ mod status;
 mod uuid;
 mod watch;
 
-pub use self::project::RUNS;
-
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+pub use self::project::RUNS;
+
 use crate::args::{Sandbox, duration};
+use crate::config::values::{Address, Count, Dollars, Time};
+use crate::config::{Layer, Limits};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -43,7 +45,7 @@ pub enum Action {
     /// Plan, implement and review one focus until the reviewer approves
     Run(RunArgs),
     /// Work through .cuggino/backlog, file by file, until Ctrl-C
-    Watch(AgentArgs),
+    Watch(WatchArgs),
     /// Compare specs and code once; findings go to .cuggino/tbd
     Audit(AgentArgs),
     /// Show backlog, spec issues, findings and the last runs
@@ -59,9 +61,45 @@ pub struct RunArgs {
     /// Go on with the newest run if it was interrupted
     #[arg(long, conflicts_with = "focus")]
     pub resume: bool,
+    /// How far it may go.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Who works.
     #[command(flatten)]
     pub agent: AgentArgs,
+}
+
+/// Flags of `spec watch`.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// How far each run may go.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// Who works.
+    #[command(flatten)]
+    pub agent: AgentArgs,
+}
+
+/// What a run may use. The keys of `[limits]` count too.
+#[expect(clippy::struct_field_names, reason = "as the flags are called")]
+#[derive(Debug, Clone, Args)]
+pub struct LimitArgs {
+    /// Begin no turn once the run has cost so many US dollars, as the agent reckons
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<Dollars>,
+    /// Begin no turn once the run has used so many tokens
+    #[arg(long, value_name = "NUMBER")]
+    pub max_tokens: Option<Count>,
+    /// Begin no turn after this time of turns and commands
+    #[arg(long, value_name = "DURATION")]
+    pub max_time: Option<Time>,
+}
+
+impl LimitArgs {
+    fn layer(&self) -> Limits {
+        let Self { max_cost, max_tokens, max_time } = *self;
+        Limits { max_cost, max_tokens, max_time, ..Limits::default() }
+    }
 }
 
 /// Who works, and within which walls.
@@ -76,7 +114,10 @@ pub struct AgentArgs {
     /// Whether it may use its tools without asking; nobody is there to ask
     #[arg(long, value_name = "WHETHER", default_value = "skip")]
     pub permissions: Permissions,
-    /// The wall around the agent
+    /// Where its service is, if not where it looks by itself; for Claude Code and Gemini CLI
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<Address>,
+    /// The wall around the agent and around the setup and check commands
     #[arg(long, value_name = "MODE")]
     pub sandbox: Option<Sandbox>,
     /// How long one turn of an agent may take
@@ -108,6 +149,15 @@ pub enum Permissions {
     Skip,
     /// Those that it is set up for; others are denied
     Ask,
+}
+
+impl AgentArgs {
+    /// As the topmost layer of the configuration.
+    fn layer(&self) -> Layer {
+        let mut layer = Layer::default();
+        layer.sandbox.mode = self.sandbox;
+        layer
+    }
 }
 
 /// Does what was asked for in the current folder.

@@ -1,5 +1,6 @@
 //! The built program with a scripted agent: a shell script that plays Claude Code. One binary, so that it links once.
-//! With `CODE_COMMIT_TEST_CLAUDE` set to the real program, `real` drives that against a scripted service.
+//! With `CODE_COMMIT_TEST_CLAUDE` and `CODE_COMMIT_TEST_GEMINI` set to the real programs, `real` and `real_gemini` drive those against a
+//! scripted service.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,9 +15,12 @@
 mod hermetic;
 
 mod harness;
+mod hostile;
 mod keyboard;
 mod loops;
+mod reach;
 mod real;
+mod real_gemini;
 #[path = "../terminal/screen.rs"]
 #[expect(dead_code, reason = "the tests of colours need the rest")]
 mod screen;

@@ -36,6 +36,34 @@ fn specs_are_changed_only_where_the_focus_asks_for_it() {
 }
 
 #[test]
+fn what_the_configuration_protects_is_put_back_new_untracked_or_ignored() {
+    let scene = Scene::new(&[
+        PLAN,
+        "for file in tests/tracked tests/untracked tests/ignored Tests/new tests/deep/new .gitignore src.txt; do \
+            mkdir -p $(dirname $file); echo agent > $file; done; rm tests/gone; say '<DONE>all</DONE>'",
+        APPROVE,
+    ]);
+    for file in ["tests/tracked", "tests/gone"] {
+        scene.write(file, "mine\n");
+    }
+    scene.write(".gitignore", "tests/ignored\n");
+    scene.git(&["add", "-A"]);
+    scene.git(&["commit", "-q", "-m", "tests"]);
+    scene.write("tests/untracked", "mine\n");
+    scene.write("tests/ignored", "mine\n");
+    scene.write("code-commit.toml", "protect = ['tests/**', '.gitignore']\n");
+    let ran = scene.run();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for file in ["tests/tracked", "tests/gone", "tests/untracked", "tests/ignored"] {
+        assert_eq!(scene.read(file), "mine\n", "{file}");
+    }
+    assert_eq!(scene.read(".gitignore"), "tests/ignored\n");
+    assert_eq!((scene.read("Tests/new"), scene.read("tests/deep/new")), (String::new(), String::new()));
+    assert_eq!(scene.read("src.txt"), "agent\n");
+    assert!(ran.err.contains("tests/deep/new is not for the implementing agent to change"), "{}", ran.err);
+}
+
+#[test]
 fn a_commit_leaves_out_specs_and_what_a_person_had_not_committed() {
     let scene = Scene::new(&[
         PLAN,
@@ -98,4 +126,22 @@ fn five_tasks_that_change_nothing_are_the_reviewers_business() {
     let idle = "say '<PROGRESS>still at it</PROGRESS>'";
     let scene = Scene::new(&[PLAN, idle, idle, idle, idle, idle, APPROVE]);
     assert_eq!((scene.run().code, scene.calls()), (Some(0), 7));
+}
+
+#[test]
+fn nothing_is_written_or_deleted_through_a_link_that_an_agent_puts_into_the_store() {
+    let scene =
+        Scene::new(&[PLAN, "ln -sf $HOME/profile $WIP.md; say '<NOTE>evil</NOTE>'; say '<DONE>all</DONE>'"]);
+    let profile = scene.home().join("profile");
+    assert!(std::fs::File::create(&profile).is_ok());
+    assert!(scene.run().err.contains("cannot keep a marker of the implementing"));
+    assert_eq!(std::fs::read_to_string(&profile).unwrap(), "");
+    let scene = Scene::new(&[
+        PLAN,
+        DONE,
+        "rm -r .cuggino; mkdir $HOME/elsewhere; ln -s $HOME/elsewhere .cuggino; mkdir .cuggino/spec-issues; say '<SPEC_ISSUE>x</SPEC_ISSUE>'",
+    ]);
+    assert_eq!(scene.run().code, Some(6));
+    assert!(scene.root().join(".cuggino/spec-issues").join(&scene.stored("spec-issues")[0]).is_file());
+    assert!(std::fs::read_dir(scene.home().join("elsewhere/spec-issues")).unwrap().next().is_none());
 }

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use crate::harness::{APPROVE, DONE, PLAN, Scene, is_there};
 
-/// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then.
-fn watch(scene: &Scene, last: &str) -> Vec<Value> {
+/// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then, and what it said on standard error.
+pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
     let mut child = scene
         .command(&["spec", "watch", "--sandbox", "off", "--json"], &[])
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -29,11 +30,12 @@ fn watch(scene: &Scene, last: &str) -> Vec<Value> {
         rustix::process::Signal::INT,
     )
     .unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    events
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130));
+    (events, String::from_utf8(done.stderr).unwrap())
 }
 
-fn states(events: &[Value]) -> String {
+pub fn states(events: &[Value]) -> String {
     let of_watch = [
         "BacklogEmpty",
         "ProcessingItem",
@@ -51,7 +53,7 @@ fn the_backlog_is_worked_through_in_order_and_its_files_go() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, DONE, APPROVE]);
     scene.write(".cuggino/backlog/b.md", "do B\n");
     scene.write(".cuggino/backlog/a.md", "do A\n");
-    let events = watch(&scene, "BacklogEmpty");
+    let (events, _) = watch(&scene, "BacklogEmpty");
     assert_eq!(states(&events), "ProcessingItem ItemCompleted ProcessingItem ItemCompleted BacklogEmpty");
     assert!(scene.prompt(1).contains("do A") && scene.prompt(4).contains("do B"));
     assert!(scene.stored("backlog").is_empty());
@@ -61,12 +63,12 @@ fn the_backlog_is_worked_through_in_order_and_its_files_go() {
 fn a_file_that_is_edited_while_it_is_worked_on_stays_and_one_that_is_gone_is_no_error() {
     let scene = Scene::new(&[PLAN, "echo more >> .cuggino/backlog/a.md; say '<DONE>all</DONE>'", APPROVE]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
-    let events = watch(&scene, "ItemRetained");
+    let (events, _) = watch(&scene, "ItemRetained");
     assert_eq!(states(&events), "ProcessingItem ItemRetained");
     assert_eq!(scene.read(".cuggino/backlog/a.md"), "do A\nmore\n");
     let scene = Scene::new(&[PLAN, "rm .cuggino/backlog/a.md; say '<DONE>all</DONE>'", APPROVE]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
-    assert_eq!(states(&watch(&scene, "ItemCompleted")), "ProcessingItem ItemCompleted");
+    assert_eq!(states(&watch(&scene, "ItemCompleted").0), "ProcessingItem ItemCompleted");
 }
 
 #[test]
@@ -77,7 +79,7 @@ fn a_spec_issue_keeps_the_file_stops_the_backlog_and_calls_a_person() {
     std::fs::create_dir_all(&config).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
     std::fs::write(config.join("config.toml"), "[spec]\nnotify = \"sh -c 'touch called'\"\n").unwrap();
-    let events = watch(&scene, "SpecIssueWaiting");
+    let (events, _) = watch(&scene, "SpecIssueWaiting");
     assert_eq!(states(&events), "ProcessingItem ItemRetained ChangeDetected SpecIssueWaiting");
     assert_eq!((scene.stored("backlog").len(), scene.calls()), (1, 1));
     assert!(is_there(&scene.root().join("called")));
@@ -89,7 +91,7 @@ fn a_run_that_ctrl_c_cut_off_goes_on_when_the_watch_is_started_again() {
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let cut_off = scene.spec(&["watch"]);
     assert_eq!((cut_off.code, scene.calls()), (Some(130), 2), "{}", cut_off.err);
-    let events = watch(&scene, "BacklogEmpty");
+    let (events, _) = watch(&scene, "BacklogEmpty");
     assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemCompleted BacklogEmpty", 4));
 }
 
@@ -124,7 +126,7 @@ fn an_audit_in_idle_time_makes_way_for_work() {
         "say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED><TO_BE_DISCUSSED>half'; echo w > .cuggino/backlog/w.md; sleep 600",
     ]);
     scene.configure(&json!({ "audit": true }));
-    let events = watch(&scene, "AuditInterrupted");
+    let (events, _) = watch(&scene, "AuditInterrupted");
     assert_eq!((scene.stored("tbd").len(), scene.read(".cuggino/backlog/w.md").as_str()), (1, "w\n"));
     assert!(events.iter().any(|event| event["event"] == "TbdItemFound" && event["content"] == "one"));
 }
@@ -138,7 +140,7 @@ fn a_quota_that_is_renewed_at_a_known_time_ends_a_run_and_not_a_watch() {
     assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
     let scene = Scene::new(&[used_up, PLAN, DONE, APPROVE]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
-    let events = watch(&scene, "BacklogEmpty");
+    let (events, _) = watch(&scene, "BacklogEmpty");
     assert!(events.iter().any(|event| event["event"] == "QuotaWaitStart"), "{events:#?}");
     assert_eq!(scene.calls(), 4);
 }

@@ -49,6 +49,9 @@ impl SpecLoop {
     }
 
     fn push_turn(&mut self, prompt: String, session: Session) {
+        if let Some(passed) = self.used.passed(&self.inputs.limits) {
+            return self.stop_at(&passed);
+        }
         let system = spec::system(self.who(), &self.inputs.specs);
         self.push(AgentStep::Turn {
             number: self.turn,

@@ -2,6 +2,7 @@
 
 use engine::{AgentStep, Cause, Outcome};
 
+use crate::limits::Passed;
 use crate::run::SpecLoop;
 use crate::{Files, PhaseEvent};
 
@@ -14,6 +15,11 @@ impl SpecLoop {
     }
 
     pub(super) fn stop_for_person(&mut self, content: String) {
+        let content = if content.trim().is_empty() {
+            format!("The {} agent found the specs wanting and did not say where.", self.role.name())
+        } else {
+            content
+        };
         let place = self.files.issue();
         let filename = place.file.clone();
         let remedy =
@@ -28,8 +34,20 @@ impl SpecLoop {
     pub(super) fn stop(&mut self, why: &str) {
         let code = if self.end_code == "ok" { "no-marker" } else { self.end_code };
         let message = format!("{}: {why}", self.role.name());
-        let remedy = Some("mend what stands in the way, then start again".to_owned());
-        let cause = Cause { code: code.to_owned(), message, remedy };
+        self.unavailable(code, message, "mend what stands in the way, then start again");
+    }
+
+    /// What was done so far stays.
+    pub(super) fn stop_at(&mut self, passed: &Passed) {
+        self.unavailable(
+            passed.code,
+            passed.message.clone(),
+            "look at what is there, then raise the limit or start again",
+        );
+    }
+
+    fn unavailable(&mut self, code: &str, message: String, remedy: &str) {
+        let cause = Cause { code: code.to_owned(), message, remedy: Some(remedy.to_owned()) };
         self.end(Outcome::ModelUnavailable { round: self.iteration, cause }, None);
     }
 

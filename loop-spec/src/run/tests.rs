@@ -8,6 +8,10 @@ use logging::Stored;
 use proptest::prelude::*;
 
 use super::*;
+use crate::{CommitScope, Patience};
+use engine::{Checkpoint, Ended, Turned};
+
+mod limits;
 
 const ID: &str = "0190a0a0-0000-7000-8000-000000000000";
 

@@ -13,6 +13,7 @@ use runner::Cancel;
 use crate::commands::spec::bench::Bench;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::{AgentArgs, perform, uuid};
+use crate::config::Limits;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -35,7 +36,7 @@ pub fn run(
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let bench = Bench::open(root, args, environment, output)?;
+    let bench = Bench::open(root, args, Limits::default(), environment, output)?;
     let _lock = bench.lock()?;
     let lines = Lines::new(output.clone());
     match perform(&bench, &bench.cancel, &lines)? {

@@ -1,33 +1,30 @@
 //! Everything that the agents of a project need: found, checked and put together once.
 
+mod watched;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use agent::{Installed, Key, Kind};
+use anyhow::anyhow;
 use apply::Lock;
-use engine::{AgentShop, AgentWatch, Guarded, Repository, Watched};
-use guard::Policy;
+use engine::{AgentShop, AgentWatch, Guarded, Kept, Repository, Watched};
 use logging::Redactor;
-use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, PROJECT, Role, STORE, TBD, WIP};
-use repo::{Git, WorkTree};
+use loop_spec::{Files, ISSUES, PROJECT, Role, STORE, WIP};
+use repo::Git;
 use runner::{Cancel, Env, Probed, Walls, probe};
 
 use crate::commands::phase::agents::passed;
 use crate::commands::spec::config::{Config, FILE};
 use crate::commands::spec::{Agent, AgentArgs, Permissions, project};
 use crate::commands::wall;
-use crate::config::{self, Layer, PROJECT_FILE, Settings};
+use crate::config::{self, Layer, Limits, PROJECT_FILE, Settings};
 use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys::Keys;
+use crate::keys::{self, Keys};
 use crate::output::Output;
-
-/// What no agent may change, whatever its role.
-const OURS: [&str; 4] = ["!.cuggino/", "!.cuggino.json", "!code-commit.toml", "!.code-commit/"];
-/// Folders that are not looked into where there is no git to say what counts.
-const PRODUCTS: [&str; 5] = ["node_modules", "target", ".venv", "__pycache__", "dist"];
 
 /// A project with its agent.
 #[derive(Debug)]
@@ -51,10 +48,12 @@ impl<'b> Bench<'b> {
     pub fn open(
         root: &Path,
         args: &'b AgentArgs,
+        limits: Limits,
         environment: &'b Environment,
         output: &'b Output,
     ) -> Result<Self, Failure> {
-        let bench = Self::prepare(root, args, environment, output)?;
+        let flags = Layer { limits, ..args.layer() };
+        let bench = Self::prepare(root, args, flags, environment, output)?;
         crate::interrupt::watch(&bench.cancel)?;
         Ok(bench)
     }
@@ -66,7 +65,7 @@ impl<'b> Bench<'b> {
         environment: &'b Environment,
         output: &'b Output,
     ) -> Result<Self, Failure> {
-        let bench = Self::prepare(root, args, environment, output)?;
+        let bench = Self::prepare(root, args, args.layer(), environment, output)?;
         crate::interrupt::watch_but_the_keys(&bench.cancel)?;
         Ok(bench)
     }
@@ -74,16 +73,17 @@ impl<'b> Bench<'b> {
     fn prepare(
         root: &Path,
         args: &'b AgentArgs,
+        flags: Layer,
         environment: &'b Environment,
         output: &'b Output,
     ) -> Result<Self, Failure> {
         let config = Config::read(root)?;
-        let mut flags = Layer::default();
-        flags.sandbox.mode = args.sandbox;
         let settings = config::load(root, environment, flags, output)?;
         let redactor = Redactor::new(Keys::find(environment, root).exposed());
         output.strike_out(redactor.clone());
         let cli = installed(args.agent, environment)?;
+        service(cli.kind, args)?;
+        can_keep(cli.kind, &settings)?;
         let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
         let probed = probe(wall::mode(settings.sandbox.value), docker_host)
             .map_err(|reason| Failure::refused(reason, "--sandbox off lets the agent do whatever you can"))?;
@@ -114,6 +114,15 @@ impl<'b> Bench<'b> {
             .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))
     }
 
+    /// No other watch works on this project; runs and talks may.
+    pub fn lock_watch(&self) -> Result<Lock, Failure> {
+        let folder = self.state.join("spec-watch");
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+        Lock::acquire(&folder, "code-commit spec watch")
+            .map_err(|error| Failure::refused(error, "one watch is enough: leave it, or end that process"))
+    }
+
     /// A shop with one role for each agent.
     pub fn shop<'a>(
         &self,
@@ -134,10 +143,12 @@ impl<'b> Bench<'b> {
             repositories: BTreeMap::from([(PROJECT.to_owned(), repository)]),
             shell_cwd: self.root.clone(),
             shell_env: self.env(),
+            shell_confinement: self.probed.confine(self.walls()),
             shell_timeout: Some(self.args.command_timeout),
             watch,
             around,
             cancel: cancel.clone(),
+            kept: Kept::default(),
         }
     }
 
@@ -150,14 +161,14 @@ impl<'b> Bench<'b> {
             confinement: self.probed.confine(self.walls()),
             model: self.args.agent_model.clone(),
             env: self.env(),
-            extra_env: passed(self.environment).into_iter().chain(self.in_sandbox()).collect(),
+            extra_env: self.extra_env(),
             key: self.environment.text(key).map(|value| Key::new(key, value)),
             home: None,
             permissions: match self.args.permissions {
                 Permissions::Skip => agent::Permissions::Skip,
                 Permissions::Ask => agent::Permissions::Ask,
             },
-            timeout: Some(self.args.turn_timeout),
+            timeout: self.settings.max_time.value.into_iter().chain([self.args.turn_timeout]).min(),
             idle_timeout: Some(self.args.idle_timeout),
             watched,
             log: None,
@@ -166,6 +177,14 @@ impl<'b> Bench<'b> {
 
     fn env(&self) -> Env {
         wall::build_env(&self.settings, self.environment)
+    }
+
+    /// What the CLI's own configuration is overruled with; the flag comes last.
+    fn extra_env(&self) -> Vec<(OsString, OsString)> {
+        let given = self.args.base_url.iter();
+        let address =
+            given.filter_map(|url| Some((address_variable(self.cli.kind)?.into(), url.0.clone().into())));
+        passed(self.environment).into_iter().chain(self.in_sandbox()).chain(address).collect()
     }
 
     /// Whoever runs all of this behind a wall of their own says so, and root may then skip permissions.
@@ -181,76 +200,12 @@ impl<'b> Bench<'b> {
             |places: &[config::Setting<PathBuf>]| places.iter().map(|place| place.value.clone()).collect();
         Walls {
             read_only: held.into_iter().filter(|path| path.exists()).collect(),
+            masked: keys::files_at(&self.root).collect(),
             network: true,
             writable: values(&self.settings.writable),
             readable: values(&self.settings.readable),
             ..Walls::new(&self.root, &self.env())
         }
-    }
-
-    /// Who may touch what. Backlog, issues and findings are a person's at all times, and not looked at.
-    fn watched(&self, role: Role, focus: &str, files: &Files) -> Watched {
-        let may_touch = match role {
-            Role::Planning => vec![Files::path(&files.plan())],
-            Role::Reviewing => vec![Files::path(&files.review())],
-            Role::Audit => Vec::new(),
-            Role::Implementing => self.implementing(focus),
-        };
-        let folders = [BACKLOG, ISSUES, TBD, MEMORY].map(|name| format!("{STORE}/{name}"));
-        let session = [Files::path(&files.session())];
-        let skip =
-            [".git".to_owned(), repo::STATE_IN_TREE.to_owned()].into_iter().chain(folders).chain(session);
-        Watched {
-            root: self.root.clone(),
-            skip: skip.chain(self.products()).collect(),
-            may_touch: Some(may_touch),
-            shown: Vec::new(),
-        }
-    }
-
-    /// For a session with a person: specs and the mailboxes.
-    pub fn watched_plan(&self) -> Watched {
-        let folders = [BACKLOG, ISSUES, TBD].map(|name| format!("{STORE}/{name}/"));
-        let own = [format!("{}/", self.config.specs), format!("{STORE}/{MEMORY}")];
-        Watched {
-            root: self.root.clone(),
-            skip: [".git".to_owned(), repo::STATE_IN_TREE.to_owned()]
-                .into_iter()
-                .chain(self.products())
-                .collect(),
-            may_touch: Some(folders.into_iter().chain(own).collect()),
-            shown: Vec::new(),
-        }
-    }
-
-    fn implementing(&self, focus: &str) -> Vec<String> {
-        let specs = &self.config.specs;
-        let mut entries: Vec<String> = ["/"].iter().chain(&OURS).map(|&entry| entry.to_owned()).collect();
-        // Only where the focus asks for it.
-        if !focus.contains(specs.as_str()) {
-            entries.push(format!("!{specs}/"));
-        }
-        entries.extend(self.protected().into_iter().map(|path| format!("!{path}")));
-        entries
-    }
-
-    /// The files that the configuration protects, as far as they are there.
-    fn protected(&self) -> Vec<String> {
-        if self.settings.protect.is_empty() {
-            return Vec::new();
-        }
-        let add = |policy: Policy, patterns: &config::Setting<Vec<String>>| policy.protect(&patterns.value);
-        let policy = self.settings.protect.iter().fold(Policy::new(), add);
-        let plain = Policy::new();
-        let tracked = WorkTree::at(&self.root).map(|tree| tree.tracked().unwrap_or_default());
-        let paths = tracked.unwrap_or_default().into_iter().map(|file| file.path);
-        paths.filter(|path| policy.refuses(path).is_some() && plain.refuses(path).is_none()).collect()
-    }
-
-    /// Git says what counts where there is git.
-    fn products(&self) -> Vec<String> {
-        let without = WorkTree::at(&self.root).is_err();
-        PRODUCTS.iter().filter(|_| without).map(|&name| name.to_owned()).collect()
     }
 }
 
@@ -262,4 +217,35 @@ fn installed(which: Agent, environment: &Environment) -> Result<Installed, Failu
     };
     let path = environment.all().get(OsStr::new("PATH")).map(OsString::as_os_str);
     agent::find(kind, path).map_err(|error| Failure::refused(error, kind.remedy()))
+}
+
+/// Codex takes no address from its environment.
+fn address_variable(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Claude => Some("ANTHROPIC_BASE_URL"),
+        Kind::Gemini => Some("GOOGLE_GEMINI_BASE_URL"),
+        Kind::Codex => None,
+    }
+}
+
+fn service(kind: Kind, args: &AgentArgs) -> Result<(), Failure> {
+    if args.base_url.is_none() || address_variable(kind).is_some() {
+        return Ok(());
+    }
+    let why = anyhow!("{} cannot be told with --base-url where its service is", kind.name());
+    Err(Failure::refused(why, "set openai_base_url in its own config.toml"))
+}
+
+/// Only Claude Code says what a turn costs. A limit that nobody can keep is better refused at once.
+fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
+    match kind {
+        Kind::Gemini | Kind::Codex if settings.max_cost.value.is_some() => {
+            let why = anyhow!(
+                "{} does not say what its turns cost, so limits.max_cost cannot be kept",
+                kind.name()
+            );
+            Err(Failure::refused(why, "limit the tokens instead: --max-tokens NUMBER"))
+        }
+        Kind::Claude | Kind::Gemini | Kind::Codex => Ok(()),
+    }
 }

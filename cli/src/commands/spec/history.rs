@@ -9,7 +9,7 @@ use logging::{Redactor, RunFolder};
 use serde_json::json;
 
 use crate::commands::runs;
-use crate::commands::spec::lines::Lines;
+use crate::commands::spec::lines::{Lines, counted};
 use crate::commands::spec::perform::{self, Begun};
 use crate::commands::spec::project;
 use crate::exit::Failure;
@@ -130,11 +130,8 @@ pub fn refuse_resume(past: &Past) -> Failure {
 pub fn word(outcome: Option<&Outcome>) -> String {
     match outcome {
         Some(Outcome::Done { rounds }) => format!("approved in iteration {rounds}"),
-        Some(Outcome::AttemptsUsedUp { rounds: 1 } | Outcome::Stuck { rounds: 1, .. }) => {
-            "not approved after 1 iteration".to_owned()
-        }
         Some(Outcome::AttemptsUsedUp { rounds } | Outcome::Stuck { rounds, .. }) => {
-            format!("not approved after {rounds} iterations")
+            format!("not approved after {}", counted(u64::from(*rounds), "iteration"))
         }
         Some(Outcome::NeedsPerson { .. }) => "spec issue".to_owned(),
         Some(Outcome::ModelUnavailable { cause, .. }) => format!("stopped: {}", cause.code),

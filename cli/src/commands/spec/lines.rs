@@ -8,13 +8,20 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use agent::Event;
-use engine::{AgentFact, AgentWatch, Checkpoint, Ended, Marked, Observer, Turned};
+use engine::{AgentFact, AgentWatch, Checkpoint, Ended, Marked, Observer, Place, Turned};
 use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, PhaseEvent, Role, TBD};
+use rustix::fs::OFlags;
 
 use crate::commands::spec::{events, project, uuid};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, printable};
 use crate::terminal::live::LiveLine;
+
+/// `1 spec issue`, `2 spec issues`.
+pub fn counted(count: u64, what: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{end}")
+}
 
 /// Prints. Clones share one screen.
 #[derive(Debug, Clone)]
@@ -81,7 +88,10 @@ impl Lines {
             PhaseEvent::LoopMaxIterations { iteration } => {
                 self.head(
                     "Loop",
-                    &self.output.paint(BAD, &format!("Maximum of {iteration} iterations reached")),
+                    &self.output.paint(
+                        BAD,
+                        &format!("Maximum of {} reached", counted(u64::from(*iteration), "iteration")),
+                    ),
                 );
             }
         }
@@ -179,7 +189,8 @@ impl Lines {
                 format!("Kept {}: {reason}", printable(filename))
             }
             WatchEvent::SpecIssueWaiting { filenames } => {
-                format!("Waiting for {} spec issue(s): {}", filenames.len(), printable(&filenames.join(", ")))
+                let count = counted(filenames.len() as u64, "spec issue");
+                format!("Waiting for {count}: {}", printable(&filenames.join(", ")))
             }
             WatchEvent::AuditStarted => "Audit started".to_owned(),
             WatchEvent::AuditEnded => "Audit ended".to_owned(),
@@ -217,27 +228,29 @@ pub struct Ear {
     lines: Lines,
     root: PathBuf,
     /// Where an implementing agent's markers go; none in an audit.
-    session: Option<PathBuf>,
+    session: Option<Place>,
 }
 
 impl Ear {
     /// For the session with these files; for an audit without.
     pub fn new(lines: Lines, root: &Path, files: Option<&Files>) -> Self {
-        let session = files.map(|files| root.join(Files::path(&files.session())));
-        Self { lines, root: root.to_owned(), session }
+        Self { lines, root: root.to_owned(), session: files.map(Files::session) }
     }
 
     /// At the end of the session file, as they are emitted (S4 §Session File).
     fn append(&self, marker: &Marked) -> io::Result<()> {
         let Some(session) = &self.session else { return Ok(()) };
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(session)?;
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let mut file = project::open_below(&self.root, &session.place, &session.file, flags)?;
         let Marked { name, content } = marker;
         io::Write::write_all(&mut file, format!("<{name}>\n{content}\n</{name}>\n\n").as_bytes())
     }
 
     fn finding(&self, content: &str) -> io::Result<()> {
         let filename = format!("{}.md", uuid::v7().map_err(io::Error::other)?);
-        project::write(&project::folder(&self.root, TBD).join(&filename), &format!("{content}\n"))?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let mut file = project::open_below(&self.root, TBD, &filename, flags)?;
+        io::Write::write_all(&mut file, format!("{content}\n").as_bytes())?;
         self.lines.watch(&WatchEvent::TbdItemFound { filename, content: content.to_owned() });
         Ok(())
     }

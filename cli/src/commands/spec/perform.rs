@@ -1,12 +1,15 @@
 //! `spec run`: one focus, until the reviewer approves.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::anyhow;
-use engine::{AgentFact, AgentFault, Guarded, Loop as _, Outcome, Record, drive};
+use engine::{
+    AgentFact, AgentFault, AgentShop, AgentStep, Guarded, Hands, Loop as _, Outcome, Record, drive,
+};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
-use loop_spec::{CommitScope, Files, Inputs, Patience, SpecLoop};
+use loop_spec::{CommitScope, Files, Inputs, Limits, Patience, STORE, SpecLoop};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -14,7 +17,7 @@ use crate::commands::run::exit;
 use crate::commands::spec::bench::Bench;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::{RunArgs, project, uuid};
-use crate::config::CommitScope as Scope;
+use crate::config::{CommitScope as Scope, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
@@ -39,7 +42,7 @@ pub struct Begun {
 /// Works on the focus, or goes on with the newest run.
 pub fn run(root: &Path, args: &RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let focus = args.focus.as_deref().map(|focus| focus_of(root, focus)).transpose()?;
-    let bench = Bench::open(root, &args.agent, environment, output)?;
+    let bench = Bench::open(root, &args.agent, args.limits.layer(), environment, output)?;
     let _lock = bench.lock()?;
     let lines = Lines::new(output.clone());
     let (outcome, folder) = match focus {
@@ -89,7 +92,17 @@ pub fn inputs(bench: &Bench<'_>, focus: String, patience: Patience) -> Result<In
         check: config.check.clone(),
         commit: config.commit.then_some(scope),
         patience,
+        limits: limits(&bench.settings),
     })
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Limits {
+        max_cost_usd: settings.max_cost.value.map(llm::Money::as_usd),
+        max_tokens: settings.max_tokens.value,
+        max_time_ms: settings.max_time.value.map(milliseconds),
+    }
 }
 
 /// Begins a run and leads it to its end.
@@ -142,8 +155,30 @@ fn lead(
     let mut shop = bench.shop(&inputs.focus, &files, &mut ear, &mut around, &bench.cancel);
     let mut decide = SpecLoop::new(inputs.clone());
     so_far.iter().for_each(|fact| decide.learn(fact));
-    let outcome = drive(&mut decide, &mut shop, &mut record).map_err(|error| fault(error, &folder))?;
+    let mut hands = Mending { root: &bench.root, shop: &mut shop };
+    let outcome = drive(&mut decide, &mut hands, &mut record).map_err(|error| fault(error, &folder))?;
     Ok((outcome, folder))
+}
+
+/// The shop's hands in a store whose folders are folders.
+struct Mending<'m, 'a> {
+    root: &'m Path,
+    shop: &'m mut AgentShop<'a>,
+}
+
+impl Hands<AgentStep, AgentFact> for Mending<'_, '_> {
+    type Fault = AgentFault;
+
+    fn perform(
+        &mut self,
+        step: &AgentStep,
+        record: &mut Record<'_, AgentFact>,
+    ) -> Result<AgentFact, AgentFault> {
+        let fault =
+            |source| AgentFault::File { doing: "make the folders of", path: self.root.join(STORE), source };
+        project::mend_folders(self.root).map_err(fault)?;
+        self.shop.perform(step, record)
+    }
 }
 
 /// The newest run, if it has not come to its end.

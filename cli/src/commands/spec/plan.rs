@@ -36,17 +36,7 @@ pub fn run(
     let watched = bench.watched_plan();
     let role = bench.role(watched.clone());
     let who = system(Who::Plan, &bench.config.specs);
-    let spawn = Spawn {
-        system_prompt: Some(&who),
-        model: role.model.as_deref(),
-        // A person is there to be asked.
-        permissions: agent::Permissions::Ask,
-        env: role.env.clone(),
-        extra_env: role.extra_env.clone(),
-        key: role.key.clone(),
-        home: Home::User,
-        ..Spawn::new(&role.cwd, "", &role.cwd, &role.confinement)
-    };
+    let spawn = spawn(&role, &who);
     let (done, put_back) =
         watch_over(&watched, scratch.path(), || agent::interactive(&role.cli, &spawn, &bench.cancel))
             .context("cannot look over the project")?;
@@ -60,6 +50,20 @@ pub fn run(
     match done.map_err(anyhow::Error::from)? {
         0 => Ok(Exit::Done),
         code => leave(code),
+    }
+}
+
+fn spawn<'r>(role: &'r engine::Role, who: &'r str) -> Spawn<'r> {
+    Spawn {
+        system_prompt: Some(who),
+        model: role.model.as_deref(),
+        // A person is there to be asked.
+        permissions: agent::Permissions::Ask,
+        env: role.env.clone(),
+        extra_env: role.extra_env.clone(),
+        key: role.key.clone(),
+        home: Home::User,
+        ..Spawn::new(&role.cwd, "", &role.cwd, &role.confinement)
     }
 }
 

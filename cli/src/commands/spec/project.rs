@@ -9,6 +9,7 @@ use anyhow::{Context as _, anyhow};
 use loop_spec::watch::{Item, Listing};
 use loop_spec::{BACKLOG, ISSUES, STORE, TBD, WIP};
 use repo::WorkTree;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::exit::Failure;
 
@@ -24,13 +25,25 @@ pub fn folder(root: &Path, name: &str) -> PathBuf {
 
 /// Makes the folders of the store that are not there.
 pub fn make_folders(root: &Path) -> Result<(), Failure> {
-    for name in FOLDERS {
-        let path = folder(root, name);
-        fs::create_dir_all(&path)
-            .with_context(|| format!("cannot make {}", path.display()))
-            .map_err(|error| Failure::refused(error, "see who may write there"))?;
-    }
-    Ok(())
+    mend_folders(root)
+        .with_context(|| format!("cannot make the folders of {}", root.join(STORE).display()))
+        .map_err(|error| Failure::refused(error, "see who may write there"))
+}
+
+/// The same; a link or a file that an agent has put in the place of a folder is removed, so that what the harness writes, reads and deletes
+/// there does not lie elsewhere. Only while no agent runs.
+pub fn mend_folders(root: &Path) -> io::Result<()> {
+    let store = root.join(STORE);
+    let folders = FOLDERS.map(|name| store.join(name));
+    [&store].into_iter().chain(&folders).try_for_each(|folder| {
+        match fs::symlink_metadata(folder) {
+            Ok(data) if data.is_dir() => return Ok(()),
+            Ok(_) => fs::remove_file(folder)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        fs::create_dir(folder)
+    })
 }
 
 /// The text of a file; none where there is none.
@@ -57,6 +70,18 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
+/// A file of the store, opened through no link, whatever an agent does there at the same time.
+pub fn open_below(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
+    let way = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let root = openat(CWD, root, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let store = openat(&root, STORE, way, Mode::empty())?;
+    let folder = openat(&store, folder, way, Mode::empty())?;
+    // A pipe in its place must not hold us up.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::File::from(openat(&folder, file, flags, Mode::from_raw_mode(0o644))?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
 /// The Markdown files of a folder of the store, sorted; hidden ones are not there yet.
 pub fn names(root: &Path, name: &str) -> Vec<String> {
     let entries = fs::read_dir(folder(root, name)).into_iter().flatten().flatten();
@@ -69,16 +94,50 @@ pub fn names(root: &Path, name: &str) -> Vec<String> {
 
 /// What waits.
 pub fn listing(root: &Path) -> Listing {
-    let item = |name: String| Some(Item { sha256: hash(root, &name)?, name });
-    Listing {
-        issues: names(root, ISSUES),
-        backlog: names(root, BACKLOG).into_iter().filter_map(item).collect(),
-    }
+    let item = |name: String| {
+        let bytes = fs::read(folder(root, BACKLOG).join(&name)).ok()?;
+        why_no_task(&bytes).is_none().then(|| Item { sha256: logging::sha256_hex(&bytes), name })
+    };
+    Listing { issues: issues(root), backlog: names(root, BACKLOG).into_iter().filter_map(item).collect() }
+}
+
+/// Whatever lies in the folder of spec issues stops the backlog (S4 watch): links and odd names too; as they are shown, sorted.
+fn issues(root: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder(root, ISSUES)).into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
+    let mut names: Vec<String> =
+        files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| !name.starts_with('.'));
+    names.sort_unstable();
+    names
 }
 
 /// The hash of a file of the backlog; none if it is gone.
 pub fn hash(root: &Path, name: &str) -> Option<String> {
     fs::read(folder(root, BACKLOG).join(name)).ok().map(|bytes| logging::sha256_hex(&bytes))
+}
+
+/// What lies in the backlog and cannot be a task as it is, and why; names as they are shown.
+pub fn no_tasks(root: &Path) -> Vec<(String, &'static str)> {
+    let why = |entry: &fs::DirEntry| match entry.file_type().ok()? {
+        kind if !kind.is_file() => Some("is no file"),
+        _ if entry.file_name().to_str().is_none() => Some("has a name that is not UTF-8"),
+        _ => why_no_task(&fs::read(entry.path()).ok()?),
+    };
+    let entries = fs::read_dir(folder(root, BACKLOG)).into_iter().flatten().flatten();
+    let all =
+        entries.filter_map(|entry| Some((entry.file_name().to_string_lossy().into_owned(), why(&entry)?)));
+    let mut all: Vec<_> = all.filter(|(name, _)| !name.starts_with('.')).collect();
+    all.sort_unstable();
+    all
+}
+
+fn why_no_task(bytes: &[u8]) -> Option<&'static str> {
+    match std::str::from_utf8(bytes) {
+        Err(_) => Some("is not UTF-8"),
+        Ok(text) if text.trim().is_empty() => Some("is empty"),
+        Ok(_) => None,
+    }
 }
 
 /// Deletes a file of the backlog if it still holds what it did. It is taken out of the way first, so that an edit between the look and
@@ -119,6 +178,10 @@ pub fn runs(runs: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
@@ -143,5 +206,15 @@ mod tests {
         make_folders(root.path()).unwrap();
         write(&folder(root.path(), BACKLOG).join(".a.md.swp"), "x").unwrap();
         assert_eq!(listing(root.path()), Listing::default());
+    }
+
+    #[test]
+    fn a_spec_issue_is_one_whatever_its_name() {
+        let root = tempfile::tempdir().unwrap();
+        make_folders(root.path()).unwrap();
+        let at = folder(root.path(), ISSUES);
+        fs::File::create(at.join(OsStr::from_bytes(b"\xff"))).unwrap();
+        symlink("nowhere", at.join("a.md")).unwrap();
+        assert_eq!(listing(root.path()).issues, ["a.md", "\u{fffd}"]);
     }
 }

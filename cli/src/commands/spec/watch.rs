@@ -16,11 +16,11 @@ use runner::{Cancel, Command, Confinement, Env};
 
 use crate::commands::spec::audit::{self, Audited};
 use crate::commands::spec::bench::Bench;
-use crate::commands::spec::lines::Lines;
-use crate::commands::spec::{AgentArgs, perform, project};
+use crate::commands::spec::lines::{Lines, counted};
+use crate::commands::spec::{WatchArgs, perform, project};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, printable};
 
 /// Folder changes are acted on after so long without another one.
 const SETTLE_MS: u64 = 30_000;
@@ -32,11 +32,12 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 /// Works until Ctrl-C.
 pub fn run(
     root: &Path,
-    args: &AgentArgs,
+    args: &WatchArgs,
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let bench = Bench::open(root, args, environment, output)?;
+    let bench = Bench::open(root, &args.agent, args.limits.layer(), environment, output)?;
+    let _only = bench.lock_watch()?;
     let auditing = if bench.config.audit { Auditing::On } else { Auditing::Off };
     let watching = Watching { folders: Folders::new(root, output), lines: Lines::new(output.clone()), bench };
     watching.work(&mut Watch::new(SETTLE_MS, auditing))
@@ -50,8 +51,10 @@ struct Watching<'w> {
 
 impl Watching<'_> {
     fn work(&self, watch: &mut Watch) -> Result<Exit, Failure> {
-        let began = now();
+        let (began, mut passed_over) = (now(), Vec::new());
         while !self.bench.cancel.is_set() {
+            project::make_folders(&self.bench.root)?;
+            self.pass_over(&mut passed_over);
             let listing = project::listing(&self.bench.root);
             let (events, act) = watch.look(milliseconds(began), &listing);
             events.iter().for_each(|event| self.tell(event));
@@ -67,9 +70,21 @@ impl Watching<'_> {
         Ok(Exit::Interrupted)
     }
 
+    /// Said once of each, until it is another.
+    fn pass_over(&self, known: &mut Vec<(String, &'static str)>) {
+        let now = project::no_tasks(&self.bench.root);
+        for (name, why) in now.iter().filter(|one| !known.contains(one)) {
+            self.bench
+                .output
+                .warn(&format!("{STORE}/{BACKLOG}/{} {why}: it is passed over", printable(name)));
+        }
+        *known = now;
+    }
+
     fn tell(&self, event: &WatchEvent) {
         if let WatchEvent::SpecIssueWaiting { filenames } = event {
-            self.call_person(&format!("{} spec issue(s) wait in {STORE}/{ISSUES}", filenames.len()));
+            let count = counted(filenames.len() as u64, "spec issue");
+            self.call_person(&format!("waiting for {count} in {STORE}/{ISSUES}"));
         }
         self.lines.watch(event);
     }
@@ -107,6 +122,7 @@ impl Watching<'_> {
     /// Deletes the file if it is still what was worked on.
     fn settle(&self, watch: &mut Watch, now_ms: u64, item: &Item, end: End) -> Result<(), Failure> {
         let root = &self.bench.root;
+        project::make_folders(root)?;
         let (event, fate) = watch.worked(now_ms, item, end, project::hash(root, &item.name).as_deref());
         if fate == Fate::Delete {
             project::delete_unchanged(root, item).with_context(|| format!("cannot remove {}", item.name))?;

@@ -1,0 +1,76 @@
+//! Who may touch what.
+
+use engine::Watched;
+use guard::Policy;
+use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD};
+use repo::WorkTree;
+
+use crate::commands::spec::bench::Bench;
+use crate::config;
+
+/// What no agent may change, whatever its role.
+const OURS: [&str; 4] = ["!.cuggino/", "!.cuggino.json", "!code-commit.toml", "!.code-commit/"];
+/// Folders that are not looked into where there is no git to say what counts.
+const PRODUCTS: [&str; 5] = ["node_modules", "target", ".venv", "__pycache__", "dist"];
+
+impl Bench<'_> {
+    /// Who may touch what. Backlog, issues and findings are a person's at all times, and not looked at.
+    pub(super) fn watched(&self, role: Role, focus: &str, files: &Files) -> Watched {
+        let may_touch = match role {
+            Role::Planning => vec![Files::path(&files.plan())],
+            Role::Reviewing => vec![Files::path(&files.review())],
+            Role::Audit => Vec::new(),
+            Role::Implementing => self.implementing(focus),
+        };
+        let folders = [BACKLOG, ISSUES, TBD, MEMORY].map(|name| format!("{STORE}/{name}"));
+        let session = [Files::path(&files.session())];
+        let skip =
+            [".git".to_owned(), repo::STATE_IN_TREE.to_owned()].into_iter().chain(folders).chain(session);
+        Watched {
+            root: self.root.clone(),
+            skip: skip.chain(self.products()).collect(),
+            may_touch: Some(may_touch),
+            protected: if role == Role::Implementing { self.protected() } else { None },
+            ..Watched::default()
+        }
+    }
+
+    /// For a session with a person: specs and the mailboxes.
+    pub fn watched_plan(&self) -> Watched {
+        let folders = [BACKLOG, ISSUES, TBD].map(|name| format!("{STORE}/{name}/"));
+        let own = [format!("{}/", self.config.specs), format!("{STORE}/{MEMORY}")];
+        Watched {
+            root: self.root.clone(),
+            skip: [".git".to_owned(), repo::STATE_IN_TREE.to_owned()]
+                .into_iter()
+                .chain(self.products())
+                .collect(),
+            may_touch: Some(folders.into_iter().chain(own).collect()),
+            ..Watched::default()
+        }
+    }
+
+    fn implementing(&self, focus: &str) -> Vec<String> {
+        let specs = &self.config.specs;
+        let mut entries: Vec<String> = ["/"].iter().chain(&OURS).map(|&entry| entry.to_owned()).collect();
+        // Only where the focus asks for it.
+        if !focus.contains(specs.as_str()) {
+            entries.push(format!("!{specs}/"));
+        }
+        entries
+    }
+
+    /// What the configuration protects, and nothing else but `.git` and what is ours.
+    fn protected(&self) -> Option<Policy> {
+        let nothing_else = Policy::scoped(Vec::<String>::new());
+        let add = |policy: Policy, patterns: &config::Setting<Vec<String>>| policy.protect(&patterns.value);
+        let patterns = &self.settings.protect;
+        (!patterns.is_empty()).then(|| patterns.iter().fold(nothing_else, add))
+    }
+
+    /// Git says what counts where there is git.
+    fn products(&self) -> Vec<String> {
+        let without = WorkTree::at(&self.root).is_err();
+        PRODUCTS.iter().filter(|_| without).map(|&name| name.to_owned()).collect()
+    }
+}

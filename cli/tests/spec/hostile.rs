@@ -1,0 +1,165 @@
+//! Agents, files and commands that do not behave.
+
+#![expect(clippy::disallowed_methods, reason = "a test makes its files")]
+
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::harness::{APPROVE, DONE, PLAN, Scene, event, is_alive, names};
+use crate::waiting::{states, watch};
+
+#[test]
+fn a_marker_in_a_code_fence_counts_and_words_behind_it_do_no_harm() {
+    let scene = Scene::new(&[
+        PLAN,
+        "say '```xml\n<DONE>\nall of it\n</DONE>\n```\nThat was it. <PLAN_COMPLETE>not mine</PLAN_COMPLETE>'",
+        APPROVE,
+    ]);
+    let (code, events) = scene.events();
+    assert_eq!((code, &event(&events, "Done")["content"]), (Some(0), &json!("all of it")));
+}
+
+#[test]
+fn an_empty_marker_says_that_nothing_was_said() {
+    let scene = Scene::new(&[
+        PLAN,
+        DONE,
+        "say '<REQUEST_CHANGES></REQUEST_CHANGES>'",
+        "cat $WIP.review.md > $HOME/review",
+    ]);
+    scene.run();
+    let review = std::fs::read_to_string(scene.home().join("review")).unwrap();
+    assert!(review.contains("requested changes and did not say which"), "{review}");
+    let scene = Scene::new(&["say '<SPEC_ISSUE> </SPEC_ISSUE>'"]);
+    assert_eq!(scene.run().code, Some(6));
+    let issue = scene.read(&format!(".cuggino/spec-issues/{}", scene.stored("spec-issues")[0]));
+    assert_eq!(issue, "The planning agent found the specs wanting and did not say where.\n");
+    let scene = Scene::new(&[PLAN, "echo new > src.txt; say '<DONE></DONE>'", APPROVE]);
+    scene.configure(&json!({ "commit": true }));
+    scene.run();
+    assert_eq!(scene.git(&["log", "-1", "--format=%s"]), "a task of the plan is done\n");
+}
+
+#[test]
+fn a_marker_of_a_megabyte_is_committed_with_its_beginning() {
+    let long = "echo new > src.txt; line \"{\\\"type\\\":\\\"assistant\\\",\\\"message\\\":{\\\"content\\\":[{\\\"type\\\":\\\"text\\\",\
+        \\\"text\\\":\\\"<DONE>big$(head -c 1000000 /dev/zero | tr '\\0' 'é')\\u0000</DONE>\\\"}]}}\"; last=x";
+    let scene = Scene::new(&[PLAN, long, APPROVE]);
+    scene.configure(&json!({ "commit": true }));
+    let (code, events) = scene.events();
+    assert_eq!((code, names(&events).contains(&"CommitFailed")), (Some(0), false));
+    let message = scene.git(&["log", "-1", "--format=%B"]);
+    assert!(message.starts_with("big") && message.len() < 70_000, "{}", message.len());
+}
+
+#[test]
+fn files_of_the_backlog_that_are_no_tasks_are_named_and_passed_over() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    scene.write(".cuggino/backlog/z\nlast.md", "do Z\n");
+    scene.write(".cuggino/backlog/a.md", " \n");
+    scene.write(".cuggino/backlog/c.md/inside", "x");
+    std::fs::write(scene.root().join(".cuggino/backlog/b.md"), b"\xff\xfe").unwrap();
+    symlink(scene.root().join("src.txt"), scene.root().join(".cuggino/backlog/d.md")).unwrap();
+    let (events, err) = watch(&scene, "BacklogEmpty");
+    assert_eq!(states(&events), "ProcessingItem ItemCompleted BacklogEmpty");
+    assert!(scene.prompt(1).contains("do Z"));
+    assert_eq!(scene.stored("backlog"), ["a.md", "b.md", "c.md", "d.md"]);
+    for wanted in ["a.md is empty", "b.md is not UTF-8", "c.md is no file", "d.md is no file"] {
+        assert_eq!(err.matches(wanted).count(), 1, "{wanted} in {err}");
+    }
+}
+
+#[test]
+fn a_second_watch_is_refused() {
+    let scene = Scene::new(&["sleep 600"]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let args = ["spec", "watch", "--sandbox", "off", "--json"];
+    let mut first = scene.command(&args, &[]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(first.stdout.as_mut().unwrap()), &mut line)
+        .unwrap();
+    assert!(line.contains("ProcessingItem"), "{line}");
+    let second = scene.spec(&["watch"]);
+    assert_eq!(second.code, Some(3));
+    assert!(second.err.contains("one watch is enough"), "{}", second.err);
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(first.id().try_into().unwrap()).unwrap(),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    assert_eq!(first.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_watch_that_was_killed_goes_on_with_the_turn_that_it_was_at() {
+    let scene = Scene::new(&[PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    assert_eq!((scene.spec(&["watch"]).code, scene.calls()), (None, 2));
+    let (events, _) = watch(&scene, "BacklogEmpty");
+    assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemCompleted BacklogEmpty", 4));
+    let session = |number| {
+        scene.arguments(number).split("--session-id\n").nth(1).unwrap().lines().next().unwrap().to_owned()
+    };
+    assert_ne!(session(2), session(3));
+}
+
+#[test]
+fn ctrl_c_while_a_command_runs_ends_it_and_resume_runs_it_again() {
+    for key in ["setupCommand", "checkCommand"] {
+        let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+        scene.configure(&json!({ key: "test -e again || { touch again; kill -INT $PPID; sleep 600; }" }));
+        let ran = scene.run();
+        assert_eq!((ran.code, scene.calls()), (Some(130), 1), "{key}: {}", ran.err);
+        assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(0), 3), "{key}");
+    }
+}
+
+#[test]
+fn a_check_that_hangs_or_goes_into_the_background_is_ended() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    scene.configure(&json!({ "checkCommand": "setsid sleep 600 & echo $! >> .git/children; test -e slow && sleep 600; touch slow" }));
+    let ran = scene.spec(&["run", "--focus", "X", "--command-timeout", "1s"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(
+        ran.out.contains("[Check] Completed (exit 0)\n") && ran.out.contains("[Check] Failed: it "),
+        "{ran}"
+    );
+    assert!(scene.prompt(3).contains("The check command "), "{}", scene.prompt(3));
+    let children = scene.read(".git/children");
+    assert_eq!((children.lines().count(), children.lines().any(is_alive)), (2, false));
+}
+
+/// Without a wall an agent can do to `.git` what it likes.
+#[test]
+fn a_reviewer_that_resets_the_work_tree_has_it_put_back() {
+    let scene =
+        Scene::new(&[PLAN, DONE, "git reset -q --hard; git clean -qfd; say '<APPROVED>good</APPROVED>'"]);
+    scene.write("mine.txt", "mine\n");
+    let ran = scene.run();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!((scene.read("src.txt"), scene.read("mine.txt")), ("new\n".to_owned(), "mine\n".to_owned()));
+}
+
+#[test]
+fn an_agent_that_commits_by_itself_leaves_nothing_to_commit() {
+    let commit = "git -c user.name=a -c user.email=a@a commit -qam mine";
+    let scene =
+        Scene::new(&[PLAN, &format!("echo new > src.txt; {commit}; say '<DONE>the task</DONE>'"), APPROVE]);
+    scene.configure(&json!({ "commit": true }));
+    let (code, events) = scene.events();
+    assert_eq!((code, names(&events).contains(&"CommitPerformed")), (Some(0), false));
+    assert_eq!(scene.git(&["log", "--format=%s"]), "mine\nfirst\n");
+}
+
+#[test]
+fn hooks_of_an_agent_are_not_run_by_our_commits() {
+    let hook = "mkdir hooks; printf '#!/bin/sh\\ntouch %s/hooked\\n' $HOME > hooks/pre-commit; chmod +x hooks/pre-commit; \
+        cp hooks/pre-commit .git/hooks/post-commit; git config core.hooksPath hooks";
+    let scene = Scene::new(&[PLAN, &format!("{hook}; {DONE}"), APPROVE]);
+    scene.configure(&json!({ "commit": true }));
+    assert_eq!(scene.run().code, Some(0));
+    assert_eq!(scene.git(&["log", "--format=%s"]), "the last task\nfirst\n");
+    assert!(!scene.home().join("hooked").exists());
+}

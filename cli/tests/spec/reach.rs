@@ -1,0 +1,70 @@
+//! How far an agent reaches: the wall around the user's lines, limits, and where its service is.
+
+use serde_json::json;
+
+use crate::harness::{APPROVE, DONE, PLAN, Scene, event};
+
+/// Behind the wall an agent cannot count its turns: it sees by the prompt whose turn it is.
+const BY_PROMPT: &str = "case \"$prompt\" in \
+    *.plan.md*) printf p > $WIP.plan.md; say '<PLAN_COMPLETE>p</PLAN_COMPLETE>';; \
+    *.review.md*) say '<APPROVED>good</APPROVED>';; \
+    *) say '<DONE>all</DONE>';; esac";
+
+#[test]
+fn setup_and_check_run_behind_the_agents_wall() {
+    let scene = Scene::new(&[BY_PROMPT]);
+    let secret = scene.home().join("secret");
+    #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
+    std::fs::write(&secret, "hush").unwrap();
+    let look = format!("cat {}; touch .git/mine; touch here; true", secret.display());
+    scene.configure(&json!({ "setupCommand": look, "checkCommand": "ls; env" }));
+    let args = ["spec", "run", "--focus", "X", "--json"];
+    let done = scene.command(&args, &[("ANTHROPIC_API_KEY", "fake-key-for-tests-1234")]).output().unwrap();
+    let out = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{out}{}", String::from_utf8_lossy(&done.stderr));
+    let events: Vec<serde_json::Value> =
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let set_up = event(&events, "SetupCommandOutput")["output"].to_string();
+    assert!(set_up.contains("No such file") && set_up.contains("Read-only file system"), "{set_up}");
+    let check = event(&events, "CheckCommandOutput")["output"].to_string();
+    assert!(check.contains("here") && !check.contains("fake-key"), "{check}");
+}
+
+#[test]
+fn limits_are_kept_as_far_as_the_agent_says_what_it_uses() {
+    let costs = "finish() { line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.3}'; exit 0; }";
+    let turns = [PLAN, DONE, APPROVE].map(|turn| format!("{costs}; {turn}"));
+    let scene = Scene::new(&turns.each_ref().map(String::as_str));
+    let ran = scene.spec(&["run", "--focus", "X", "--max-cost", "0.5"]);
+    assert_eq!((ran.code, scene.calls()), (Some(4), 2), "{}", ran.err);
+    assert!(ran.out.contains("[Loop] Stopped: the run has cost $0.60 of the $0.50 that it may\n"), "{ran}");
+    assert_eq!(scene.read("src.txt"), "new\n");
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    let ran = scene.spec(&["run", "--focus", "X", "--max-tokens", "1000"]);
+    assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
+    assert!(ran.out.contains("an agent did not say how many its turn has"), "{ran}");
+}
+
+#[test]
+fn what_an_agent_cannot_be_told_or_cannot_keep_is_refused() {
+    let scene = Scene::new(&[]);
+    for name in ["gemini", "codex"] {
+        std::os::unix::fs::symlink(scene.home().join("bin/claude"), scene.home().join("bin").join(name))
+            .unwrap();
+    }
+    let address = ["run", "--focus", "X", "--agent", "codex", "--base-url", "http://127.0.0.1:9/v1"];
+    let cost = ["run", "--focus", "X", "--agent", "gemini", "--max-cost", "1"];
+    for (args, why) in [(&address[..], "where its service is"), (&cost[..], "limits.max_cost cannot be kept")]
+    {
+        let ran = scene.spec(args);
+        assert_eq!((ran.code, scene.calls()), (Some(3), 0));
+        assert!(ran.err.contains(why), "{}", ran.err);
+    }
+}
+
+#[test]
+fn the_agent_is_told_where_its_service_is() {
+    let scene = Scene::new(&["echo $ANTHROPIC_BASE_URL > $HOME/address; say '<SPEC_ISSUE>x</SPEC_ISSUE>'"]);
+    scene.spec(&["run", "--focus", "X", "--base-url", "http://127.0.0.1:9"]);
+    assert_eq!(std::fs::read_to_string(scene.home().join("address")).unwrap(), "http://127.0.0.1:9\n");
+}

@@ -1,0 +1,59 @@
+//! Runs that may not use everything.
+
+use super::*;
+use crate::Limits;
+
+/// The code with which a run under `limits` ends in which every turn uses this much.
+fn limited(limits: Limits, cost_usd: Option<f64>, tokens: Option<u64>) -> (String, u32) {
+    let used = |fact: AgentFact| {
+        let AgentFact::Turned(mut turned) = fact else { return fact };
+        turned.cost_usd = cost_usd;
+        turned.elapsed_ms = 60_000;
+        let usage = |count| agent::ModelUsage {
+            input_tokens: Some(count),
+            output_tokens: Some(1),
+            ..Default::default()
+        };
+        turned.usage = tokens.map(usage).into_iter().collect();
+        AgentFact::Turned(turned)
+    };
+    let mut decide = SpecLoop::new(Inputs { limits, ..Inputs::new(ID, "X") });
+    let mut turns = 0;
+    loop {
+        let step = match decide.next() {
+            Next::Do(step) => step,
+            Next::Stop(Outcome::ModelUnavailable { cause, .. }) => return (cause.code, turns),
+            Next::Stop(_) => return ("done".to_owned(), turns),
+        };
+        let fact = answer(&step, &mut |number, role| {
+            turns = number;
+            let said = match role {
+                "planning" => "PLAN_COMPLETE ready",
+                "implementing" => "DONE all",
+                _ => "APPROVED good",
+            };
+            used(turned(number, role, End::Ok, &[said]))
+        });
+        decide.learn(&fact);
+    }
+}
+
+#[test]
+fn no_turn_begins_past_a_limit_or_where_nobody_can_tell() {
+    let limits = Limits::default();
+    let ended = |limits, cost, tokens| {
+        let (code, turns) = limited(limits, cost, tokens);
+        format!("{code} after {turns}")
+    };
+    let cost = Limits { max_cost_usd: Some(0.5), ..limits };
+    let tokens = Limits { max_tokens: Some(202), ..limits };
+    let time = Limits { max_time_ms: Some(90_000), ..limits };
+    assert_eq!(ended(limits, None, None), "done after 3");
+    assert_eq!(ended(cost, Some(0.1), None), "done after 3");
+    assert_eq!(ended(cost, Some(0.25), None), "limit-cost after 2");
+    assert_eq!(ended(cost, None, Some(1)), "limit-cost after 1");
+    assert_eq!(ended(cost, Some(f64::NAN), Some(1)), "limit-cost after 1");
+    assert_eq!(ended(tokens, None, Some(100)), "limit-tokens after 2");
+    assert_eq!(ended(tokens, None, None), "limit-tokens after 1");
+    assert_eq!(ended(time, None, None), "limit-time after 2");
+}
