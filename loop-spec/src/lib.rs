@@ -14,7 +14,7 @@ pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
 pub use inputs::{CommitScope, Inputs, Patience};
 pub use limits::Limits;
 pub use marker::{Role, SPEC_ISSUE, is_terminal};
-pub use run::SpecLoop;
+pub use run::{LOG, SpecLoop};
 
 /// The name of the one repository of a run.
 pub const PROJECT: &str = "project";

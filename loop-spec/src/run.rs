@@ -15,7 +15,7 @@ use learn::answers;
 /// Tasks in a row that change nothing; then the reviewer has a look.
 const IDLE_TASKS: u32 = 5;
 /// Separates the plan from the markers in the session file.
-const LOG: &str = "\n# Progress Log\n\n";
+pub const LOG: &str = "\n# Progress Log\n\n";
 
 /// How often the turn at hand was tried in which way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

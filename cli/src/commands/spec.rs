@@ -6,6 +6,7 @@ mod config;
 mod events;
 pub mod history;
 mod lines;
+mod mending;
 mod perform;
 mod plan;
 mod project;

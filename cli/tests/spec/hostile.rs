@@ -163,3 +163,20 @@ fn hooks_of_an_agent_are_not_run_by_our_commits() {
     assert_eq!(scene.git(&["log", "--format=%s"]), "the last task\nfirst\n");
     assert!(!scene.home().join("hooked").exists());
 }
+
+#[test]
+fn an_agent_that_cleans_the_work_tree_does_not_lose_the_plan() {
+    let scene = Scene::new(&[
+        PLAN,
+        "git clean -qfdx; say '<NOTE>seen</NOTE>'; rm -r .cuggino; say '<PROGRESS>one</PROGRESS>'; rm -r .cuggino",
+        "cat $WIP.md > $HOME/session; echo new > src.txt; say '<DONE>all</DONE>'",
+        APPROVE,
+    ]);
+    let ran = scene.run();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let session = std::fs::read_to_string(scene.home().join("session")).unwrap();
+    assert_eq!(
+        session,
+        "# Plan\n- [ ] one\n\n# Progress Log\n\n<NOTE>\nseen\n</NOTE>\n\n<PROGRESS>\none\n</PROGRESS>\n\n"
+    );
+}

@@ -68,3 +68,13 @@ fn the_agent_is_told_where_its_service_is() {
     scene.spec(&["run", "--focus", "X", "--base-url", "http://127.0.0.1:9"]);
     assert_eq!(std::fs::read_to_string(scene.home().join("address")).unwrap(), "http://127.0.0.1:9\n");
 }
+
+#[test]
+fn behind_the_wall_an_agent_cannot_remove_a_task_that_waits() {
+    let scene = Scene::new(&[
+        "rm -rf .cuggino/backlog; echo x > .cuggino/tbd/x.md; mv .cuggino .other; say '<SPEC_ISSUE>x</SPEC_ISSUE>'",
+    ]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    assert_eq!(scene.spec(&["run", "--focus", "X", "--sandbox", "auto"]).code, Some(6));
+    assert_eq!((scene.read(".cuggino/backlog/a.md"), scene.stored("tbd").len()), ("do A\n".to_owned(), 0));
+}

@@ -133,6 +133,7 @@ fn grants(walls: &Walls, private: &Path) -> Vec<Grant> {
     let mut walk = Walk { held, hidden, grants };
     mounts::outside_the_tree(walls, &walls.readable).for_each(|path| walk.grant(&path, read));
     mounts::outside_the_tree(walls, &walls.writable).for_each(|path| walk.grant(&path, change));
+    mounts::open_in_read_only(walls).for_each(|path| walk.grant(&path, change));
     walk.grant(&walls.tree, change);
     walk.grants
 }

@@ -85,6 +85,7 @@ pub(super) fn plan(walls: &Walls) -> Vec<Mount> {
     plan.extend(outside_the_tree(walls, &walls.readable).map(Mount::ReadOnly));
     plan.extend(outside_the_tree(walls, &walls.writable).map(Mount::Writable));
     plan.extend(read_only(walls).into_iter().map(Mount::ReadOnly));
+    plan.extend(open_in_read_only(walls).map(Mount::Writable));
     plan.extend(masked(walls).into_iter().map(empty));
     last_of_each_place(plan)
 }
@@ -208,6 +209,14 @@ pub(super) fn outside_the_tree<'a>(walls: &'a Walls, paths: &'a [PathBuf]) -> im
 /// cannot be held fast.
 pub(super) fn read_only(walls: &Walls) -> Vec<PathBuf> {
     held(walls, &walls.read_only)
+}
+
+/// Folders below what may not be changed that may be changed all the same; none behind a link, which could lead anywhere.
+pub(super) fn open_in_read_only(walls: &Walls) -> impl Iterator<Item = PathBuf> {
+    let held = read_only(walls);
+    let is_below = move |path: &Path| held.iter().any(|above| path.starts_with(above) && path != above);
+    let is_real = |path: &Path| path.canonicalize().is_ok_and(|real| real == path);
+    walls.writable.iter().filter(move |path| is_below(path) && is_real(path)).cloned()
 }
 
 /// What may not be seen: what the caller names, and cargo's credentials wherever they would show.

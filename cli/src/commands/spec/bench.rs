@@ -26,6 +26,15 @@ use crate::exit::Failure;
 use crate::keys::{self, Keys};
 use crate::output::Output;
 
+/// Whether backlog, spec issues, findings and what was dismissed may be written behind the wall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mailboxes {
+    /// They may: a person plans.
+    Open,
+    /// They may not.
+    Held,
+}
+
 /// A project with its agent.
 #[derive(Debug)]
 pub struct Bench<'b> {
@@ -132,8 +141,9 @@ impl<'b> Bench<'b> {
         around: &'a mut dyn FnMut(&str) -> io::Result<Guarded>,
         cancel: &Cancel,
     ) -> AgentShop<'a> {
-        let roles =
-            Role::ALL.map(|role| (role.name().to_owned(), self.role(self.watched(role, focus, files))));
+        let roles = Role::ALL.map(|role| {
+            (role.name().to_owned(), self.role(self.watched(role, focus, files), Mailboxes::Held))
+        });
         let git = Git::new(&self.root, self.environment.all().clone());
         let repository =
             Repository { git, exclude: vec![self.config.specs.clone(), format!("{STORE}/{WIP}")] };
@@ -143,7 +153,7 @@ impl<'b> Bench<'b> {
             repositories: BTreeMap::from([(PROJECT.to_owned(), repository)]),
             shell_cwd: self.root.clone(),
             shell_env: self.env(),
-            shell_confinement: self.probed.confine(self.walls()),
+            shell_confinement: self.probed.confine(self.walls(Mailboxes::Held)),
             shell_timeout: Some(self.args.command_timeout),
             watch,
             around,
@@ -153,12 +163,12 @@ impl<'b> Bench<'b> {
     }
 
     /// An agent that works on what is `watched`.
-    pub fn role(&self, watched: Watched) -> engine::Role {
+    pub fn role(&self, watched: Watched, mailboxes: Mailboxes) -> engine::Role {
         let key = self.cli.kind.key_variable();
         engine::Role {
             cli: self.cli.clone(),
             cwd: self.root.clone(),
-            confinement: self.probed.confine(self.walls()),
+            confinement: self.probed.confine(self.walls(mailboxes)),
             model: self.args.agent_model.clone(),
             env: self.env(),
             extra_env: self.extra_env(),
@@ -193,17 +203,21 @@ impl<'b> Bench<'b> {
         self.environment.text(name).map(|value| (name.into(), value.into()))
     }
 
-    /// The tree is open, the network too: the agent has to reach its service.
-    fn walls(&self) -> Walls {
-        let held = [".git", FILE, PROJECT_FILE, repo::STATE_IN_TREE].map(|name| self.root.join(name));
-        let values =
-            |places: &[config::Setting<PathBuf>]| places.iter().map(|place| place.value.clone()).collect();
+    /// The tree is open, the network too: the agent has to reach its service. The mailboxes are a person's and ours.
+    fn walls(&self, mailboxes: Mailboxes) -> Walls {
+        let held =
+            [".git", FILE, PROJECT_FILE, repo::STATE_IN_TREE].map(|name| self.root.join(name)).into_iter();
+        let store = [self.root.join(STORE)].into_iter().filter(|_| mailboxes == Mailboxes::Held);
+        let wip = project::folder(&self.root, WIP);
+        let set = |places: &[config::Setting<PathBuf>]| -> Vec<PathBuf> {
+            places.iter().map(|place| place.value.clone()).collect()
+        };
         Walls {
-            read_only: held.into_iter().filter(|path| path.exists()).collect(),
+            read_only: held.chain(store).filter(|path| path.exists()).collect(),
             masked: keys::files_at(&self.root).collect(),
             network: true,
-            writable: values(&self.settings.writable),
-            readable: values(&self.settings.readable),
+            writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
+            readable: set(&self.settings.readable),
             ..Walls::new(&self.root, &self.env())
         }
     }

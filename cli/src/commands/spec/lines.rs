@@ -222,6 +222,12 @@ impl Observer<AgentFact> for Lines {
     }
 }
 
+/// A marker as the session file has it.
+pub fn in_session(marker: &Marked) -> String {
+    let Marked { name, content } = marker;
+    format!("<{name}>\n{content}\n</{name}>\n\n")
+}
+
 /// Watches the agents of one run, and keeps what they mark.
 #[derive(Debug)]
 pub struct Ear {
@@ -242,8 +248,7 @@ impl Ear {
         let Some(session) = &self.session else { return Ok(()) };
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
         let mut file = project::open_below(&self.root, &session.place, &session.file, flags)?;
-        let Marked { name, content } = marker;
-        io::Write::write_all(&mut file, format!("<{name}>\n{content}\n</{name}>\n\n").as_bytes())
+        io::Write::write_all(&mut file, in_session(marker).as_bytes())
     }
 
     fn finding(&self, content: &str) -> io::Result<()> {

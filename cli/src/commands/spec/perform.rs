@@ -4,18 +4,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use engine::{
-    AgentFact, AgentFault, AgentShop, AgentStep, Guarded, Hands, Loop as _, Outcome, Record, drive,
-};
+use engine::{AgentFact, AgentFault, Guarded, Loop as _, Outcome, Record, drive};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
-use loop_spec::{CommitScope, Files, Inputs, Limits, Patience, STORE, SpecLoop};
+use loop_spec::{CommitScope, Files, Inputs, Limits, Patience, SpecLoop};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::commands::run::exit;
 use crate::commands::spec::bench::Bench;
 use crate::commands::spec::lines::{Ear, Lines};
+use crate::commands::spec::mending::Mending;
 use crate::commands::spec::{RunArgs, project, uuid};
 use crate::config::{CommitScope as Scope, Settings};
 use crate::environment::Environment;
@@ -155,30 +154,10 @@ fn lead(
     let mut shop = bench.shop(&inputs.focus, &files, &mut ear, &mut around, &bench.cancel);
     let mut decide = SpecLoop::new(inputs.clone());
     so_far.iter().for_each(|fact| decide.learn(fact));
-    let mut hands = Mending { root: &bench.root, shop: &mut shop };
+    let session = files.session();
+    let mut hands = Mending { root: &bench.root, session: &session, shop: &mut shop };
     let outcome = drive(&mut decide, &mut hands, &mut record).map_err(|error| fault(error, &folder))?;
     Ok((outcome, folder))
-}
-
-/// The shop's hands in a store whose folders are folders.
-struct Mending<'m, 'a> {
-    root: &'m Path,
-    shop: &'m mut AgentShop<'a>,
-}
-
-impl Hands<AgentStep, AgentFact> for Mending<'_, '_> {
-    type Fault = AgentFault;
-
-    fn perform(
-        &mut self,
-        step: &AgentStep,
-        record: &mut Record<'_, AgentFact>,
-    ) -> Result<AgentFact, AgentFault> {
-        let fault =
-            |source| AgentFault::File { doing: "make the folders of", path: self.root.join(STORE), source };
-        project::mend_folders(self.root).map_err(fault)?;
-        self.shop.perform(step, record)
-    }
 }
 
 /// The newest run, if it has not come to its end.

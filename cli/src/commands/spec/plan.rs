@@ -10,7 +10,7 @@ use logging::{RunFolder, Stamp};
 use prompt::spec::{Who, system};
 
 use crate::commands::spec::AgentArgs;
-use crate::commands::spec::bench::Bench;
+use crate::commands::spec::bench::{Bench, Mailboxes};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -34,7 +34,7 @@ pub fn run(
     let scratch = RunFolder::create(&bench.runs, &name, bench.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let watched = bench.watched_plan();
-    let role = bench.role(watched.clone());
+    let role = bench.role(watched.clone(), Mailboxes::Open);
     let who = system(Who::Plan, &bench.config.specs);
     let spawn = spawn(&role, &who);
     let (done, put_back) =

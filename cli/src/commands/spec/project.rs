@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,8 @@ use anyhow::{Context as _, anyhow};
 use loop_spec::watch::{Item, Listing};
 use loop_spec::{BACKLOG, ISSUES, STORE, TBD, WIP};
 use repo::WorkTree;
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::io::Errno;
 
 use crate::exit::Failure;
 
@@ -74,8 +76,14 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 pub fn open_below(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
     let way = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = openat(CWD, root, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let store = openat(&root, STORE, way, Mode::empty())?;
-    let folder = openat(&store, folder, way, Mode::empty())?;
+    let below = |at: &OwnedFd, name: &str| {
+        // An agent that cleans the work tree may have removed it.
+        match mkdirat(at, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => openat(at, name, way, Mode::empty()),
+            Err(error) => Err(error),
+        }
+    };
+    let folder = below(&below(&root, STORE)?, folder)?;
     // A pipe in its place must not hold us up.
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = fs::File::from(openat(&folder, file, flags, Mode::from_raw_mode(0o644))?);

@@ -1,0 +1,63 @@
+//! The shop's hands in a store that agents may have turned upside down: `git clean` takes it along.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use engine::{AgentFact, AgentFault, AgentShop, AgentStep, Hands, Place, Record, Turned};
+use loop_spec::{Files, LOG, STORE};
+
+use crate::commands::spec::lines::in_session;
+use crate::commands::spec::project;
+
+/// Folders are folders before each step, and the session file is there after each turn that began with it.
+pub struct Mending<'m, 'a> {
+    /// The project.
+    pub root: &'m Path,
+    /// The plan and its progress log.
+    pub session: &'m Place,
+    /// What does the work.
+    pub shop: &'m mut AgentShop<'a>,
+}
+
+impl Hands<AgentStep, AgentFact> for Mending<'_, '_> {
+    type Fault = AgentFault;
+
+    fn perform(
+        &mut self,
+        step: &AgentStep,
+        record: &mut Record<'_, AgentFact>,
+    ) -> Result<AgentFact, AgentFault> {
+        project::mend_folders(self.root).map_err(|source| self.fault(source))?;
+        let before = if let AgentStep::Turn { .. } = step { self.read() } else { None };
+        let fact = self.shop.perform(step, record)?;
+        if let (Some(before), AgentFact::Turned(turned), None) = (before, &fact, self.read()) {
+            self.restore(before, turned).map_err(|source| self.fault(source))?;
+        }
+        Ok(fact)
+    }
+}
+
+impl Mending<'_, '_> {
+    fn path(&self) -> PathBuf {
+        self.root.join(Files::path(self.session))
+    }
+
+    /// None where there is no such file, something else in its place, or no plan in it.
+    fn read(&self) -> Option<String> {
+        let path = self.path();
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|data| data.is_file());
+        let bytes = is_file.then(|| fs::read(path).ok()).flatten()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.contains(LOG))
+    }
+
+    fn restore(&self, before: String, turned: &Turned) -> io::Result<()> {
+        let text: String = [before].into_iter().chain(turned.markers.iter().map(in_session)).collect();
+        project::mend_folders(self.root)?;
+        project::write(&self.path(), &text)
+    }
+
+    fn fault(&self, source: io::Error) -> AgentFault {
+        AgentFault::File { doing: "mend", path: self.root.join(STORE), source }
+    }
+}
