@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Fact, Outcome};
+use engine::{CallFact, Fact, Outcome};
 use llm::Usage;
 use serde::Serialize;
 
@@ -51,13 +51,12 @@ impl Summary {
         };
         for fact in facts {
             match fact {
-                Fact::Asked { round, .. } => summary.rounds = summary.rounds.max(*round),
-                Fact::Answered { usage, cost_usd, .. } => {
+                Fact::Call(CallFact::Asked { round, .. }) => summary.rounds = summary.rounds.max(*round),
+                Fact::Call(CallFact::Answered { usage, cost_usd, .. }) => {
                     summary.usage += *usage;
                     summary.cost_usd = summary.cost_usd.zip(*cost_usd).map(|(sum, more)| sum + more);
                 }
-                Fact::Attempted { .. }
-                | Fact::Unanswered { .. }
+                Fact::Call(CallFact::Attempted { .. } | CallFact::Unanswered { .. })
                 | Fact::Applied { .. }
                 | Fact::Rejected { .. }
                 | Fact::Built { .. }

@@ -5,7 +5,7 @@ pub mod phrases;
 
 use std::time::Duration;
 
-use engine::{Event, Fact, Observer, Problem};
+use engine::{CallFact, Event, Fact, Observer, Problem};
 
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use live::LiveLine;
@@ -46,14 +46,14 @@ impl Terminal {
 
     fn fact(&mut self, fact: &Fact) {
         match fact {
-            Fact::Answered { round, usage, elapsed_ms, reply, served_model, .. } => {
+            Fact::Call(CallFact::Answered { round, usage, elapsed_ms, reply, served_model, .. }) => {
                 self.live.clear();
                 let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
                 let size = phrases::bytes(reply.stored.bytes);
                 self.line(*round, &format!("answered in {took}: {size}{}", phrases::tokens(usage)));
                 self.other_model(served_model.as_deref());
             }
-            Fact::Unanswered { round, cause } => {
+            Fact::Call(CallFact::Unanswered { round, cause }) => {
                 self.live.clear();
                 let text = format!("no answer: {}", printable(&cause.message));
                 self.line(*round, &self.output.paint_note(BAD, &text));
@@ -96,7 +96,9 @@ impl Terminal {
                     self.output.note(&format!("{} before the run", phrases::files_as_they_were(paths.len())));
                 });
             }
-            Fact::Asked { .. } | Fact::Attempted { .. } | Fact::Resumed | Fact::Ended { .. } => {}
+            Fact::Call(CallFact::Asked { .. } | CallFact::Attempted { .. })
+            | Fact::Resumed
+            | Fact::Ended { .. } => {}
         }
     }
 

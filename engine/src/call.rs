@@ -4,7 +4,7 @@ use llm::{Attempt, Finish, Usage};
 use logging::{Durability, Stored};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, Fact, Text};
+use crate::{Cause, Text};
 
 /// A fact about a model call. A vocabulary takes these in by `From`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,37 +70,6 @@ impl CallFact {
         match self {
             Self::Answered { .. } => Durability::Synced,
             Self::Asked { .. } | Self::Attempted { .. } | Self::Unanswered { .. } => Durability::Written,
-        }
-    }
-}
-
-impl From<CallFact> for Fact {
-    fn from(fact: CallFact) -> Self {
-        match fact {
-            CallFact::Asked { round, prompt } => Self::Asked { round, prompt },
-            CallFact::Attempted { round, attempt } => Self::Attempted { round, attempt },
-            CallFact::Answered {
-                round,
-                reply,
-                raw,
-                finish,
-                held_key,
-                usage,
-                served_model,
-                cost_usd,
-                elapsed_ms,
-            } => Self::Answered {
-                round,
-                reply,
-                raw,
-                finish,
-                held_key,
-                usage,
-                served_model,
-                cost_usd,
-                elapsed_ms,
-            },
-            CallFact::Unanswered { round, cause } => Self::Unanswered { round, cause },
         }
     }
 }

@@ -1,61 +1,17 @@
 //! What happened: the lines of the journal.
 
 use apply::Changed;
-use llm::{Attempt, Finish, Usage};
-use logging::{Durability, Stored};
+use logging::Durability;
 use runner::Ended;
 use serde::{Deserialize, Serialize};
 
 use crate::record::Facts;
-use crate::{Cause, Outcome, Text};
+use crate::{CallFact, Outcome, Text};
 
 /// One thing that happened in a run. The journal holds them in order; a loop fed with them again comes to the same decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum Fact {
-    /// A prompt is about to be sent. Written before the call, so that a call whose answer never came is known.
-    Asked {
-        /// Which round.
-        round: u32,
-        /// The prompt, `N-query.txt`.
-        prompt: Text,
-    },
-    /// One HTTP attempt is over.
-    Attempted {
-        /// Which round.
-        round: u32,
-        /// What came of it.
-        attempt: Attempt,
-    },
-    /// The model answered.
-    Answered {
-        /// Which round.
-        round: u32,
-        /// The answer's text, `N-response.txt`.
-        reply: Text,
-        /// The whole answer as the service sent it, `N-response.json`.
-        raw: Stored,
-        /// How the answer ended.
-        finish: Finish,
-        /// Whether a key was struck out of the text.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        held_key: bool,
-        /// Tokens, as far as the service says.
-        usage: Usage,
-        /// The model that really answered.
-        served_model: Option<String>,
-        /// What it cost in US dollars, where the price is known.
-        cost_usd: Option<f64>,
-        /// From the request to the end of the answer.
-        elapsed_ms: u64,
-    },
-    /// The model gave no answer.
-    Unanswered {
-        /// Which round.
-        round: u32,
-        /// Why.
-        cause: Cause,
-    },
     /// The reply's changes are on disk, all of them.
     Applied {
         /// Which round.
@@ -103,6 +59,15 @@ pub enum Fact {
         #[serde(flatten)]
         outcome: Outcome,
     },
+    /// Something about a model call.
+    #[serde(untagged)]
+    Call(CallFact),
+}
+
+impl From<CallFact> for Fact {
+    fn from(fact: CallFact) -> Self {
+        Self::Call(fact)
+    }
 }
 
 impl Facts for Fact {
@@ -112,27 +77,19 @@ impl Facts for Fact {
 
     fn texts_mut(&mut self) -> Vec<&mut Text> {
         match self {
-            Self::Asked { prompt, .. } => vec![prompt],
-            Self::Answered { reply, .. } => vec![reply],
+            Self::Call(fact) => fact.texts_mut(),
             Self::Rejected { report, .. } => vec![report],
             Self::Built { output, .. } => vec![output],
-            Self::Attempted { .. }
-            | Self::Unanswered { .. }
-            | Self::Applied { .. }
-            | Self::Restored { .. }
-            | Self::Resumed
-            | Self::Ended { .. } => Vec::new(),
+            Self::Applied { .. } | Self::Restored { .. } | Self::Resumed | Self::Ended { .. } => Vec::new(),
         }
     }
 
     fn durability(&self) -> Durability {
         match self {
-            Self::Answered { .. } | Self::Restored { .. } => Durability::Synced,
+            Self::Call(fact) => fact.durability(),
+            Self::Restored { .. } => Durability::Synced,
             // What was applied outlives a power cut in its own folder, where the next start finds it.
             Self::Applied { .. }
-            | Self::Asked { .. }
-            | Self::Attempted { .. }
-            | Self::Unanswered { .. }
             | Self::Rejected { .. }
             | Self::Built { .. }
             | Self::Resumed

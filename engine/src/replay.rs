@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::intake::Intake;
 use crate::record::RecordError;
 use crate::workshop::{Fault, untidy};
-use crate::{Answer, Fact, Hands, Record, Rules, Step};
+use crate::{Answer, CallFact, Fact, Hands, Record, Rules, Step};
 
 /// Where a replay came out differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Replayed {
 
     fn ask(&mut self, round: u32, prompt: &str) -> Result<Fact, ReplayFault> {
         let recorded = self.next(round, |fact| {
-            if let Fact::Asked { round: of, prompt } = fact {
+            if let Fact::Call(CallFact::Asked { round: of, prompt }) = fact {
                 (*of == round).then(|| prompt.share())
             } else {
                 None
@@ -82,10 +82,11 @@ impl Replayed {
         })?;
         compare(round, "the prompt", &recorded, prompt)?;
         let came = self.next(round, |fact| {
-            matches!(fact, Fact::Answered { .. } | Fact::Unanswered { .. }).then(|| fact.clone())
+            matches!(fact, Fact::Call(CallFact::Answered { .. } | CallFact::Unanswered { .. }))
+                .then(|| fact.clone())
         })?;
         let goes_on = || self.facts.iter().any(|fact| matches!(fact, Fact::Resumed));
-        if matches!(came, Fact::Unanswered { .. }) && goes_on() {
+        if matches!(came, Fact::Call(CallFact::Unanswered { .. })) && goes_on() {
             return self.ask(round, prompt);
         }
         Ok(came)
@@ -149,14 +150,9 @@ fn essence(fact: &Fact) -> String {
         Fact::Rejected { problems, .. } => {
             problems.iter().map(|problem| format!("{}: {}\n", problem.code, problem.message)).collect()
         }
-        Fact::Asked { .. }
-        | Fact::Attempted { .. }
-        | Fact::Answered { .. }
-        | Fact::Unanswered { .. }
-        | Fact::Built { .. }
-        | Fact::Restored { .. }
-        | Fact::Resumed
-        | Fact::Ended { .. } => String::new(),
+        Fact::Call(_) | Fact::Built { .. } | Fact::Restored { .. } | Fact::Resumed | Fact::Ended { .. } => {
+            String::new()
+        }
     }
 }
 

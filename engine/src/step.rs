@@ -36,7 +36,7 @@ pub enum Next<S = Step> {
 /// One thing to be done by the driver. A round is a model call, its writes and a build, counted from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Send the prompt to the model. Ends in [`Fact::Answered`](crate::Fact::Answered) or [`Fact::Unanswered`](crate::Fact::Unanswered).
+    /// Send the prompt to the model. Ends in [`CallFact::Answered`](crate::CallFact::Answered) or [`CallFact::Unanswered`](crate::CallFact::Unanswered).
     Ask {
         /// Which round.
         round: u32,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Advice, Answer, Cause, Fact, Finish, Loop, Next, Outcome, Step};
+use engine::{Advice, Answer, CallFact, Cause, Fact, Finish, Loop, Next, Outcome, Step};
 
 use crate::excerpt::middle_left_out;
 use crate::stuck::Failure;
@@ -137,14 +137,17 @@ impl<C: Conversation> Loop for Rounds<C> {
 
     fn learn(&mut self, fact: &Fact) {
         match (fact, &self.state) {
-            (Fact::Answered { reply, finish, held_key, .. }, State::Asking { .. }) => match finish.advice() {
-                Advice::TellPerson => self.end(unavailable(self.round, finish)),
-                Advice::Use | Advice::TellModel | Advice::Retry => {
-                    let finish = finish.clone();
-                    self.state = State::Judging(Answer { reply: reply.share(), finish, held_key: *held_key });
+            (Fact::Call(CallFact::Answered { reply, finish, held_key, .. }), State::Asking { .. }) => {
+                match finish.advice() {
+                    Advice::TellPerson => self.end(unavailable(self.round, finish)),
+                    Advice::Use | Advice::TellModel | Advice::Retry => {
+                        let finish = finish.clone();
+                        self.state =
+                            State::Judging(Answer { reply: reply.share(), finish, held_key: *held_key });
+                    }
                 }
-            },
-            (Fact::Unanswered { cause, .. }, State::Asking { prompt }) => {
+            }
+            (Fact::Call(CallFact::Unanswered { cause, .. }), State::Asking { prompt }) => {
                 let prompt = Arc::clone(prompt);
                 self.end(Outcome::ModelUnavailable { round: self.round, cause: cause.clone() });
                 if let State::Over(outcome) = &self.state {

@@ -1,7 +1,7 @@
 //! `code-commit resume`: a run that was killed or interrupted goes on where its journal ends.
 
 use anyhow::{Context as _, anyhow};
-use engine::{Fact, outline_of};
+use engine::{CallFact, Fact, outline_of};
 use logging::{Redactor, RunFolder};
 use runner::Cancel;
 
@@ -69,7 +69,7 @@ pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Res
 /// A run that was killed goes on, and one that ended because the model gave no answer. One whose changes were taken back is over.
 pub fn can_go_on(facts: &[Fact]) -> bool {
     match facts {
-        [.., last, Fact::Ended { .. }] => matches!(last, Fact::Unanswered { .. }),
+        [.., last, Fact::Ended { .. }] => matches!(last, Fact::Call(CallFact::Unanswered { .. })),
         _ => true,
     }
 }

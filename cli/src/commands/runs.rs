@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use engine::Fact;
+use engine::{CallFact, Fact};
 use llm::Reply;
 use logging::{Redactor, RunFolder};
 use repo::WorkTree;
@@ -71,7 +71,9 @@ pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
     Ok(facts
         .into_iter()
         .filter_map(|fact| {
-            let Fact::Answered { reply, finish, usage, served_model, .. } = fact else { return None };
+            let Fact::Call(CallFact::Answered { reply, finish, usage, served_model, .. }) = fact else {
+                return None;
+            };
             let text = reply.as_str().to_owned();
             Some(Reply { finish, usage, served_model, ..Reply::of_text(text) })
         })

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use engine::{Fact, undo_folders};
+use engine::{CallFact, Fact, undo_folders};
 use logging::{Redactor, RunFolder};
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn ending(run: &Path) -> (Option<String>, u32) {
     let mut rounds = 0;
     let mut ended = None;
     for fact in &facts {
-        if let Fact::Asked { round, .. } = fact {
+        if let Fact::Call(CallFact::Asked { round, .. }) = fact {
             rounds = rounds.max(*round);
         }
         if let Fact::Ended { outcome } = fact {
@@ -97,10 +97,10 @@ pub fn line(fact: &Fact, output: &Output) {
         output.report(&format!("{}  {text}", output.paint(DIM, &format!("round {round}"))));
     };
     match fact {
-        Fact::Asked { round, prompt } => {
+        Fact::Call(CallFact::Asked { round, prompt }) => {
             say(round, &format!("asked: {}, {}", prompt.stored.file, phrases::bytes(prompt.stored.bytes)));
         }
-        Fact::Attempted { round, attempt } => {
+        Fact::Call(CallFact::Attempted { round, attempt }) => {
             if let Some(message) = &attempt.message {
                 say(
                     round,
@@ -109,13 +109,13 @@ pub fn line(fact: &Fact, output: &Output) {
                 );
             }
         }
-        Fact::Answered { round, reply, served_model, usage, cost_usd, .. } => {
+        Fact::Call(CallFact::Answered { round, reply, served_model, usage, cost_usd, .. }) => {
             let by = served_model.as_deref().unwrap_or("the model");
             let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
             let tokens = phrases::tokens(usage);
             say(round, &format!("{} answered: {}{tokens}, {cost}", printable(by), reply.stored.file));
         }
-        Fact::Unanswered { round, cause } => {
+        Fact::Call(CallFact::Unanswered { round, cause }) => {
             say(round, &output.paint(BAD, &format!("no answer: {}", printable(&cause.message))));
         }
         Fact::Applied { round, changes, warnings, no_change } => {

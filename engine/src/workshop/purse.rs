@@ -9,7 +9,7 @@ use llm::{
 };
 
 use crate::workshop::ask::now;
-use crate::{Cause, Fact};
+use crate::{CallFact, Cause, Fact};
 
 /// The limits of a run, the prices they are kept by, and what was used so far.
 #[derive(Debug, Clone, Default)]
@@ -34,21 +34,21 @@ impl Purse {
         let mut asked: Option<Forecast> = None;
         for fact in facts {
             match fact {
-                Fact::Asked { prompt, .. } => {
+                Fact::Call(CallFact::Asked { prompt, .. }) => {
                     self.lost(asked.take(), model);
                     let request = Request { prompt: prompt.as_str(), ..Request::default() };
                     asked = Some(Forecast::of(&request, None, self.price(model, None)));
                 }
-                Fact::Attempted { attempt, .. } => {
+                Fact::Call(CallFact::Attempted { attempt, .. }) => {
                     if let Some(forecast) = &asked {
                         self.add(attempt, forecast, model);
                     }
                 }
-                Fact::Answered { elapsed_ms, .. } => {
+                Fact::Call(CallFact::Answered { elapsed_ms, .. }) => {
                     asked = None;
                     self.take_time(*elapsed_ms);
                 }
-                Fact::Unanswered { .. } => asked = None,
+                Fact::Call(CallFact::Unanswered { .. }) => asked = None,
                 Fact::Built { elapsed_ms, .. } => self.take_time(*elapsed_ms),
                 Fact::Applied { .. }
                 | Fact::Rejected { .. }

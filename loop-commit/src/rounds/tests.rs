@@ -1,4 +1,4 @@
-use engine::{Cause, Ended, Fact, Finish, Next, Outcome, Problem, Step, Text};
+use engine::{CallFact, Cause, Ended, Fact, Finish, Next, Outcome, Problem, Step, Text};
 use llm::{Filter, Usage};
 use logging::Stored;
 
@@ -11,7 +11,7 @@ fn text(text: &str) -> Text {
 }
 
 fn answered(reply: &str, finish: Finish) -> Fact {
-    Fact::Answered {
+    Fact::Call(CallFact::Answered {
         round: 1,
         reply: text(reply),
         raw: text("{}").stored,
@@ -21,7 +21,7 @@ fn answered(reply: &str, finish: Finish) -> Fact {
         served_model: None,
         cost_usd: None,
         elapsed_ms: 1,
-    }
+    })
 }
 
 fn applied() -> Fact {
@@ -45,7 +45,7 @@ fn built(code: i32, output: &str) -> Fact {
 
 fn unanswered() -> Fact {
     let cause = Cause { code: "connect".to_owned(), message: "no route".to_owned(), remedy: None };
-    Fact::Unanswered { round: 1, cause }
+    Fact::Call(CallFact::Unanswered { round: 1, cause })
 }
 
 /// The steps that a run takes, one word each, when these facts happen.

@@ -3,7 +3,7 @@ use llm::scripted::Entry;
 use llm::{Blind, Money};
 
 use super::*;
-use crate::Text;
+use crate::{CallFact, Text};
 
 fn flash() -> ModelId {
     "gemini-3.8-flash".parse().unwrap()
@@ -102,8 +102,8 @@ fn a_retry_is_made_only_where_there_is_something_left_for_it() {
 
 #[test]
 fn a_run_that_goes_on_counts_what_it_used_before() {
-    let asked = |round| Fact::Asked { round, prompt: text("1234567890") };
-    let attempted = |round| Fact::Attempted { round, attempt: paid(1000, 500) };
+    let asked = |round| Fact::Call(CallFact::Asked { round, prompt: text("1234567890") });
+    let attempted = |round| Fact::Call(CallFact::Attempted { round, attempt: paid(1000, 500) });
     let built = Fact::Built {
         round: 1,
         ended: crate::Ended::Exited(1),
@@ -127,7 +127,7 @@ fn text(text: &str) -> Text {
 }
 
 fn answered(round: u32, elapsed_ms: u64) -> Fact {
-    Fact::Answered {
+    Fact::Call(CallFact::Answered {
         round,
         reply: text("r"),
         raw: logging::Stored { file: "r".to_owned(), bytes: 0, sha256: String::new() },
@@ -137,5 +137,5 @@ fn answered(round: u32, elapsed_ms: u64) -> Fact {
         served_model: None,
         cost_usd: None,
         elapsed_ms,
-    }
+    })
 }
