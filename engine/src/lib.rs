@@ -15,8 +15,8 @@ mod text;
 mod workshop;
 
 pub use agents::{
-    AgentFact, AgentFault, AgentShop, AgentStep, AgentWatch, Checkpoint, Guarded, Kept, Marked, Place,
-    Repository, Role, Turned, Uncommitted, Watched, replace_file, watch_over,
+    AgentFact, AgentFault, AgentShop, AgentStep, AgentWatch, COPIES, Checkpoint, Guarded, Kept, Marked,
+    Place, Repository, Role, Turned, Uncommitted, Watched, replace_file, watch_over,
 };
 pub use call::CallFact;
 pub use drive::{Hands, drive};

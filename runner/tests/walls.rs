@@ -335,3 +335,29 @@ fn no_descriptor_of_the_harness_reaches_the_command() {
         assert_eq!(scratch.sh(rung, "ls /proc/self/fd").text(), plain, "{rung}");
     }
 }
+
+#[test]
+fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        fs::create_dir_all(scratch.at("tree/store/open")).unwrap();
+        std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/store/link")).unwrap();
+        let mut walls = scratch.walls();
+        walls.read_only.push(scratch.at("tree/store"));
+        walls.writable.extend(["tree/store/open", "tree/store/link"].map(|path| scratch.at(path)));
+        let line = "touch store/open/new; touch store/new; touch store/link/new; mv store other; test -e store/open/new";
+        let output = run(
+            &scratch.command(&["sh", "-c", line]),
+            &Confinement { rung, walls },
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        );
+        let output = output.unwrap();
+        assert_eq!(output.ended, Ended::Exited(0), "{rung}: {}", output.text());
+        assert!(
+            scratch.at("tree/store/open/new").exists() && !scratch.at("tree/store/new").exists(),
+            "{rung}"
+        );
+        assert!(!scratch.at("outside/new").exists(), "{rung}");
+    }
+}

@@ -106,6 +106,17 @@ fn a_watch_that_was_killed_goes_on_with_the_turn_that_it_was_at() {
 }
 
 #[test]
+fn copies_that_a_killed_run_has_left_go_with_the_next_run() {
+    let scene = Scene::new(&["kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
+    let copies = || {
+        let runs = std::fs::read_dir(scene.root().join(".git/code-commit/spec")).unwrap();
+        runs.filter(|run| run.as_ref().unwrap().path().join("before/src.txt").exists()).count()
+    };
+    assert_eq!((scene.run().code, copies()), (None, 1));
+    assert_eq!((scene.run().code, copies()), (Some(0), 0));
+}
+
+#[test]
 fn ctrl_c_while_a_command_runs_ends_it_and_resume_runs_it_again() {
     for key in ["setupCommand", "checkCommand"] {
         let scene = Scene::new(&[PLAN, DONE, APPROVE]);

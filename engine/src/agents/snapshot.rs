@@ -13,6 +13,9 @@ use kept::{clear, copy, make_folders};
 mod kept;
 mod tree;
 
+/// The folder of a run in which the copies are, as long as it goes on.
+pub const COPIES: &str = "before";
+
 pub use kept::Kept;
 pub(super) use tree::Tree;
 

@@ -11,7 +11,7 @@ use crate::agents::ears::Ears;
 use crate::agents::fault::fault;
 use crate::agents::role::Role;
 use crate::agents::shop::store;
-use crate::agents::snapshot::{Before, Changes};
+use crate::agents::snapshot::{Before, COPIES, Changes};
 use crate::agents::{AgentFact, AgentFault, AgentShop, Marked, Turned};
 use crate::{Record, outline_of};
 
@@ -47,7 +47,7 @@ impl AgentShop<'_> {
             role: request.role.to_owned(),
             prompt,
         })?;
-        let kept = record.folder().path().join("before");
+        let kept = record.folder().path().join(COPIES);
         let taken = record.folder().path().join(format!("taken-{}", request.number));
         let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
             .map_err(fault("list", &role.watched.root))?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use engine::{AgentFact, AgentFault, Guarded, Loop as _, Outcome, Record, drive};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
@@ -148,6 +148,7 @@ fn lead(
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
     let folder = record.folder().clone();
+    project::forget_copies(&bench.runs).context("cannot remove what a killed run has left")?;
     let files = Files::of(&inputs.id);
     let mut ear = Ear::new(lines.clone(), &bench.root, Some(&files));
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };

@@ -175,6 +175,19 @@ pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     Ok((state, runs))
 }
 
+/// Copies of the tree that a run which was killed has left. The caller holds the lock.
+pub fn forget_copies(runs: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(runs)? {
+        match fs::remove_dir_all(entry?.path().join(engine::COPIES)) {
+            Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Err(error);
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// The run folders, the oldest first.
 pub fn runs(runs: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
