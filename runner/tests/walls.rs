@@ -361,3 +361,25 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
         assert!(!scratch.at("outside/new").exists(), "{rung}");
     }
 }
+
+#[test]
+fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folder() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        for file in ["home/tools/lib/part", "home/tools/share/keyring", "home/lib/part"] {
+            fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
+            fs::write(scratch.at(file), file).unwrap();
+        }
+        let folders = ["home/tools/bin", "home/bin"].map(|folder| scratch.at(folder));
+        folders.iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
+        let mut walls = scratch.walls();
+        walls.path.extend(folders);
+        let seen = |file: &str| {
+            let command = scratch.command(&["cat", scratch.at(file).to_str().unwrap()]);
+            let walls = Confinement { rung, walls: walls.clone() };
+            run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().ended == Ended::Exited(0)
+        };
+        assert!(seen("home/tools/lib/part"), "{rung}");
+        assert!(!seen("home/tools/share/keyring") && !seen("home/lib/part"), "{rung}");
+    }
+}

@@ -71,6 +71,9 @@ const ETC_NETWORK: [&str; 4] = ["gai.conf", "host.conf", "hosts", "resolv.conf"]
 /// The parts of `CARGO_HOME` that a build needs; `credentials.toml` is not among them.
 const CARGO: [&str; 4] = ["bin", "env", "git", "registry"];
 
+/// Beside the programs of a toolchain; `share` and `etc` may hold more than it needs.
+const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "versions"];
+
 /// Everything, in order.
 pub(super) fn plan(walls: &Walls) -> Vec<Mount> {
     let mut plan: Vec<Mount> = SYSTEM.iter().map(PathBuf::from).filter_map(as_on_host).collect();
@@ -166,11 +169,13 @@ fn private_cargo_home(walls: &Walls) -> Option<PathBuf> {
 pub(super) fn tools(walls: &Walls) -> Vec<PathBuf> {
     let mut tools: Vec<PathBuf> = Vec::new();
     let cargo = walls.cargo_home.iter().flat_map(|home| cargo_parts(home));
+    let beside = walls.path.iter().flat_map(|folder| beside_programs(folder, home(walls).as_deref()));
     for tool in walls
         .path
         .iter()
         .filter(|folder| folder.is_dir())
         .cloned()
+        .chain(beside)
         .chain(walls.rustup_home.clone())
         .chain(cargo)
     {
@@ -187,6 +192,15 @@ pub(super) fn tools(walls: &Walls) -> Vec<PathBuf> {
         }
     }
     tools
+}
+
+/// What the programs of a toolchain load from beside their folder, `X/lib` for `X/bin`, and what the shims of version managers start.
+/// Programs right below the home have no folders of their own there.
+fn beside_programs(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let is_toolchain = programs.ends_with("bin") || programs.ends_with("shims");
+    let prefix = programs.parent().filter(|prefix| is_toolchain && Some(*prefix) != home);
+    let parts = prefix.into_iter().flat_map(|prefix| BESIDE_PROGRAMS.map(|name| prefix.join(name)));
+    parts.filter(|part| part.is_dir()).collect()
 }
 
 fn cargo_parts(home: &Path) -> Vec<PathBuf> {
