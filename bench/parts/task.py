@@ -47,6 +47,9 @@ class Project:
             line = f"This is line {{}} of file {number}.\n"
             self.write(f"src/{number // 1000:03}/{number // 100 % 10}/file-{number}.txt", "".join(map(line.format, range(12))))
         self.git("init", "--quiet", "--initial-branch=main")
+        # Git would tidy up a large repository behind our back.
+        self.git("config", "gc.auto", "0")
+        self.git("config", "maintenance.auto", "false")
         self.git("add", "--all")
         self.git("-c", "user.name=bench", "-c", "user.email=bench@example.invalid", "commit", "--quiet", "--message=start")
         # Settles the index, whose times would be too young to be believed.
