@@ -82,7 +82,7 @@ impl Summary {
     }
 
     fn headline(&self, output: &Output) -> String {
-        let rounds = |count: u32| if count == 1 { "1 round".to_owned() } else { format!("{count} rounds") };
+        let rounds = |count: u32| phrases::count(count.into(), "round");
         match &self.outcome {
             Outcome::Done { rounds: took } => {
                 output.paint(GOOD, &format!("Done after {}: the build passes.", rounds(*took)))

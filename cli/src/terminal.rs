@@ -133,7 +133,8 @@ impl Terminal {
         let lines: Vec<&str> = text.trim_end().lines().collect();
         let skipped = lines.len().saturating_sub(BUILD_LINES);
         if skipped > 0 {
-            self.under(&self.output.paint_note(DIM, &format!("… {skipped} lines more in the log")));
+            let more = phrases::count(skipped as u64, "more line");
+            self.under(&self.output.paint_note(DIM, &format!("… {more} in the log")));
         }
         lines.iter().skip(skipped).for_each(|line| self.under(&printable(line)));
     }

@@ -62,7 +62,7 @@ pub struct Allowance {
 #[non_exhaustive]
 pub enum BudgetError {
     /// As many calls as there may be.
-    #[error("{limit} calls were made, and there may be no more")]
+    #[error("{limit} {} made, and there may be no more", if *limit == 1 { "call was" } else { "calls were" })]
     Calls {
         /// The limit.
         limit: u64,

@@ -165,7 +165,7 @@ pub enum CallError {
         message: String,
     },
     /// A scripted or recorded model has no further reply.
-    #[error("no reply left: all {given} were given")]
+    #[error("no reply is left of {given}")]
     NothingLeft {
         /// Replies given so far.
         given: usize,

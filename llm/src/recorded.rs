@@ -53,6 +53,6 @@ mod tests {
         let ask = || model.call(&Request::default(), &mut Blind);
         assert_eq!(ask().unwrap().text, "one");
         assert_eq!(ask().unwrap().text, "two");
-        assert_eq!(ask().unwrap_err().to_string(), "no reply left: all 2 were given");
+        assert_eq!(ask().unwrap_err().to_string(), "no reply is left of 2");
     }
 }

@@ -214,7 +214,10 @@ impl PhaseLoop {
     fn stuck(&self) -> Cause {
         Cause {
             code: "stuck".to_owned(),
-            message: format!("contracts still fail after {} verifications", self.iteration),
+            message: match self.iteration {
+                1 => "contracts still fail after 1 verification".to_owned(),
+                times => format!("contracts still fail after {times} verifications"),
+            },
             remedy: Some("make the specs say what is meant, then: code-commit phase run".to_owned()),
         }
     }

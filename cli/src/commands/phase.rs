@@ -27,6 +27,7 @@ use crate::commands::here;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::terminal::phrases;
 
 /// Flags of `phase`.
 #[derive(Debug, Clone, Args)]
@@ -125,7 +126,7 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
         }
     }
     if found == 0 {
-        output.report(&format!("{} specs, nothing to object to.", specs.len()));
+        output.report(&format!("{}, nothing to object to.", phrases::count(specs.len() as u64, "spec")));
     }
     Ok(if found == 0 { Exit::Done } else { Exit::Failed })
 }

@@ -34,7 +34,8 @@ pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
     } else {
         write(&tree.root().join(&args.output), &rollup.text)?;
         let size = phrases::bytes(rollup.text.len() as u64);
-        output.report(&format!("{}: {} files, {size}", args.output.display(), rollup.files));
+        let files = phrases::count(rollup.files as u64, "file");
+        output.report(&format!("{}: {files}, {size}", args.output.display()));
     }
     for (path, why) in rollup.left_out.iter().take(NAMED_FILES) {
         output.note(&format!("left out: {} ({})", printable(path), why.reason()));

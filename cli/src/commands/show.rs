@@ -145,7 +145,9 @@ pub fn line(fact: &Fact, output: &Output) {
                 &output.paint(style, &format!("build: {}, {}", phrases::ended(*ended), log.stored.file)),
             );
         }
-        Fact::Restored { paths } => output.report(&format!("{} files were put back", paths.len())),
+        Fact::Restored { paths } => {
+            output.report(&format!("put back: {}", phrases::count(paths.len() as u64, "file")));
+        }
         Fact::Resumed => output.report("gone on with: the prompt is sent again"),
         Fact::Ended { outcome } => {
             let value = serde_json::to_value(outcome).unwrap_or_default();

@@ -41,12 +41,18 @@ pub fn thousands(number: u64) -> String {
     text
 }
 
+/// `1 file`, `1,200 files`.
+pub fn count(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", thousands(number))
+}
+
 /// `, 1,200 tokens in, 340 out`, as far as the service said.
 pub fn tokens(usage: &Usage) -> String {
     match (usage.input_tokens, usage.output_tokens) {
-        (Some(read), Some(written)) => format!(", {} tokens in, {} out", thousands(read), thousands(written)),
-        (Some(read), None) => format!(", {} tokens in", thousands(read)),
-        (None, Some(written)) => format!(", {} tokens out", thousands(written)),
+        (Some(read), Some(written)) => format!(", {} in, {} out", count(read, "token"), thousands(written)),
+        (Some(read), None) => format!(", {} in", count(read, "token")),
+        (None, Some(written)) => format!(", {} out", count(written, "token")),
         (None, None) => String::new(),
     }
 }
@@ -88,6 +94,7 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 1, 2_000].map(|number| count(number, "file")), ["0 files", "1 file", "2,000 files"]);
         assert_eq!([820, 12_345, 4_000_000].map(bytes), ["820 B", "12.3 kB", "4.0 MB"]);
         assert_eq!(
             [400, 12_000, 185_000].map(|ms| seconds(Duration::from_millis(ms))),

@@ -162,6 +162,6 @@ fn a_run_that_goes_on_counts_what_was_spent_before() {
     std::fs::File::create(&journal).unwrap().write_all(cut.as_bytes()).unwrap();
     let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
     assert_eq!(resumed.code, Some(4), "{resumed}");
-    assert!(resumed.out.contains("1 calls were made, and there may be no more"), "{resumed}");
+    assert!(resumed.out.contains("1 call was made, and there may be no more"), "{resumed}");
     assert_eq!(scene.server.requests().len(), 1);
 }

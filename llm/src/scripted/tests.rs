@@ -24,7 +24,7 @@ fn plain_text_is_a_list_of_replies() {
     [
         "complete \"^^^a.txt\\none\\n^^^end\\n\"",
         "complete \"$$$start\\nnothing\\n$$$end\\n\"",
-        "nothing-left: no reply left: all 2 were given",
+        "nothing-left: no reply is left of 2",
     ]
     "#);
 }

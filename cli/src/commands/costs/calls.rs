@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::commands::phase::{ABL, read};
 use crate::commands::{registry, runs, spec};
 use crate::exit::Failure;
+use crate::terminal::phrases;
 
 /// Where a phase's calls come from.
 const PHASE: &str = "phase";
@@ -75,7 +76,8 @@ fn phases(root: &Path, found: &mut Found) -> Result<(), Failure> {
     let file = root.join(ABL).join(loop_phase::TOKENS);
     let (rows, odd) = tokens::read(&read(&file)?.unwrap_or_default());
     if odd > 0 {
-        found.warnings.push(format!("{odd} lines of {} are no rows and were left out", file.display()));
+        let lines = phrases::count(odd as u64, "line");
+        found.warnings.push(format!("left out of {}: {lines} that cannot be read as a row", file.display()));
     }
     found.calls.extend(rows.into_iter().map(of_row));
     Ok(())

@@ -13,6 +13,7 @@ use crate::config::{self, Layer, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, GOOD, Output, STRONG, printable};
+use crate::terminal::phrases;
 
 /// Everything that speaks against it, at once.
 pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -78,9 +79,9 @@ fn facts(order: &WorkOrder) -> String {
         .map(|command| format!("\n  runs {}", printable(&command.text)))
         .collect();
     format!(
-        "  {} files may be written, {} are shown{}\n  hash {}",
-        order.allowed_files.len(),
-        order.context_files.len(),
+        "  may write {}, shows {}{}\n  hash {}",
+        phrases::count(order.allowed_files.len() as u64, "file"),
+        phrases::count(order.context_files.len() as u64, "file"),
         commands.concat(),
         order.hash
     )

@@ -57,7 +57,10 @@ impl OrderTerminal {
         match fact {
             OrderFact::Call(call) => self.call(call),
             OrderFact::Looked { failed } if failed.is_empty() => {}
-            OrderFact::Looked { failed } => self.bad(&format!("{} conditions do not hold", failed.len())),
+            OrderFact::Looked { failed } => {
+                let conditions = phrases::count(failed.len() as u64, "condition");
+                self.bad(&format!("not as the order wants it: {conditions}"));
+            }
             OrderFact::Written { changes, warnings, .. } => {
                 changes.iter().for_each(|change| self.line(&phrases::change(change)));
                 let warn = |warning: &Problem| self.output.warn(&printable(&warning.message));

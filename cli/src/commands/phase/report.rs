@@ -5,6 +5,7 @@ use engine::{AgentFact, AgentWatch, Observer, Turned};
 use serde_json::json;
 
 use crate::output::{DIM, Output, printable};
+use crate::terminal::phrases;
 
 /// Prints what the agents do.
 #[derive(Debug)]
@@ -111,6 +112,6 @@ fn said(turned: &Turned) -> String {
     let seconds = turned.elapsed_ms.div_ceil(1000);
     let each = turned.usage.iter().map(|usage| Some(usage.input_tokens? + usage.output_tokens?));
     let tokens: Option<u64> = each.sum::<Option<u64>>().filter(|_| !turned.usage.is_empty());
-    let tokens = tokens.map_or("tokens unknown".to_owned(), |count| format!("{count} tokens"));
+    let tokens = tokens.map_or("tokens unknown".to_owned(), |count| phrases::count(count, "token"));
     format!("the {} {} ({seconds} s, {tokens})", turned.role, printable(&turned.end.to_string()))
 }
