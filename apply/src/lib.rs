@@ -24,6 +24,7 @@ pub use lock::{Lock, LockError};
 pub use recover::{RecoverError, Recovery, RolledBack, recover};
 pub use report::{Action, Applied, Changed, Warning};
 pub use set::{ChangeSet, dry_run};
+pub use transaction::TXN;
 pub use undo::{Force, PreImage, UndoError, Undone, applied_before, pre_images, undo};
 
 /// Told the name of each step before it is taken.

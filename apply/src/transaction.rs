@@ -26,7 +26,7 @@ use crate::report::{Action, Applied, Warning};
 use crate::{Steps, finish, recover};
 
 /// The transaction's folder, below the state folder.
-pub(crate) const TXN: &str = "txn";
+pub const TXN: &str = "txn";
 
 /// Where a transaction happens.
 pub(crate) struct Site<'a> {

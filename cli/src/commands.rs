@@ -36,7 +36,7 @@ use crate::args::{Cli, Command};
 use crate::commands::commit::Which;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, printable};
 
 /// Runs the command that was given.
 pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -84,23 +84,48 @@ fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
 
 /// Takes the lock of a work tree and puts right what a killed run has left.
 fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
-    let state = tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))?;
-    let lock = acquire(&state)
-        .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))?;
-    let recovery = ::apply::recover(&lock, tree.root())
-        .map_err(|error| Failure::new(Exit::TreeNotRestored, error).help("nothing else was touched"))?;
+    let state =
+        tree.state_dir().map_err(|error| Failure::refused(error, "see that it is a folder of yours"))?;
+    let lock = acquire(&state).map_err(no_lock)?;
+    let recovery = ::apply::recover(&lock, tree.root()).map_err(|error| {
+        let waits = state.join(::apply::TXN);
+        let help = format!(
+            "mend that and try again, or move {} away: then the files stay as they are",
+            waits.display()
+        );
+        Failure::new(Exit::TreeNotRestored, error).help(help)
+    })?;
     match recovery {
         ::apply::Recovery::Nothing => {}
-        ::apply::Recovery::RolledBack { .. } => {
+        ::apply::Recovery::RolledBack(back) => {
             output.warn(
                 "an earlier run was killed while it wrote files; its unfinished changes were taken back",
             );
+            if !back.left.is_empty() {
+                output.warn(&left_alone(&back));
+            }
         }
         ::apply::Recovery::Finished { .. } => {
             output.warn("an earlier run was killed just after it wrote files; they are complete");
         }
     }
     Ok(lock)
+}
+
+/// The files that somebody has changed since the run was killed, and where they are as they were before it.
+fn left_alone(back: &::apply::RolledBack) -> String {
+    let kept = back.left_in.as_ref().map(|folder| format!("; as they were: {}", folder.display()));
+    format!("changed since, so left alone: {}{}", printable(&back.left.join(", ")), kept.unwrap_or_default())
+}
+
+/// What to do where the lock cannot be had.
+fn no_lock(error: LockError) -> Failure {
+    let help = if matches!(error, LockError::Held { .. }) {
+        "wait until it has ended, or end that process"
+    } else {
+        "see that the folder is yours and that the disk has room"
+    };
+    Failure::refused(error, help)
 }
 
 /// The lock. A process that was killed while it started a build leaves its lock to the half-started child for a moment: a holder that is
@@ -118,7 +143,9 @@ fn acquire(state: &Path) -> Result<Lock, LockError> {
 
 /// The current folder.
 fn here() -> Result<PathBuf, Failure> {
-    Ok(std::env::current_dir().context("cannot tell the current folder")?)
+    std::env::current_dir()
+        .context("cannot tell the current folder")
+        .map_err(|error| Failure::refused(error, "change to a folder that is still there"))
 }
 
 /// The root of the project for commands that need no repository: the current folder, links resolved.
@@ -135,5 +162,5 @@ fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
     }
     std::fs::read(file)
         .with_context(|| format!("cannot read {}", file.display()))
-        .map_err(|error| Failure::refused(error, "name a file with a reply, or - for standard input"))
+        .map_err(|error| Failure::refused(error, "name a file that can be read, or - for standard input"))
 }

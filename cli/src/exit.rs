@@ -27,6 +27,9 @@ impl From<Exit> for std::process::ExitCode {
     }
 }
 
+/// What to do about an error that no command has a word for.
+const WITHOUT_A_WORD: &str = "see that the disk has room and the folder is yours; if so, this is a fault of code-commit: please report it";
+
 /// An error with its exit code and what the person can do.
 #[derive(Debug)]
 pub struct Failure {
@@ -34,14 +37,14 @@ pub struct Failure {
     pub exit: Exit,
     /// What went wrong, with its causes.
     pub error: anyhow::Error,
-    /// What to do about it; may be empty.
+    /// What to do about it.
     pub help: String,
 }
 
 impl Failure {
-    /// An error of this kind without advice.
+    /// An error of this kind; [`help`](Self::help) says what can be done about it.
     pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
-        Self { exit, error: error.into(), help: String::new() }
+        Self { exit, error: error.into(), help: WITHOUT_A_WORD.to_owned() }
     }
 
     /// Something that keeps the command from starting; nothing was touched.
@@ -49,7 +52,7 @@ impl Failure {
         Self { exit: Exit::Refused, error: error.into(), help: help.into() }
     }
 
-    /// Adds what to do about it.
+    /// What to do about it, in the command's own words.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
         self

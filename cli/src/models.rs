@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use llm::http::{Agent, BaseUrl, Limits, Network};
+use llm::http::{Agent, BaseUrl, Limits, Network, NetworkError};
+use llm::scripted::ScriptError;
 use llm::{Model, Provider, Recorded, Scripted};
 use llm_gemini::Gemini;
 use llm_openai::{OpenAi, Switches};
@@ -35,21 +36,22 @@ pub fn open(
             let switches = switches(settings.dialect.value, Switches::of(&base));
             Ok(Box::new(OpenAi::new(agent()?, base, model.clone(), key).with_switches(switches)))
         }
-        Provider::Scripted => {
-            let scripted = Scripted::read(Path::new(&model.name)).map_err(|error| {
-                Failure::refused(
-                    error,
-                    "name a file of replies, parted by lines that say `--- next reply ---`",
-                )
-            })?;
-            Ok(Box::new(scripted))
-        }
+        Provider::Scripted => Ok(Box::new(Scripted::read(Path::new(&model.name)).map_err(no_script)?)),
         Provider::Recorded => {
             let run = crate::commands::runs::find(tree, Some(&model.name))?;
             let replies = crate::commands::runs::replies(&run)?;
             Ok(Box::new(Recorded::new(model.clone(), replies)))
         }
     }
+}
+
+fn no_script(error: ScriptError) -> Failure {
+    let help = if matches!(error, ScriptError::Entry { .. } | ScriptError::UnknownError { .. }) {
+        "mend that entry, or take it out"
+    } else {
+        "name a file of replies, parted by lines that say `--- next reply ---`"
+    };
+    Failure::refused(error, help)
 }
 
 /// What the configuration says goes before what the address makes likely.
@@ -69,8 +71,16 @@ fn base(settings: &Settings, default: &str) -> Result<BaseUrl, Failure> {
 
 /// One agent for the run: its connections and certificates are made once.
 fn agent(environment: &Environment, timeout: Duration) -> Result<Arc<Agent>, Failure> {
-    let network = Network::from_env(|name| environment.text(name))
-        .map_err(|error| Failure::refused(error, "see HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE"))?;
+    let network = Network::from_env(|name| environment.text(name)).map_err(no_way)?;
     let limits = Limits { call: timeout, ..Limits::default() };
     Ok(Arc::new(Agent::new(network, limits)))
+}
+
+fn no_way(error: NetworkError) -> Failure {
+    let help = if matches!(error, NetworkError::BadProxy { .. }) {
+        "write it as http://HOST:PORT, or unset it; NO_PROXY names what is reached without a proxy"
+    } else {
+        "name a file of PEM certificates with SSL_CERT_FILE, or unset it"
+    };
+    Failure::refused(error, help)
 }

@@ -92,7 +92,13 @@ pub fn build_command(root: &Path, command: &CommandLine) -> Result<(), Missing> 
             if name == BUILD { remedy } else { "see build.command in code-commit config".to_owned() };
         return Err(Missing::new(format!("there is no {name}"), remedy));
     };
-    if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
+    if !found.is_file() {
+        return Err(Missing::new(
+            format!("{name} is no file"),
+            format!("put a script in the place of {name}"),
+        ));
+    }
+    if found.permissions().mode() & 0o111 == 0 {
         return Err(Missing::new(format!("{name} cannot be executed"), format!("chmod +x {name}")));
     }
     Ok(())

@@ -163,6 +163,28 @@ impl Finish {
             Self::Unknown { reason } => format!("the answer ended for a reason unknown here ({reason})"),
         }
     }
+
+    /// What the person can do about an answer that nothing can be made of.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Blocked { .. } => {
+                "see what in the prompt the filter may mean and take it out, or choose another model"
+            }
+            Self::Filtered { .. } | Self::Refused { .. } => {
+                "ask for it in other words, or choose another model"
+            }
+            Self::Withheld { .. } => "see what the account may do at the provider, or choose another model",
+            Self::Complete
+            | Self::Truncated
+            | Self::Stopped
+            | Self::Empty
+            | Self::ToolCall(_)
+            | Self::Malformed
+            | Self::Endless
+            | Self::Other
+            | Self::Unknown { .. } => "try again, or choose another model",
+        }
+    }
 }
 
 impl std::fmt::Display for Filter {

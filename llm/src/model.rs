@@ -80,7 +80,7 @@ pub struct ModelId {
 #[non_exhaustive]
 pub enum ModelIdError {
     /// There is no name, or it holds white space or control characters.
-    #[error("`{0}` is no model name")]
+    #[error("`{0}` is no model name: it is empty, or it holds a blank or a control character")]
     BadName(String),
     /// The provider does not follow from the name.
     #[error(

@@ -116,7 +116,8 @@ impl<C: Conversation> Rounds<C> {
 
 /// An answer that only a person can do something about: a filter, a refusal.
 fn unavailable(round: u32, finish: &Finish) -> Outcome {
-    let cause = Cause { code: finish.code().to_owned(), message: finish.explain(), remedy: None };
+    let remedy = Some(finish.remedy().to_owned());
+    let cause = Cause { code: finish.code().to_owned(), message: finish.explain(), remedy };
     Outcome::ModelUnavailable { round, cause }
 }
 

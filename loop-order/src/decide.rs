@@ -182,7 +182,7 @@ impl OrderLoop {
         match answer.finish.advice() {
             Advice::TellPerson => {
                 let (code, message) = (answer.finish.code().to_owned(), answer.finish.explain());
-                self.give_up(&Cause { code, message, remedy: None });
+                self.give_up(&Cause { code, message, remedy: Some(answer.finish.remedy().to_owned()) });
             }
             Advice::Use | Advice::TellModel | Advice::Retry => {
                 let attempt = self.work.number;

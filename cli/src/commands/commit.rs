@@ -153,9 +153,7 @@ fn preflight(which: Which, tree: &WorkTree, settings: &Settings, keys: &Keys) ->
     };
     let query = text(QUERY, &format!("write into {QUERY} what should change"));
     let codebase = text(CODE_ROLLUP, "make it with: code-commit rollup");
-    let system = (which == Which::Implement)
-        .then(|| text(SYSTEM_PROMPT, "write into it how the model has to answer: code-commit init --help"))
-        .flatten();
+    let system = (which == Which::Implement).then(|| text(SYSTEM_PROMPT, SYSTEM_PROMPT_REMEDY)).flatten();
     missing.extend(preflight::key(&settings.model.value, keys).err());
     missing.extend(preflight::build_command(root, &settings.build.value).err());
     match (query, codebase) {
@@ -169,6 +167,9 @@ fn preflight(which: Which, tree: &WorkTree, settings: &Settings, keys: &Keys) ->
 
 /// Tells the model of S0 how to answer.
 const SYSTEM_PROMPT: &str = "agent-config/gemini-system-prompt.txt";
+/// The first thing that it has to say.
+const SYSTEM_PROMPT_REMEDY: &str =
+    "write into it how the model has to answer: each file whole between a line ^^^PATH and a line ^^^end";
 
 /// S0 keeps its inputs at the root; `agent-config/` is looked into first.
 fn beside_or_above(root: &Path, path: &str) -> String {

@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use anyhow::{Context as _, anyhow};
-use guard::{Guard, Op, Request, Verdict};
+use guard::{Guard, Op, OpenError, Request, Verdict};
 use serde_json::json;
 
 use crate::args::GuardArgs;
@@ -19,8 +19,7 @@ use crate::plan;
 pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
     let settings = config::load(&args.root, environment, Layer::default(), output)?;
-    let guard = Guard::open(&args.root, plan::policy(&settings))
-        .map_err(|error| Failure::refused(error, "name the project's root with --root"))?;
+    let guard = Guard::open(&args.root, plan::policy(&settings)).map_err(cannot_judge)?;
     let requests: Vec<Request<'_>> = paths
         .iter()
         .map(|path| Request { path: path.as_bytes(), op: Op::Write, base_sha256: None })
@@ -45,6 +44,15 @@ pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Resu
     Ok(exit)
 }
 
+fn cannot_judge(error: OpenError) -> Failure {
+    let help = if matches!(error, OpenError::ForeignOwner { .. }) {
+        "run it as the user who owns the repository"
+    } else {
+        "name the project's root with --root"
+    };
+    Failure::refused(error, help)
+}
+
 /// One JSON string a line; empty lines do not count.
 fn from_stdin() -> Result<Vec<OsString>, Failure> {
     let mut paths = Vec::new();
@@ -53,11 +61,8 @@ fn from_stdin() -> Result<Vec<OsString>, Failure> {
         if line.trim().is_empty() {
             continue;
         }
-        let path: String = serde_json::from_str(&line).map_err(|error| {
-            Failure::refused(
-                anyhow!("line {} is no JSON string: {error}", number + 1),
-                "write each path as \"path\"",
-            )
+        let path: String = serde_json::from_str(&line).map_err(|_| {
+            Failure::refused(anyhow!("line {} is no JSON string", number + 1), "write each path as \"path\"")
         })?;
         paths.push(OsString::from_vec(path.into_bytes()));
     }

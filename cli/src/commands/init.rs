@@ -20,7 +20,9 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
         output.report("made a git repository");
     }
     let tree = super::work_tree(&here)?;
-    let made = fill(tree.root()).with_context(|| format!("cannot set up {}", tree.root().display()))?;
+    let made = fill(tree.root()).map_err(|error| {
+        Failure::refused(error, "see that it can be written and that nothing else has its place")
+    })?;
     for line in &made {
         output.report(line);
     }
@@ -35,18 +37,18 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn fill(root: &Path) -> io::Result<Vec<String>> {
+fn fill(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut made = Vec::new();
     if preflight::agent_config_is_ignored(root).is_err() {
-        append_line(&root.join(".gitignore"), "/agent-config")?;
+        append_line(&root.join(".gitignore"), "/agent-config").context("cannot add to .gitignore")?;
         made.push(".gitignore: added /agent-config, where keys and logs are kept".to_owned());
     }
-    fs::create_dir_all(root.join(AGENT_CONFIG))?;
-    if create(&root.join(QUERY), "", 0o666)? {
+    fs::create_dir_all(root.join(AGENT_CONFIG)).with_context(|| format!("cannot make {AGENT_CONFIG}"))?;
+    if create(&root.join(QUERY), "", 0o666).with_context(|| format!("cannot make {QUERY}"))? {
         made.push(format!("{QUERY}: empty, for you to write"));
     }
     let (build, what) = build_script(root);
-    if create(&root.join(BUILD), &build, 0o777)? {
+    if create(&root.join(BUILD), &build, 0o777).with_context(|| format!("cannot make {BUILD}"))? {
         made.push(format!("{BUILD}: {what}"));
     }
     Ok(made)

@@ -77,7 +77,10 @@ fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
                 Failure::refused(error, "remove it; the runs that it lists can then only be read by hand")
             }),
         Err(none) if none.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Failure::refused(error, "see who owns it")),
+        Err(error) => {
+            let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
+            Err(Failure::refused(error, "see that it is a file of yours"))
+        }
     }
 }
 
@@ -94,5 +97,5 @@ fn write(tree: &WorkTree, known: &[Known]) -> Result<(), Failure> {
 }
 
 fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
-    tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))
+    tree.state_dir().map_err(|error| Failure::refused(error, "see that it is a folder of yours"))
 }

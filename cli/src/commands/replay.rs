@@ -39,23 +39,29 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
     }
     let folder = RunFolder::open(run.clone(), Redactor::default());
     let plan = Plan::load(&folder, &known).map_err(|error| {
-        Failure::refused(error, "name a finished run of code-commit or code-commit implement")
+        Failure::refused(error, "name another run of code-commit or implement: code-commit runs lists them")
     })?;
-    let facts: Vec<Fact> = facts_of(&folder).map_err(anyhow::Error::from)?;
+    let facts: Vec<Fact> = facts_of(&folder).map_err(|error| {
+        Failure::refused(
+            error,
+            "only a record that is as it was can be replayed: code-commit runs lists the others",
+        )
+    })?;
     let scratch = tempfile::tempdir().context("cannot make a scratch folder")?;
     let copy = Copy::make(&tree, &run, scratch.path())?;
     let rules = copy.rules(&plan)?;
+    let name = runs::name(&run);
     match (args.from_round, &args.reply) {
         (Some(round), Some(reply)) => {
             let reply = super::read_input(reply)?;
             let reply = String::from_utf8(reply)
-                .map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), ""))?;
+                .map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), "save it as UTF-8"))?;
             what_if(
-                &WhatIf { plan, facts, round, reply, copy: &copy, environment, output, tree: &tree },
+                &WhatIf { plan, facts, round, reply, name, copy: &copy, environment, output, tree: &tree },
                 rules,
             )
         }
-        _ => same_again(&plan, facts, &copy, rules, output),
+        _ => same_again(&plan, facts, &name, &copy, rules, output),
     }
 }
 
@@ -81,7 +87,9 @@ impl Copy {
             }
             Ok(())
         })();
-        copied.context("cannot copy the project into a scratch folder")?;
+        copied.context("cannot copy the project into a scratch folder").map_err(|error| {
+            Failure::refused(error, "see that there is room, or set TMPDIR to another folder")
+        })?;
         Ok(Self { root, state })
     }
 
@@ -123,6 +131,7 @@ fn put(path: &Path, content: Option<&[u8]>) -> anyhow::Result<()> {
 fn same_again(
     plan: &Plan,
     facts: Vec<Fact>,
+    name: &str,
     copy: &Copy,
     rules: Rules,
     output: &Output,
@@ -158,8 +167,8 @@ fn same_again(
             Ok(Exit::Failed)
         }
         Err(ReplayFault::RecordEnds { round }) => Err(Failure::refused(
-            anyhow!("the record ends in round {round}"),
-            "only a finished run can be replayed; code-commit resume goes on with it",
+            anyhow!("the record of {name} ends in round {round}"),
+            format!("only a finished run can be replayed; this one goes on with: code-commit resume {name}"),
         )),
         Err(other) => Err(anyhow::Error::from(other).into()),
     }
@@ -170,6 +179,7 @@ struct WhatIf<'w> {
     facts: Vec<Fact>,
     round: u32,
     reply: String,
+    name: String,
     copy: &'w Copy,
     environment: &'w Environment,
     output: &'w Output,
@@ -192,8 +202,8 @@ fn what_if(ask: &WhatIf<'_>, rules: Rules) -> Result<Exit, Failure> {
             }
             Next::Stop(_) => {
                 return Err(Failure::refused(
-                    anyhow!("that run has no round {round}"),
-                    "code-commit show lists its rounds",
+                    anyhow!("{} has no round {round}", ask.name),
+                    format!("its rounds: code-commit show {}", ask.name),
                 ));
             }
         }

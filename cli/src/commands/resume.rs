@@ -7,7 +7,7 @@ use runner::Cancel;
 
 use crate::args::ResumeArgs;
 use crate::commands::order::{self, Recorded};
-use crate::commands::run::{self, Prepared, resume};
+use crate::commands::run::{self, Prepared, UNLIKE_RECORDED, resume};
 use crate::commands::wall::Otherwise;
 use crate::commands::{runs, spec};
 use crate::config::Origin;
@@ -35,16 +35,17 @@ pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Res
     output.strike_out(redactor.clone());
     let lock = super::lock(&tree, output)?;
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
+    let name = runs::name(folder.path());
     if known.undone {
-        return Err(Failure::refused(anyhow!("that run was undone"), "begin a new run"));
+        return Err(closed(&name, "was undone"));
     }
     let mut plan = Plan::load(&folder, &known).map_err(|error| Failure::refused(error, "begin a new run"))?;
-    let facts: Vec<Fact> = outline_of(&folder).map_err(anyhow::Error::from)?;
+    let facts: Vec<Fact> = outline_of(&folder).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
     if !can_go_on(&facts) {
-        return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
+        return Err(closed(&name, "is over"));
     }
     plan.settings.put_limits(&args.limits.layer(), Origin::Flag);
-    output.note(&format!("going on with {}", runs::name(folder.path())));
+    output.note(&format!("going on with {name}"));
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     crate::interrupt::watch(&cancel)?;
     let client = models::open(&plan.settings, &keys, environment, &tree)?;
@@ -64,6 +65,11 @@ pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Res
         without_wall,
     };
     resume(prepared, &folder).map(|done| done.exit)
+}
+
+fn closed(name: &str, why: &str) -> Failure {
+    let help = format!("begin a new run; what this one did: code-commit show {name}");
+    Failure::refused(anyhow!("{name} {why}"), help)
 }
 
 /// A run that was killed goes on, and one that ended because the model gave no answer. One whose changes were taken back is over.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use apply::{ApplyError, Lock};
 use engine::{
-    Asking, BuildCommand, Fact, Fault, Outcome, Purse, Record, Rules, Workshop, drive, outline_of,
+    Asking, BuildCommand, Fact, Fault, Outcome, Purse, Record, Rules, UNDO, Workshop, drive, outline_of,
     undo_folders,
 };
 use guard::Guard;
@@ -28,6 +28,9 @@ use crate::output::Output;
 use crate::plan::{Decide, Plan};
 use crate::summary::Summary;
 use crate::terminal::Terminal;
+
+/// What to do about a run whose record is not what it was.
+pub const UNLIKE_RECORDED: &str = "only a record that is as it was can be gone on with: begin a new run";
 
 /// A run that can begin, or go on.
 pub struct Prepared<'r> {
@@ -86,8 +89,8 @@ pub fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Fa
     let confinement = confine(&prepared)?;
     let mut decide = prepared.plan.decide();
     let mut observer = observer(&prepared);
-    let (mut record, facts) =
-        Record::resume(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), folder))?;
+    let (mut record, facts) = Record::resume(folder.clone(), &mut *observer)
+        .map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
     for fact in &facts {
         decide.learn(fact);
     }
@@ -209,8 +212,13 @@ fn fault(error: Fault, folder: &RunFolder) -> Failure {
         return Failure::new(Exit::Interrupted, error).help(format!("go on with: code-commit resume {name}"));
     }
     let lost = matches!(error, Fault::Restore(_) | Fault::Apply(ApplyError::NotRolledBack { .. }));
-    let exit = if lost { Exit::TreeNotRestored } else { Exit::Fault };
-    Failure::new(exit, error).help(format!("what happened until then: code-commit show {name}"))
+    if lost {
+        let kept = folder.path().join(UNDO);
+        let help =
+            format!("the old contents are in {}; what happened: code-commit show {name}", kept.display());
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
+    }
+    Failure::new(Exit::Fault, error).help(format!("mend that, then go on with: code-commit resume {name}"))
 }
 
 fn observer(prepared: &Prepared<'_>) -> Box<dyn engine::Observer> {

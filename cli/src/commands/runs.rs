@@ -12,6 +12,9 @@ use crate::commands::registry::{self, Known};
 use crate::exit::Failure;
 use crate::preflight::{self, AGENT_CONFIG};
 
+/// Of the runs that could have been meant so many are named.
+const NAMED_RUNS: usize = 5;
+
 /// Folder for runs in the harness's own state, for projects without `agent-config/`.
 pub const RUNS: &str = "runs";
 
@@ -31,7 +34,8 @@ pub fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
     if hidden && tree.root().join(AGENT_CONFIG).is_dir() {
         return Ok(logs(tree.root()));
     }
-    let state = tree.state_dir().map_err(|error| Failure::refused(error, "see who owns it"))?;
+    let state =
+        tree.state_dir().map_err(|error| Failure::refused(error, "see that it is a folder of yours"))?;
     Ok(state.join(RUNS))
 }
 
@@ -54,11 +58,14 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
         None => all.first(),
     };
     found.cloned().ok_or_else(|| {
-        let known: Vec<String> = all.iter().take(5).map(name_of).collect();
         let what = named
             .map_or("no run was made here yet".to_owned(), |name| format!("no run {name} was made here"));
-        let help =
-            if known.is_empty() { String::new() } else { format!("the newest are {}", known.join(", ")) };
+        let help = if all.is_empty() {
+            "begin the first one with code-commit; code-commit demo shows what a run is".to_owned()
+        } else {
+            let newest: Vec<String> = all.iter().take(NAMED_RUNS).map(name_of).collect();
+            format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
+        };
         Failure::refused(anyhow!(what), help)
     })
 }

@@ -1,8 +1,10 @@
 //! `code-commit undo`: every file that a run has changed, as it was before; without git.
 
+use std::path::Path;
+
 use anyhow::anyhow;
-use apply::{Action, Force, UndoError};
-use engine::undo_folders;
+use apply::{Action, ApplyError, Force, UndoError};
+use engine::{UNDO, undo_folders};
 use serde_json::json;
 
 use crate::args::UndoArgs;
@@ -24,12 +26,7 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         ));
     }
     let force = if args.force { Force::Yes } else { Force::No };
-    let undone = apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| {
-        if matches!(error, UndoError::ChangedSince { .. }) {
-            return Failure::refused(error, "look at these files; --force puts them back all the same");
-        }
-        Failure::new(Exit::TreeNotRestored, error)
-    })?;
+    let undone = apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| failed(error, &run))?;
     registry::mark_undone(&tree, &run)?;
     output.object(&json!({ "run": runs::name(&run), "restored": undone.applied.changes }));
     for change in &undone.applied.changes {
@@ -46,4 +43,18 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         runs::name(&run)
     ));
     Ok(Exit::Done)
+}
+
+/// All is put back or nothing; whichever it is, the old contents stay in the run folder.
+fn failed(error: UndoError, run: &Path) -> Failure {
+    let kept = run.join(UNDO);
+    if matches!(error, UndoError::ChangedSince { .. }) {
+        return Failure::refused(error, "look at these files; --force puts them back all the same");
+    }
+    let help = if matches!(error, UndoError::Apply(ApplyError::NotRolledBack { .. })) {
+        format!("the next command tries again; the old contents are in {}", kept.display())
+    } else {
+        format!("nothing was put back; the old contents are in {}", kept.display())
+    };
+    Failure::new(Exit::TreeNotRestored, error).help(help)
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 
 use super::Layer;
 use crate::exit::Failure;
@@ -37,17 +37,18 @@ pub fn read(path: &Path) -> Result<Option<File>, Failure> {
         Err(error) => return Err(see(error)),
         Ok(found) if !found.is_file() || found.len() > MOST_BYTES => {
             return Err(Failure::refused(
-                anyhow!("{} is no configuration file", path.display()),
-                "move it away",
+                anyhow!("{} is no file of at most 1 MiB", path.display()),
+                "put a configuration in its place, or move it away",
             ));
         }
         Ok(_) => {}
     }
     let bytes = fs::read(path).map_err(see)?;
     let sha256 = logging::sha256_hex(&bytes);
-    let text = String::from_utf8(bytes)
-        .with_context(|| format!("{} is not UTF-8", path.display()))
-        .map_err(|error| Failure::refused(error, "save it as UTF-8"))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::refused(anyhow!("{} is not UTF-8 (at byte {at})", path.display()), "save it as UTF-8")
+    })?;
     let layer = parse(&text).map_err(|error| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = if name == super::PROJECT_FILE { name.into_owned() } else { path.display().to_string() };

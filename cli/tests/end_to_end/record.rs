@@ -192,7 +192,7 @@ fn a_run_that_is_over_is_not_gone_on_with() {
     exit 3
     --- out
     --- err
-    error: that run is over
-     help: code-commit show tells how it ended
+    error: [STAMP]-commit is over
+     help: begin a new run; what this one did: code-commit show [STAMP]-commit
     ");
 }

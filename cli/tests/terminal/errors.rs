@@ -1,162 +1,189 @@
-//! Every error message that can be brought about from the command line, with its exit code and its help.
+//! Every message about a failure that a run of the program can bring about: what was done, the exit code, and the words as printed.
 
-use std::fs;
+mod command_line;
+mod config;
+mod disk;
+mod elsewhere;
+mod lock;
+mod network;
+mod preflight;
+mod record;
+mod repository;
+mod service;
+mod sources;
+mod tools;
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Output;
 
 use fixtures::server::{Script, Step};
 
+use crate::hermetic;
 use crate::scene::{KEY, Scene, check};
 
-/// A case: its name, what is done to the project before, and the arguments.
-type Case<'c> = (&'c str, &'c dyn Fn(&Scene), &'c [&'c str]);
+/// Should a case get as far as asking a model, it asks nobody.
+const NOBODY: [(&str, &str); 2] =
+    [("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
 
-/// Runs each case in a project of its own and shows what it printed on standard error.
-fn table(name: &str, cases: &[Case<'_>]) {
-    let mut text = String::new();
-    let mut last = None;
-    for (case, prepare, args) in cases {
-        let scene = Scene::new(Script::new([]));
-        prepare(&scene);
-        let shown = shown(case, &scene, args);
-        text.push_str(&neutral(&shown, &scene));
-        last = Some(scene);
+/// What is done in a project of its own, and what is run there.
+pub struct Case<'c> {
+    name: &'c str,
+    args: &'c [&'c str],
+    replies: &'c [&'c str],
+    before: Vec<&'c dyn Fn(&Scene)>,
+    environment: Vec<(&'c str, &'c str)>,
+    typed: Option<&'c [u8]>,
+    word: &'static str,
+}
+
+/// A failure of `code-commit ARGS`.
+pub fn case<'c>(name: &'c str, args: &'c [&'c str]) -> Case<'c> {
+    let environment = NOBODY.to_vec();
+    Case { name, args, replies: &[], before: Vec::new(), environment, typed: None, word: "error:" }
+}
+
+impl<'c> Case<'c> {
+    /// Does this to the project first.
+    pub fn after(mut self, prepare: &'c dyn Fn(&Scene)) -> Self {
+        self.before.push(prepare);
+        self
     }
-    if let Some(scene) = last {
-        check(name, &scene, &text);
+
+    /// A model gives these replies, should it be asked.
+    pub fn model(self, replies: &'c [&'c str]) -> Self {
+        Self { replies, ..self }
+    }
+
+    /// Variables of the environment over the usual ones; `[BESIDE]` is the folder beside the project.
+    pub fn env(mut self, environment: &[(&'c str, &'c str)]) -> Self {
+        self.environment.extend(environment);
+        self
+    }
+
+    /// Bytes on standard input.
+    pub fn typed(self, bytes: &'c [u8]) -> Self {
+        Self { typed: Some(bytes), ..self }
+    }
+
+    /// Not a failure: something that is said and gone on with.
+    pub fn warns(self) -> Self {
+        Self { word: "warning:", ..self }
+    }
+
+    fn run(&self) -> (Scene, String) {
+        let scene = Scene::new(Script::new(self.replies.iter().map(|reply| Step::text(reply))));
+        self.before.iter().for_each(|prepare| prepare(&scene));
+        let beside = scene.project.beside().display().to_string();
+        let mut command = scene.program(self.args, &[]);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value.replace("[BESIDE]", &beside))));
+        if let Some(bytes) = self.typed {
+            let path = scene.project.beside().join("typed");
+            put(&path, bytes);
+            command.stdin(File::open(path).unwrap());
+        }
+        let done = command.output().unwrap();
+        let (code, words) = (code(&done), String::from_utf8_lossy(&done.stderr));
+        assert!(words.contains(self.word), "{}: exit {code}, {words}", self.name);
+        assert!(code != 0 || self.word == "warning:", "{} is no failure: {words}", self.name);
+        proper(self.name, code, &words);
+        let line = self.args.join(" ");
+        let text = format!("## {}\n$ code-commit {line}\nexit {code}\n{}\n", self.name, words.trim_end());
+        let text = neutral(&text, &scene);
+        (scene, text)
     }
 }
 
-fn shown(case: &str, scene: &Scene, args: &[&str]) -> String {
-    // Should a case get as far as asking a model, it asks nobody.
-    let nobody =
-        [("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
-    let environment: &[_] =
-        if case.starts_with("no key") { &[nobody[0], nobody[1], ("GEMINI_API_KEY", "")] } else { &nobody };
-    let done = scene.program(args, environment).output().unwrap();
-    let code = done.status.code().unwrap_or(-1);
-    assert_ne!(code, 0, "{case} is no error");
-    let words = String::from_utf8_lossy(&done.stderr);
-    assert!(!words.contains(KEY), "{case} shows the key");
-    assert!(!words.contains("panicked"), "{case}: {words}");
-    assert!(words.contains("error:"), "{case} is no error message: {words}");
-    format!("## {case}\n$ code-commit {}\nexit {code}\n{}\n\n", args.join(" "), words.trim_end())
+/// Runs each case and compares what they all printed with one stored snapshot.
+pub fn table(name: &str, cases: &[Case<'_>]) {
+    let ran: Vec<(Scene, String)> = cases.iter().map(Case::run).collect();
+    let text: Vec<&str> = ran.iter().map(|(_, text)| text.as_str()).collect();
+    if let Some((scene, _)) = ran.last() {
+        check(name, scene, &text.join("\n"));
+    }
+}
+
+/// The exit code; -1 for a program that a signal ended.
+pub fn code(done: &Output) -> i32 {
+    done.status.code().unwrap_or(-1)
+}
+
+/// What holds of every message: no key, no panic, no Debug format, a remedy wherever the program itself refuses or fails, and the right
+/// number of everything.
+pub fn proper(case: &str, code: i32, words: &str) {
+    for never in [KEY, "panicked", "Some(", "Err(", "Error {", "Os {", "kind:"] {
+        assert!(!words.contains(never), "{case}: `{never}` in {words}");
+    }
+    for one in ["1 files", "1 calls", "1 lines", "1 rounds", "1 specs", "1 tokens", "1 bytes", "1 runs"] {
+        let said = words.split(one).next().filter(|before| before.len() < words.len());
+        let counted = said.is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_digit() || c == ','));
+        assert!(!counted, "{case}: `{one}` in {words}");
+    }
+    assert!(!matches!(code, 3 | 5 | 70 | 130) || words.contains(" help: "), "{case} has no help: {words}");
+    let first = words.split("error: ").nth(1).unwrap_or_default().split(' ').next().unwrap_or_default();
+    // A variable, a file, or a program may begin as it is called.
+    let is_name = first.chars().all(|c| !c.is_lowercase())
+        || first.contains('.')
+        || ["Gemini", "Claude", "Codex"].contains(&first);
+    assert!(is_name || !first.starts_with(char::is_uppercase), "{case} begins with a capital: {words}");
 }
 
 /// Each case has a folder and a port of its own.
-fn neutral(text: &str, scene: &Scene) -> String {
+pub fn neutral(text: &str, scene: &Scene) -> String {
     text.replace(&scene.project.root().display().to_string(), "[ROOT]")
         .replace(&scene.project.beside().display().to_string(), "[BESIDE]")
         .replace(scene.server.origin(), "[SERVER]")
 }
 
-fn remove(path: &'static str) -> impl Fn(&Scene) {
+/// Removes a file of the project.
+pub fn remove(path: &'static str) -> impl Fn(&Scene) {
     move |scene| fs::remove_file(scene.project.root().join(path)).unwrap()
 }
 
-fn write(path: &'static str, content: &'static [u8]) -> impl Fn(&Scene) {
+/// Writes a file of the project.
+pub fn write(path: &'static str, content: &'static [u8]) -> impl Fn(&Scene) {
     move |scene| scene.project.write(path, content).unwrap()
 }
 
-fn nothing(_: &Scene) {}
-
-#[test]
-fn what_the_command_line_gets_wrong() {
-    table(
-        "errors_command_line",
-        &[
-            ("an unknown flag", &nothing, &["--sandbx", "off"]),
-            ("an unknown command", &nothing, &["comit"]),
-            ("an unknown wall", &nothing, &["--sandbox", "glass"]),
-            ("no duration", &nothing, &["--timeout", "10"]),
-            ("no time at all", &nothing, &["--build-timeout", "0s"]),
-            ("no number", &nothing, &["--temperature", "warm"]),
-            ("quiet and verbose", &nothing, &["--quiet", "--verbose"]),
-            ("no path for guard", &nothing, &["guard"]),
-        ],
-    );
-}
-
-#[test]
-fn what_is_missing_before_a_run() {
-    table(
-        "errors_preflight",
-        &[
-            ("no line in .gitignore", &write(".gitignore", b"/target\n"), &[]),
-            ("no query", &remove("agent-config/query.txt"), &[]),
-            ("an empty query", &write("agent-config/query.txt", b" \n"), &[]),
-            ("a query that is no UTF-8", &write("agent-config/query.txt", b"ab\xff"), &[]),
-            ("no roll-up", &remove("agent-config/codeRollup.txt"), &[]),
-            ("no build.sh", &remove("build.sh"), &[]),
-            ("no key", &nothing, &["--model", "gemini-test"]),
-            ("a model of nobody", &nothing, &["--model", "nobody/knows"]),
-            ("a model whose provider is not plain", &nothing, &["--model", "mystery"]),
-            ("an address that is none", &nothing, &["--base-url", "gopher:nothing"]),
-            ("a dirty tree", &write("src/greet.sh", b"# new\n"), &["--require-clean"]),
-            ("a key in the query", &write("agent-config/query.txt", KEY.as_bytes()), &["--sandbox", "off"]),
-            ("a file in the place of the logs", &write("agent-config/logs", b""), &["--sandbox", "off"]),
-        ],
-    );
-}
-
-#[test]
-fn what_the_tools_cannot_do() {
-    table(
-        "errors_tools",
-        &[
-            (
-                "no repository",
-                &|scene| fs::remove_dir_all(scene.project.root().join(".git")).unwrap(),
-                &["rollup"],
-            ),
-            ("parse without a file", &nothing, &["parse", "nowhere.txt"]),
-            ("parse of bytes", &write("reply", b"^^^a\n\xff\n^^^end\n"), &["parse", "reply"]),
-            ("parse of an open block", &write("reply", b"^^^a\nx\n"), &["parse", "reply"]),
-            ("apply without a file", &nothing, &["apply", "nowhere.txt"]),
-            ("guard of no folder", &nothing, &["guard", "--root", "nowhere", "a"]),
-            ("undo without a run", &nothing, &["undo"]),
-            ("undo of an unknown run", &nothing, &["undo", "2026-01-01-00-00-00-commit"]),
-            (
-                "a roll-up in the place of a folder",
-                &write("file", b""),
-                &["rollup", "--output", "file/rollup.txt"],
-            ),
-        ],
-    );
-}
-
-#[test]
-fn what_a_service_answers_in_place_of_a_reply() {
-    let steps = [
-        ("400", Step::status(400).message("no such setting")),
-        ("a key that is not valid", Step { bad_key: true, ..Step::status(400).message("API key not valid") }),
-        ("401", Step::status(401).message("who are you?")),
-        ("402", Step::status(402).message("no money")),
-        ("403", Step::status(403).message("not you")),
-        ("404", Step::status(404).message("no such model")),
-        ("413", Step::status(413).message("too much")),
-        ("a page of HTML", Step::html(403, "Blocked by the gateway")),
-        ("a redirection", Step::status(302).header("location", "https://elsewhere.invalid/x")),
-        ("a blocked prompt", Step { block: Some("SAFETY".to_owned()), ..Step::text("") }),
-        ("control characters", Step::status(400).message("a\u{1b}[31mb\u{202e}c")),
-    ];
-    let mut text = String::new();
-    for (case, step) in &steps {
-        let scene = Scene::new(Script::new([step.clone()]));
-        let done = scene.program(&scene.flags(), &[]).output().unwrap();
-        let code = done.status.code().unwrap_or(-1);
-        assert_eq!(code, 4, "{case}: {}", String::from_utf8_lossy(&done.stderr));
-        let said = String::from_utf8_lossy(&done.stdout);
-        let lines: Vec<&str> =
-            said.lines().filter(|line| line.starts_with("Failed") || line.starts_with("help:")).collect();
-        assert!(!lines.is_empty(), "{case}: {said}");
-        text.push_str(&neutral(&format!("## {case}\nexit {code}\n{}\n\n", lines.join("\n")), &scene));
+/// Makes a folder of the project where nothing or a file was.
+pub fn folder(path: &'static str) -> impl Fn(&Scene) {
+    move |scene| {
+        let path = scene.project.root().join(path);
+        let _ = fs::remove_file(&path);
+        fs::create_dir_all(path).unwrap();
     }
-    check("errors_service", &Scene::new(Script::new([])), &text);
 }
 
-#[test]
-fn an_error_is_red_on_a_terminal() {
-    let scene = Scene::new(Script::new([]));
-    let mut terminal = crate::screen::Terminal::start(scene.program(&["undo"], &[]), 60).unwrap();
-    assert_eq!(terminal.finish().unwrap(), Some(3));
-    check("error_in_colour", &scene, &terminal.styled_lines().join("\n"));
+/// Runs the program; it must end so.
+pub fn ran(args: &'static [&'static str], code: i32) -> impl Fn(&Scene) {
+    move |scene| {
+        let done = scene.program(args, &NOBODY).output().unwrap();
+        assert_eq!(done.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+/// Runs the default loop with this scene's model; it must end so.
+pub fn asked(code: i32) -> impl Fn(&Scene) {
+    move |scene| {
+        let done = scene.program(&scene.flags(), &[]).output().unwrap();
+        assert_eq!(done.status.code(), Some(code), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+/// Links a program of the caller's PATH into `bin/` beside the project.
+pub fn link(program: &'static str) -> impl Fn(&Scene) {
+    move |scene| {
+        let path = hermetic::search_path();
+        let found =
+            std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+        let bin = scene.project.beside().join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        std::os::unix::fs::symlink(found.unwrap(), bin.join(program)).unwrap();
+    }
+}
+
+/// Writes a file anywhere, and the folders it needs.
+pub fn put(path: &Path, content: &[u8]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::io::Write::write_all(&mut File::create(path).unwrap(), content).unwrap();
 }

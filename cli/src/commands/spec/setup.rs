@@ -24,7 +24,8 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     let present = Config::read(root)?;
     let config = ask(present, &mut io::stdin().lock(), &mut io::stdout().lock()).context("cannot ask")?;
     let Some(config) = config else {
-        return Err(Failure::new(Exit::Interrupted, anyhow!("nothing was saved")));
+        return Err(Failure::new(Exit::Interrupted, anyhow!("nothing was saved"))
+            .help("answer all of the questions: code-commit spec setup"));
     };
     project::make_folders(root)?;
     let text = config.to_json();

@@ -1,0 +1,38 @@
+//! What stands on the command line and cannot be.
+
+use super::{case, table};
+
+#[test]
+fn what_the_command_line_gets_wrong() {
+    table(
+        "errors_command_line",
+        &[
+            case("an unknown flag", &["--sandbx", "off"]),
+            case("an unknown command", &["comit"]),
+            case("an unknown wall", &["--sandbox", "glass"]),
+            case("no duration", &["--timeout", "10"]),
+            case("no time at all", &["--build-timeout", "0s"]),
+            case("no number", &["--temperature", "warm"]),
+            case("too warm", &["--temperature", "3"]),
+            case("no money", &["--max-cost", "0"]),
+            case("no calls", &["--max-calls", "0"]),
+            case("no rounds", &["--rounds", "0"]),
+            case("stuck after one round", &["--stop-when-stuck", "1"]),
+            case("a pattern that leads out", &["--protect", "../x"]),
+            case("a command with an open quote", &["--build-command", "'"]),
+            case("an end that is none", &["--on-failure", "burn"]),
+            case("quiet and verbose", &["--quiet", "--verbose"]),
+            case("a model without a name", &["--model", "gemini/"]),
+            case("a model of nobody", &["--model", "nobody/knows"]),
+            case("a model whose provider is not plain", &["--model", "mystery"]),
+            case("an address that is none", &["--base-url", "gopher:nothing"]),
+            case("an address with a password", &["--base-url", "https://me:secret@models.invalid"]),
+            case("no path for guard", &["guard"]),
+            case("two runs", &["undo", "one", "two"]),
+            case("another reply for no round", &["replay", "--reply", "x"]),
+            case("an unknown shell", &["completions", "sh"]),
+            case("an order without a repository", &["order", "run", "--work-order", "x"]),
+            case("a phase that is no number", &["phase", "one"]),
+        ],
+    );
+}

@@ -1,0 +1,37 @@
+//! Proxies, certificates and models that cannot be used.
+
+use super::{asked, case, table, write};
+use fixtures::demo::MENDS_IT;
+
+#[test]
+fn proxies_and_certificates_that_cannot_be_used() {
+    let args = &["--sandbox", "off"];
+    table(
+        "errors_network",
+        &[
+            case("a proxy that is no address", args).env(&[("HTTPS_PROXY", "::")]),
+            case("a proxy that does not speak http", args)
+                .env(&[("HTTPS_PROXY", "socks5://me:secret@127.0.0.1:9")]),
+            case("certificates that are not there", args).env(&[("SSL_CERT_FILE", "nowhere.pem")]),
+            case("certificates that are none", args).env(&[("SSL_CERT_FILE", "build.sh")]),
+        ],
+    );
+}
+
+#[test]
+fn models_that_are_no_service() {
+    table(
+        "errors_models",
+        &[
+            case("a script that is not there", &["--model", "scripted/nowhere.txt"]),
+            case("a script with a bad entry", &["--model", "scripted/replies.jsonl"])
+                .after(&write("replies.jsonl", b"{\"text\": \n")),
+            case("a script with an error that is none", &["--model", "scripted/replies.jsonl"])
+                .after(&write("replies.jsonl", b"{\"error\": \"tired\"}\n")),
+            case("a recorded run where there is none", &["--model", "recorded/none"]),
+            case("a recorded run that is not there", &["--model", "recorded/none"])
+                .model(&[MENDS_IT])
+                .after(&asked(0)),
+        ],
+    );
+}
