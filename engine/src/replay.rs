@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::intake::Intake;
 use crate::record::RecordError;
 use crate::workshop::{Fault, untidy};
-use crate::{Answer, CallFact, Fact, Hands, Record, Rules, Step};
+use crate::{Answer, CallFact, Fact, Hands, Problem, Record, Rules, Step};
 
 /// Where a replay came out differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,8 +108,13 @@ impl Replayed {
             (Intake::Rejected { problems, .. }, Fact::Rejected { report, .. }) => {
                 Fact::Rejected { round, problems, report: report.clone() }
             }
-            (Intake::Rejected { report, .. }, _) => {
-                return Err(differs(round, "what the reply changed", "changes", &report));
+            (Intake::Rejected { problems, .. }, _) => {
+                return Err(differs(
+                    round,
+                    "what the reply changed",
+                    &essence(&recorded),
+                    &listed(&problems),
+                ));
             }
         };
         compare(round, "what the reply changed", &essence(&recorded), &essence(&now))?;
@@ -147,25 +152,34 @@ fn essence(fact: &Fact) -> String {
                 )
             })
             .collect(),
-        Fact::Rejected { problems, .. } => {
-            problems.iter().map(|problem| format!("{}: {}\n", problem.code, problem.message)).collect()
-        }
+        Fact::Rejected { problems, .. } => listed(problems),
         Fact::Call(_) | Fact::Built { .. } | Fact::Restored { .. } | Fact::Resumed | Fact::Ended { .. } => {
             String::new()
         }
     }
 }
 
+fn listed(problems: &[Problem]) -> String {
+    problems.iter().map(|problem| format!("{}: {}\n", problem.code, problem.message)).collect()
+}
+
 pub(crate) fn compare(round: u32, what: &'static str, recorded: &str, now: &str) -> Result<(), ReplayFault> {
     if recorded == now { Ok(()) } else { Err(differs(round, what, recorded, now)) }
 }
+
+/// So far before the first difference a line may begin that is shown from its start.
+const LINE_START: usize = 120;
+/// So many characters are shown: a path and two hashes.
+const SHOWN: usize = 240;
 
 /// Both texts, cut to where they begin to differ.
 pub(crate) fn differs(round: u32, what: &'static str, recorded: &str, now: &str) -> ReplayFault {
     let same = recorded.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
     let cut = |text: &str| -> String {
-        let start = text.floor_char_boundary(same.saturating_sub(20).min(text.len()));
-        text.get(start..).unwrap_or_default().chars().take(80).collect()
+        let (near, at) = (same.saturating_sub(20), text.floor_char_boundary(same));
+        let line = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+        let start = if same - line <= LINE_START { line } else { text.floor_char_boundary(near) };
+        text.get(start..).unwrap_or_default().chars().take(SHOWN).collect::<String>().trim_end().to_owned()
     };
     ReplayFault::Differs(Difference { round, what, recorded: cut(recorded), now: cut(now) })
 }
@@ -174,24 +188,38 @@ pub(crate) fn differs(round: u32, what: &'static str, recorded: &str, now: &str)
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_first_difference_is_named_with_what_stands_around_it() {
-        let recorded = "the same beginning of both, then red";
-        let now = "the same beginning of both, then blue";
-        let Err(ReplayFault::Differs(difference)) = compare(2, "the prompt", recorded, now) else {
+    /// Recorded and now, as they are shown.
+    fn difference(recorded: &str, now: &str) -> (String, String) {
+        let Err(ReplayFault::Differs(found)) = compare(2, "the prompt", recorded, now) else {
             panic!("no difference was found")
         };
-        assert_eq!((difference.round, difference.what), (2, "the prompt"));
-        assert_eq!(difference.recorded, "nning of both, then red");
-        assert_eq!(difference.now, "nning of both, then blue");
-        assert!(compare(2, "the prompt", now, now).is_ok());
+        assert_eq!((found.round, found.what), (2, "the prompt"));
+        (found.recorded, found.now)
+    }
+
+    #[test]
+    fn the_first_difference_is_shown_from_the_start_of_its_line() {
+        let (recorded, now) = difference("the same\nof both: red\n", "the same\nof both: blue\n");
+        assert_eq!((recorded.as_str(), now.as_str()), ("of both: red", "of both: blue"));
+        assert!(compare(2, "the prompt", "the same", "the same").is_ok());
+        assert_eq!(difference("a\nb\n", "a\n"), ("b".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn of_a_long_line_only_what_stands_around_the_difference_is_shown() {
+        let long = "the same again and again, ".repeat(20);
+        let (recorded, now) = difference(&format!("{long}red"), &format!("{long}blue"));
+        assert_eq!(
+            (recorded.as_str(), now.as_str()),
+            ("me again and again, red", "me again and again, blue")
+        );
+        let (recorded, _) = difference(&"ä".repeat(900), "ö");
+        assert_eq!(recorded.chars().count(), SHOWN);
     }
 
     #[test]
     fn a_difference_inside_of_a_character_does_not_cut_it() {
-        let Err(ReplayFault::Differs(difference)) = compare(1, "the prompt", "ä", "ö") else {
-            panic!("no difference was found")
-        };
-        assert_eq!((difference.recorded.as_str(), difference.now.as_str()), ("ä", "ö"));
+        assert_eq!(difference("ä", "ö"), ("ä".to_owned(), "ö".to_owned()));
+        assert_eq!(difference("xä", "xö"), ("xä".to_owned(), "xö".to_owned()));
     }
 }

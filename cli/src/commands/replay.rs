@@ -2,6 +2,7 @@
 //! model had answered otherwise?
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -25,7 +26,7 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
 use crate::models;
-use crate::output::Output;
+use crate::output::{Output, printable};
 use crate::plan::Plan;
 use crate::terminal::passes;
 
@@ -80,10 +81,12 @@ impl Copy {
             repo::init(&root)?;
             let tracked = tree.tracked()?.into_iter().map(|file| file.path);
             for path in tracked.chain(tree.dirty()?) {
-                copy_file(&tree.root().join(&path), &root.join(&path))?;
+                copy_file(&tree.root().join(&path), &root.join(&path))
+                    .with_context(|| format!("cannot copy {path}"))?;
             }
             for image in apply::pre_images(&undo_folders(run))? {
-                put(&root.join(&image.path), image.content.as_deref())?;
+                put(&root, &image.path, image.content.as_deref())
+                    .with_context(|| format!("cannot put back {}", image.path))?;
             }
             Ok(())
         })();
@@ -114,18 +117,22 @@ fn copy_file(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Puts a pre-image back; of a file that was there its mode is kept.
-fn put(path: &Path, content: Option<&[u8]>) -> anyhow::Result<()> {
-    use std::io::Write as _;
+/// Puts a pre-image back, whatever has its place in the copy; of a file that was there its mode is kept.
+fn put(root: &Path, path: &str, content: Option<&[u8]>) -> io::Result<()> {
+    let path = root.join(path);
+    let above = path.ancestors().skip(1).take_while(|above| above.starts_with(root));
+    above.filter(|above| above.is_file()).try_for_each(fs::remove_file)?;
+    if path.is_dir() {
+        fs::remove_dir_all(&path)?;
+    }
     match content {
         Some(content) => {
-            fs::create_dir_all(path.parent().unwrap_or(path))?;
-            fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?.write_all(content)?;
+            fs::create_dir_all(path.parent().unwrap_or(root))?;
+            fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?.write_all(content)
         }
-        None if path.exists() => fs::remove_file(path)?,
-        None => {}
+        None if path.exists() => fs::remove_file(path),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn same_again(
@@ -163,7 +170,9 @@ fn same_again(
                 "recorded": difference.recorded, "now": difference.now,
             }));
             output.report(&format!("{} of round {} differs", difference.what, difference.round));
-            output.report(&format!("recorded: {}\nnow:      {}", difference.recorded, difference.now));
+            // Both may be what a build has printed.
+            let [then, now] = [&difference.recorded, &difference.now].map(|text| printable(text));
+            output.report(&format!("recorded: {then}\nnow:      {now}"));
             Ok(Exit::Failed)
         }
         Err(ReplayFault::RecordEnds { round }) => Err(Failure::refused(

@@ -5,7 +5,7 @@ use std::path::Path;
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
 
-use crate::harness::{KEY, Scene};
+use crate::harness::{KEY, Ran, Scene};
 
 /// Replies that can be told apart by what the build prints after each of them, so that a request that comes twice is answered twice alike.
 fn four_rounds() -> Script {
@@ -106,6 +106,114 @@ fn a_record_that_somebody_has_changed_is_not_replayed() {
     let ran = scene.run(&["replay"]);
     assert_ne!(ran.code, Some(0), "{ran}");
     assert!(ran.err.contains("is not the file that was recorded"), "{ran}");
+}
+
+/// A run of two rounds, and what somebody does to the project or to the record behind it.
+fn replayed_after(change: impl Fn(&Scene)) -> Ran {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    change(&scene);
+    scene.run(&["replay"])
+}
+
+#[test]
+fn a_path_that_is_ignored_now_is_the_first_difference() {
+    let ran =
+        replayed_after(|scene| scene.project.write(".gitignore", b"/agent-config\n/README.md\n").unwrap());
+    insta::assert_snapshot!(ran, @"
+    exit 1
+    --- out
+    what the reply changed of round 2 differs
+    recorded: src/greet.sh: b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13 -> f21e8a370868a4ecd31630888a6e297ee41b04d6e642e6c745bd859145ee9485
+    README.md: nothing -> 8f81ac44a2157e326ad2f0142f765acfc6a6acce082c9935596b177ac636b381
+    now:      ignored: `README.md` is ignored by git; leave it as it is.
+    --- err
+    ");
+}
+
+#[test]
+fn what_has_the_place_of_a_file_or_a_folder_now_does_not_stand_in_the_way_of_a_replay() {
+    let ran = replayed_after(|scene| {
+        let root = scene.project.root();
+        std::fs::remove_file(root.join("README.md")).unwrap();
+        scene.project.write("README.md/mine.txt", b"mine\n").unwrap();
+        std::fs::remove_dir_all(root.join("src")).unwrap();
+        scene.project.write("src", b"mine\n").unwrap();
+    });
+    assert_eq!(ran.code, Some(0), "{ran}");
+}
+
+#[test]
+fn a_tree_that_cannot_be_put_back_as_it_was_is_the_first_difference() {
+    let ran = replayed_after(|scene| {
+        std::fs::remove_dir_all(scene.runs().pop().unwrap().join("undo")).unwrap();
+    });
+    insta::assert_snapshot!(ran, @"
+    exit 1
+    --- out
+    what the reply changed of round 1 differs
+    recorded: src/greet.sh: 338dc264e495200f9d5ad0a5d567d6636c22b8037b704f69a72386fe3a78e082 -> b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13
+    now:      src/greet.sh: f21e8a370868a4ecd31630888a6e297ee41b04d6e642e6c745bd859145ee9485 -> b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13
+    --- err
+    ");
+}
+
+#[test]
+fn a_difference_as_json_is_one_object() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    scene.project.write(".gitignore", b"/agent-config\n/README.md\n").unwrap();
+    insta::assert_snapshot!(scene.run(&["replay", "--json"]), @r#"
+    exit 1
+    --- out
+    {"now":"ignored: `README.md` is ignored by git; leave it as it is.","recorded":"src/greet.sh: b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13 -> f21e8a370868a4ecd31630888a6e297ee41b04d6e642e6c745bd859145ee9485\nREADME.md: nothing -> 8f81ac44a2157e326ad2f0142f765acfc6a6acce082c9935596b177ac636b381","round":2,"same":false,"what":"what the reply changed"}
+    --- err
+    "#);
+}
+
+#[test]
+fn what_the_project_holds_elsewhere_has_no_say_in_a_replay() {
+    let ran = replayed_after(|scene| {
+        scene.project.write("build.sh", b"#!/bin/sh\necho something else; exit 7\n").unwrap();
+        scene.project.write("src/greet.sh", b"# mine, since the run\n").unwrap();
+        scene.project.write("agent-config/query.txt", b"something else\n").unwrap();
+    });
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("the same prompts, the same files, the same end"), "{ran}");
+}
+
+#[test]
+fn a_prompt_that_was_changed_in_the_record_is_named_and_nothing_is_replayed() {
+    for prompt in ["1-query.txt", "2-query.txt"] {
+        let ran = replayed_after(|scene| {
+            let path = scene.runs().pop().unwrap().join(prompt);
+            let text = scene.recorded(prompt).replacen("the", "THE", 1);
+            std::io::Write::write_all(&mut std::fs::File::create(path).unwrap(), text.as_bytes()).unwrap();
+        });
+        assert_eq!((ran.code, ran.out.as_str()), (Some(3), ""), "{ran}");
+        assert!(ran.err.contains(&format!("{prompt} is not the file that was recorded")), "{ran}");
+    }
+}
+
+#[test]
+fn another_reply_to_the_last_round_is_judged_and_built_on_what_came_before() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let ask = |reply: &str| {
+        scene.project.write("agent-config/other", reply.as_bytes()).unwrap();
+        scene.run(&["replay", "--from-round", "2", "--reply", "agent-config/other"])
+    };
+    insta::assert_snapshot!("what_if_refused", ask(TOUCHES_GIT));
+    insta::assert_snapshot!("what_if_no_reply", ask("^^^src/greet.sh\necho\n"));
+    insta::assert_snapshot!("what_if_broken", ask("^^^src/greet.sh\necho bye\n^^^end\n"));
+    insta::assert_snapshot!("what_if_passes", ask(MENDS_IT));
+    scene.project.write("build.sh", b"#!/bin/sh\necho the build of today; exit 7\n").unwrap();
+    let today = ask(MENDS_IT);
+    assert_eq!(today.code, Some(1), "{today}");
+    assert!(today.out.contains("the build of today\nexit code: 7"), "{today}");
+    scene.project.git(&["checkout", "-q", "build.sh"]).unwrap();
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n", "the tree was touched");
+    assert_eq!((scene.runs().len(), scene.server.requests().len()), (1, 2));
 }
 
 #[test]
