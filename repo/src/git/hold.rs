@@ -25,8 +25,11 @@ impl Git {
     /// Index, tracked files and the current branch as they were at `commit`. Only for whoever holds the harness's lock on the tree: what a
     /// rollback of ours that was killed has left in the index's place is removed. A lock that is not ours is waited for and left alone.
     pub fn reset_hard(&self, commit: &str) -> Result<(), GitError> {
+        // An id is no flag. `--end-of-options` would say so too, but git 2.39 refuses it here.
+        let none = || self.failed("reset", format!("there is no commit `{commit}`"));
+        let id = self.commit_of(commit)?.ok_or_else(none)?;
         let held = Held::take(self.index()?)?;
-        let words = ["reset", "--quiet", "--hard", "--end-of-options", commit];
+        let words = ["reset", "--quiet", "--hard", &id];
         let start = |source| GitError::Start { top: self.top.clone(), source };
         let mut reset = self.command(&words);
         reset.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -197,11 +197,20 @@ fn a_name_that_looks_like_a_flag_is_a_name() {
     assert!(matches!(git.reset_hard("--soft"), Err(GitError::Failed { .. })));
 }
 
+/// A commit that cannot be checked out: what its file holds is not in the repository.
+fn commit_without_its_file(scratch: &Scratch) -> String {
+    scratch.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{},gone", "1".repeat(40))]);
+    let tree = scratch.git(&["write-tree", "--missing-ok"]);
+    scratch.git(&["read-tree", "HEAD"]);
+    scratch.git(&["commit-tree", tree.trim(), "-m", "gone"]).trim().to_owned()
+}
+
 #[test]
 fn a_failure_says_what_git_said() {
     let scratch = Scratch::new();
-    let error = scratch.hardened(&[]).reset_hard("no-such-commit").unwrap_err();
-    assert!(matches!(&error, GitError::Failed { command, .. } if command == "reset"), "{error}");
+    let error = scratch.hardened(&[]).reset_hard(&commit_without_its_file(&scratch)).unwrap_err();
+    let GitError::Failed { command, message, .. } = error else { panic!("{error}") };
+    assert!(command == "reset" && message.contains("unable to read"), "{command}: {message}");
     let gone = Git::new(scratch.path().join("gone"), []);
     assert!(matches!(gone.dirty(), Err(GitError::Start { .. })));
 }
@@ -262,7 +271,7 @@ fn a_lock_of_another_git_is_never_removed_and_named_with_the_remedy() {
 #[test]
 fn a_reset_that_fails_leaves_the_index_and_no_lock() {
     let scratch = Scratch::new();
-    scratch.hardened(&[]).reset_hard("no-such-commit").unwrap_err();
+    scratch.hardened(&[]).reset_hard(&commit_without_its_file(&scratch)).unwrap_err();
     assert!(!lock(&scratch).exists());
     assert_eq!(scratch.git(&["status", "--porcelain"]), "");
 }
