@@ -106,6 +106,18 @@ impl Copy {
         let folder = RunFolder::create(&self.state, "run", Redactor::default());
         Ok(folder.map_err(anyhow::Error::from)?)
     }
+
+    /// How many files the replay has changed, and a hash over their paths and hashes.
+    fn changed(&self) -> anyhow::Result<(usize, String)> {
+        let changed = apply::pre_images(&undo_folders(&self.state))?;
+        let line = |path: &str| {
+            let now = fs::read(self.root.join(path)).ok();
+            let hash = now.map_or_else(|| "nothing".to_owned(), |now| logging::sha256_hex(&now));
+            format!("{path} {hash}\n")
+        };
+        let text: String = changed.iter().map(|image| line(&image.path)).collect();
+        Ok((changed.len(), logging::sha256_hex(text.as_bytes())))
+    }
 }
 
 /// Only regular files: a link is nothing that a model may have written.
@@ -148,19 +160,11 @@ fn same_again(
     let mut hands = Replayed::new(facts, rules, copy.state.join("undo"));
     match drive(&mut *plan.decide(), &mut hands, &mut record) {
         Ok(outcome) => {
-            let changed = apply::pre_images(&undo_folders(&copy.state)).map_err(anyhow::Error::from)?;
-            let mut text = String::new();
-            for image in &changed {
-                let now = fs::read(copy.root.join(&image.path)).ok();
-                let hash = now.map_or_else(|| "nothing".to_owned(), |now| logging::sha256_hex(&now));
-                text.push_str(&format!("{} {hash}\n", image.path));
-            }
-            let hash = logging::sha256_hex(text.as_bytes());
+            let (changed, hash) = copy.changed()?;
             output.object(&json!({ "same": true, "outcome": outcome, "changed_files_sha256": hash }));
             output.report("the same prompts, the same files, the same end");
-            output.report(&format!(
-                "changed files: {}, SHA-256 over their paths and hashes {hash}",
-                changed.len()
+            output.report_prose(&format!(
+                "changed files: {changed}, SHA-256 over their paths and hashes {hash}"
             ));
             Ok(Exit::Done)
         }

@@ -27,7 +27,7 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
         let (ended, rounds) = ending(run);
         output.object(&json!({ "run": name, "outcome": ended, "rounds": rounds, "folder": run }));
         let ended = ended.as_deref().unwrap_or("not finished");
-        let style = if ended == "done" { GOOD } else { WARN };
+        let style = if matches!(ended, "done" | "applied") { GOOD } else { WARN };
         output.report(&format!("{name}  {}, rounds {rounds}", output.paint(style, ended)));
     }
     if spec::history::list(tree.root(), output) + all.len() == 0 {
@@ -84,7 +84,7 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     for fact in &facts {
         line(fact, output);
     }
-    output.report(&format!("files: {}", run.display()));
+    output.report(&format!("files: {}", run.strip_prefix(tree.root()).unwrap_or(&run).display()));
     for change in &changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }
@@ -94,7 +94,7 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
 /// One line for each fact that a person wants to know.
 pub fn line(fact: &Fact, output: &Output) {
     let say = |round: &u32, text: &str| {
-        output.report(&format!("{}  {text}", output.paint(DIM, &format!("round {round}"))));
+        output.report_prose(&format!("{}  {text}", output.paint(DIM, &format!("round {round}"))));
     };
     match fact {
         Fact::Call(CallFact::Asked { round, prompt }) => {

@@ -268,7 +268,7 @@ fn runs_and_show_tell_what_happened() {
     round 3  created README.md
     round 3  build: exit code 0, 3-build.txt
     ended: done
-    files: [ROOT]/agent-config/logs/[STAMP]-commit
+    files: agent-config/logs/[STAMP]-commit
     --- /dev/null
     +++ b/README.md
     @@ -0,0 +1,3 @@

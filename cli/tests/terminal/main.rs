@@ -5,6 +5,7 @@
 mod errors;
 #[path = "../hermetic/mod.rs"]
 mod hermetic;
+mod records;
 mod scene;
 #[expect(dead_code, reason = "nobody types here; the tests of specs do")]
 mod screen;

@@ -120,7 +120,8 @@ fn table(rows: &[Row], of: usize, output: &Output) {
         let style = if row.exit == Exit::Done { GOOD } else { BAD };
         let file = printable(&row.file.display().to_string());
         let verdict = output.paint(style, row.verdict);
-        output.report(&format!("{verdict}  {file:width$}  {:21}  attempts {}", row.stage, row.attempts));
+        output
+            .report_prose(&format!("{verdict}  {file:width$}  {:21}  attempts {}", row.stage, row.attempts));
     }
     let skipped = of - rows.len();
     if skipped > 0 {
