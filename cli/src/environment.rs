@@ -27,6 +27,16 @@ impl Environment {
         self.variables.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
+    /// Where Docker's daemon listens, if not in the usual place.
+    pub fn docker_host(&self) -> Option<&OsStr> {
+        self.variables.get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str)
+    }
+
+    /// Where programs are looked for.
+    pub fn path(&self) -> Option<&OsStr> {
+        self.variables.get(OsStr::new("PATH")).map(OsString::as_os_str)
+    }
+
     /// Every variable.
     pub fn all(&self) -> &BTreeMap<OsString, OsString> {
         &self.variables

@@ -1,6 +1,6 @@
 //! The wall around the build, and what the build finds behind it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -45,8 +45,7 @@ pub fn confine(
         readable: settings.readable.iter().map(|place| place.value.clone()).collect(),
         ..Walls::new(root, &build_env(settings, environment))
     };
-    let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
-    match runner::probe(mode(settings.sandbox.value), docker_host) {
+    match runner::probe(mode(settings.sandbox.value), environment.docker_host()) {
         Ok(probed) if probed.rung != Rung::Off && is_all_of_home(root, environment) => Err(Failure::refused(
             anyhow!("{} is or holds your home folder, which no wall can both show and hide", root.display()),
             "keep the project in a folder of its own, or use --sandbox off",

@@ -1,6 +1,5 @@
 //! What is looked at, one function a subject.
 
-use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -84,7 +83,7 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
 
 /// What is asked for must work; of the rest is said why it does not.
 fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
-    let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
+    let docker_host = environment.docker_host();
     let wanted = match runner::probe(wall::mode(settings.sandbox.value), docker_host) {
         Ok(probed) => Check::good("sandbox", probed.why),
         Err(error) => Check::bad("sandbox", error.to_string(), "or, with all of your rights: --sandbox off"),
@@ -181,10 +180,9 @@ fn project(root: &Path, settings: &Settings) -> Vec<Check> {
 
 /// Only the loops of agents need one.
 fn agents(environment: &Environment) -> Vec<Check> {
-    let path = environment.all().get(OsStr::new("PATH")).map(OsString::as_os_str);
     [agent::Kind::Claude, agent::Kind::Gemini, agent::Kind::Codex]
         .into_iter()
-        .map(|kind| match agent::find(kind, path) {
+        .map(|kind| match agent::find(kind, environment.path()) {
             Ok(found) => {
                 let version = found.version.map(|version| format!(" {version}")).unwrap_or_default();
                 Check::good("agent", format!("{}{version}, {}", kind.name(), shown(&found.program)))
@@ -200,8 +198,7 @@ fn from(name: &str, missing: Missing) -> Check {
 
 /// A program that can be started, by its name.
 fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
-    let path = environment.all().get(OsStr::new("PATH"))?;
-    std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| {
+    std::env::split_paths(environment.path()?).map(|folder| folder.join(name)).find(|file| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     })
 }

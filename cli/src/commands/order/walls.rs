@@ -1,6 +1,5 @@
 //! What the commands of an order can see and touch.
 
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use guard::Policy;
@@ -51,10 +50,10 @@ pub fn confine(
         network: settings.network.value,
         ..Walls::new(root, &wall::build_env(settings, environment))
     };
-    let docker = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
-    let probed = runner::probe(wall::mode(settings.sandbox.value), docker).map_err(|reason| {
-        Failure::refused(reason, "--sandbox off runs the commands with all of your rights")
-    })?;
+    let probed =
+        runner::probe(wall::mode(settings.sandbox.value), environment.docker_host()).map_err(|reason| {
+            Failure::refused(reason, "--sandbox off runs the commands with all of your rights")
+        })?;
     output.note(&format!("sandbox: {}", probed.why));
     Ok(probed.confine(walls))
 }

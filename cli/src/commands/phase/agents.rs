@@ -57,8 +57,8 @@ pub fn kind_of(model: &str) -> (Kind, &str) {
 /// Finds program and key, or says what is missing.
 pub fn choose(model: &str, secrets: &Secrets, environment: &Environment) -> Result<Chosen, Failure> {
     let (kind, name) = kind_of(model);
-    let path = environment.all().get(std::ffi::OsStr::new("PATH")).map(std::ffi::OsString::as_os_str);
-    let cli = agent::find(kind, path).map_err(|error| Failure::refused(error, kind.remedy()))?;
+    let cli =
+        agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.remedy()))?;
     let variable = kind.key_variable();
     let key = secrets.get(variable).or_else(|| environment.text(variable)).ok_or_else(|| {
         Failure::refused(

@@ -2,7 +2,7 @@
 
 mod roles;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -37,7 +37,7 @@ pub fn run(
     let state = state_dir(root)?;
     let _lock = Lock::acquire(&state, "code-commit phase")
         .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))?;
-    let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
+    let docker_host = environment.docker_host();
     // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
     end_orphans(docker_host, output);
     let mut project = Project::open(root, environment)?;

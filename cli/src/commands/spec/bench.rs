@@ -3,7 +3,7 @@
 mod watched;
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -93,8 +93,7 @@ impl<'b> Bench<'b> {
         let cli = installed(args.agent, environment)?;
         service(cli.kind, args)?;
         can_keep(cli.kind, &settings)?;
-        let docker_host = environment.all().get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str);
-        let probed = probe(wall::mode(settings.sandbox.value), docker_host)
+        let probed = probe(wall::mode(settings.sandbox.value), environment.docker_host())
             .map_err(|reason| Failure::refused(reason, "--sandbox off lets the agent do whatever you can"))?;
         output.note(&format!("sandbox: {}", probed.why));
         project::make_folders(root)?;
@@ -229,8 +228,7 @@ fn installed(which: Agent, environment: &Environment) -> Result<Installed, Failu
         Agent::Gemini => Kind::Gemini,
         Agent::Codex => Kind::Codex,
     };
-    let path = environment.all().get(OsStr::new("PATH")).map(OsString::as_os_str);
-    agent::find(kind, path).map_err(|error| Failure::refused(error, kind.remedy()))
+    agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.remedy()))
 }
 
 /// Codex takes no address from its environment.
