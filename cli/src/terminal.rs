@@ -46,42 +46,22 @@ impl Terminal {
 
     fn fact(&mut self, fact: &Fact) {
         match fact {
-            Fact::Call(CallFact::Answered { round, usage, elapsed_ms, reply, served_model, .. }) => {
-                self.live.clear();
-                let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
-                let size = phrases::bytes(reply.stored.bytes);
-                self.line(*round, &format!("answered in {took}: {size}{}", phrases::tokens(usage)));
-                self.other_model(served_model.as_deref());
-            }
-            Fact::Call(CallFact::Unanswered { round, cause }) => {
-                self.live.clear();
-                let text = format!("no answer: {}", printable(&cause.message));
-                self.line(*round, &self.output.paint_note(BAD, &text));
-            }
+            Fact::Call(call) => self.call(call),
             Fact::Applied { round, changes, warnings, no_change } => {
                 if let Some(reason) = no_change {
                     self.line(*round, &format!("nothing to change: {}", printable(reason.trim())));
                 }
-                for change in changes {
-                    self.line(*round, &phrases::change(change));
-                }
-                for warning in warnings {
-                    self.warn(warning);
-                }
+                changes.iter().for_each(|change| self.line(*round, &phrases::change(change)));
+                warnings.iter().for_each(|warning| self.warn(warning));
             }
             Fact::Rejected { round, problems, .. } => {
                 let text = self.output.paint_note(WARN, "reply refused, nothing was written:");
                 self.line(*round, &text);
-                for problem in problems {
-                    self.under(&printable(&problem.message));
-                }
+                problems.iter().for_each(|problem| self.under(&printable(&problem.message)));
             }
             Fact::Built { round, ended, output, elapsed_ms, .. } => {
                 self.live.clear();
-                if !self.printed.is_empty() {
-                    self.printed.push(b'\n');
-                    self.print_whole_lines();
-                }
+                self.print_the_rest();
                 let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
                 if passes(fact) {
                     self.line(*round, &self.output.paint_note(GOOD, &format!("the build passes ({took})")));
@@ -92,13 +72,28 @@ impl Terminal {
                 }
             }
             Fact::Restored { paths } => {
-                self.live.above(|| {
-                    self.output.note(&format!("{} before the run", phrases::files_as_they_were(paths.len())));
-                });
+                let text = format!("{} before the run", phrases::files_as_they_were(paths.len()));
+                self.live.above(|| self.output.note(&text));
             }
-            Fact::Call(CallFact::Asked { .. } | CallFact::Attempted { .. })
-            | Fact::Resumed
-            | Fact::Ended { .. } => {}
+            Fact::Resumed | Fact::Ended { .. } => {}
+        }
+    }
+
+    fn call(&self, call: &CallFact) {
+        match call {
+            CallFact::Answered { round, usage, elapsed_ms, reply, served_model, .. } => {
+                self.live.clear();
+                let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
+                let size = phrases::bytes(reply.stored.bytes);
+                self.line(*round, &format!("answered in {took}: {size}{}", phrases::tokens(usage)));
+                self.other_model(served_model.as_deref());
+            }
+            CallFact::Unanswered { round, cause } => {
+                self.live.clear();
+                let text = format!("no answer: {}", printable(&cause.message));
+                self.line(*round, &self.output.paint_note(BAD, &text));
+            }
+            CallFact::Asked { .. } | CallFact::Attempted { .. } => {}
         }
     }
 
@@ -123,6 +118,14 @@ impl Terminal {
         let lines = std::mem::replace(&mut self.printed, rest);
         let text = printable(&String::from_utf8_lossy(&lines));
         self.live.above(|| self.output.note_block(text.trim_end_matches('\n')));
+    }
+
+    /// A build may end within a line.
+    fn print_the_rest(&mut self) {
+        if !self.printed.is_empty() {
+            self.printed.push(b'\n');
+            self.print_whole_lines();
+        }
     }
 
     /// The end of a build's output, unless `--verbose` has shown all of it.

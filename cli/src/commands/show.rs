@@ -93,57 +93,28 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
 
 /// One line for each fact that a person wants to know.
 pub fn line(fact: &Fact, output: &Output) {
-    let say = |round: &u32, text: &str| {
-        output.report_prose(&format!("{}  {text}", output.paint(DIM, &format!("round {round}"))));
-    };
+    let say = |round: &u32, text: &str| say(*round, text, output);
     match fact {
-        Fact::Call(CallFact::Asked { round, prompt }) => {
-            say(round, &format!("asked: {}, {}", prompt.stored.file, phrases::bytes(prompt.stored.bytes)));
-        }
-        Fact::Call(CallFact::Attempted { round, attempt }) => {
-            if let Some(message) = &attempt.message {
-                say(
-                    round,
-                    &output
-                        .paint(WARN, &format!("attempt {} failed: {}", attempt.number, printable(message))),
-                );
-            }
-        }
-        Fact::Call(CallFact::Answered { round, reply, served_model, usage, cost_usd, .. }) => {
-            let by = served_model.as_deref().unwrap_or("the model");
-            let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
-            let tokens = phrases::tokens(usage);
-            say(round, &format!("{} answered: {}{tokens}, {cost}", printable(by), reply.stored.file));
-        }
-        Fact::Call(CallFact::Unanswered { round, cause }) => {
-            say(round, &output.paint(BAD, &format!("no answer: {}", printable(&cause.message))));
-        }
+        Fact::Call(fact) => call(fact, output),
         Fact::Applied { round, changes, warnings, no_change } => {
             if let Some(reason) = no_change {
                 say(round, &format!("nothing to change: {}", printable(reason.trim())));
             }
-            for change in changes {
-                say(round, &phrases::change(change));
-            }
+            changes.iter().for_each(|change| say(round, &phrases::change(change)));
             for warning in warnings {
                 say(round, &output.paint(WARN, &printable(&warning.message)));
             }
         }
         Fact::Rejected { round, problems, .. } => {
             for problem in problems {
-                say(
-                    round,
-                    &output
-                        .paint(WARN, &format!("refused: {} [{}]", printable(&problem.message), problem.code)),
-                );
+                let text = format!("refused: {} [{}]", printable(&problem.message), problem.code);
+                say(round, &output.paint(WARN, &text));
             }
         }
         Fact::Built { round, ended, output: log, .. } => {
             let style = if passes(fact) { GOOD } else { BAD };
-            say(
-                round,
-                &output.paint(style, &format!("build: {}, {}", phrases::ended(*ended), log.stored.file)),
-            );
+            let text = format!("build: {}, {}", phrases::ended(*ended), log.stored.file);
+            say(round, &output.paint(style, &text));
         }
         Fact::Restored { paths } => {
             output.report(&format!("put back: {}", phrases::count(paths.len() as u64, "file")));
@@ -154,4 +125,32 @@ pub fn line(fact: &Fact, output: &Output) {
             output.report(&format!("ended: {}", value.get("outcome").and_then(Value::as_str).unwrap_or("?")));
         }
     }
+}
+
+fn call(fact: &CallFact, output: &Output) {
+    let say = |round: &u32, text: &str| say(*round, text, output);
+    match fact {
+        CallFact::Asked { round, prompt } => {
+            say(round, &format!("asked: {}, {}", prompt.stored.file, phrases::bytes(prompt.stored.bytes)));
+        }
+        CallFact::Attempted { round, attempt } => {
+            if let Some(message) = &attempt.message {
+                let text = format!("attempt {} failed: {}", attempt.number, printable(message));
+                say(round, &output.paint(WARN, &text));
+            }
+        }
+        CallFact::Answered { round, reply, served_model, usage, cost_usd, .. } => {
+            let by = served_model.as_deref().unwrap_or("the model");
+            let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
+            let tokens = phrases::tokens(usage);
+            say(round, &format!("{} answered: {}{tokens}, {cost}", printable(by), reply.stored.file));
+        }
+        CallFact::Unanswered { round, cause } => {
+            say(round, &output.paint(BAD, &format!("no answer: {}", printable(&cause.message))));
+        }
+    }
+}
+
+fn say(round: u32, text: &str, output: &Output) {
+    output.report_prose(&format!("{}  {text}", output.paint(DIM, &format!("round {round}"))));
 }
