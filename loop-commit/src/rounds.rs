@@ -87,6 +87,14 @@ impl<C: Conversation> Rounds<C> {
         Self { conversation, limits, round: 1, changed: false, last_failure: None, state }
     }
 
+    /// One that only a person can do something about, a filter or a refusal, is not even judged.
+    fn answered(&mut self, answer: Answer) {
+        match answer.finish.advice() {
+            Advice::TellPerson => self.end(unavailable(self.round, &answer.finish)),
+            Advice::Use | Advice::TellModel | Advice::Retry => self.state = State::Judging(answer),
+        }
+    }
+
     /// After a build that failed, or a reply that could not be used: the next round, or the end.
     fn failed(&mut self, reply: &Arc<str>, output: &str) {
         let failure = Failure::after(self.last_failure.take(), output);
@@ -114,7 +122,6 @@ impl<C: Conversation> Rounds<C> {
     }
 }
 
-/// An answer that only a person can do something about: a filter, a refusal.
 fn unavailable(round: u32, finish: &Finish) -> Outcome {
     let remedy = Some(finish.remedy().to_owned());
     let cause = Cause { code: finish.code().to_owned(), message: finish.explain(), remedy };
@@ -139,14 +146,7 @@ impl<C: Conversation> Loop for Rounds<C> {
     fn learn(&mut self, fact: &Fact) {
         match (fact, &self.state) {
             (Fact::Call(CallFact::Answered { reply, finish, held_key, .. }), State::Asking { .. }) => {
-                match finish.advice() {
-                    Advice::TellPerson => self.end(unavailable(self.round, finish)),
-                    Advice::Use | Advice::TellModel | Advice::Retry => {
-                        let finish = finish.clone();
-                        self.state =
-                            State::Judging(Answer { reply: reply.share(), finish, held_key: *held_key });
-                    }
-                }
+                self.answered(Answer { reply: reply.share(), finish: finish.clone(), held_key: *held_key });
             }
             (Fact::Call(CallFact::Unanswered { cause, .. }), State::Asking { prompt }) => {
                 let prompt = Arc::clone(prompt);
