@@ -2,7 +2,6 @@
 
 use super::file::Layer;
 use super::settings::{Bases, Settings};
-use super::values::Time;
 use crate::args::Sandbox;
 
 /// Takes out of a project's layer everything that would weaken what is in force without it, and says what that was, one line each:
@@ -29,8 +28,12 @@ pub fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases<'_>) -
 /// A limit may be lowered.
 fn take_limits(layer: &mut Layer, without: &Settings, taken: &mut Vec<String>) {
     let limits = &mut layer.limits;
-    let above = |limit: Option<u64>, wanted: u64| limit.is_some_and(|limit| wanted > limit);
-    let cost = without.max_cost.value;
+    let counts = [
+        ("max_tokens", &mut limits.max_tokens, without.max_tokens.value),
+        ("max_calls", &mut limits.max_calls, without.max_calls.value),
+        ("rounds", &mut limits.rounds, without.rounds.value),
+    ];
+    let (cost, time) = (without.max_cost.value, without.max_time.value);
     take(
         &mut limits.max_cost,
         |wanted| cost.is_some_and(|limit| wanted.0 > limit),
@@ -38,32 +41,19 @@ fn take_limits(layer: &mut Layer, without: &Settings, taken: &mut Vec<String>) {
             taken.push(format!("limits.max_cost = {}", wanted.0.as_usd()));
         },
     );
-    take(
-        &mut limits.max_tokens,
-        |wanted| above(without.max_tokens.value, wanted.0),
-        |wanted| {
-            taken.push(format!("limits.max_tokens = {}", wanted.0));
-        },
-    );
-    take(
-        &mut limits.max_calls,
-        |wanted| above(without.max_calls.value, wanted.0),
-        |wanted| {
-            taken.push(format!("limits.max_calls = {}", wanted.0));
-        },
-    );
-    take(
-        &mut limits.rounds,
-        |wanted| above(without.rounds.value, wanted.0),
-        |wanted| {
-            taken.push(format!("limits.rounds = {}", wanted.0));
-        },
-    );
-    let time = without.max_time.value;
+    for (key, wanted, limit) in counts {
+        take(
+            wanted,
+            |wanted| limit.is_some_and(|limit| wanted.0 > limit),
+            |wanted| {
+                taken.push(format!("limits.{key} = {}", wanted.0));
+            },
+        );
+    }
     take(
         &mut limits.max_time,
         |wanted| time.is_some_and(|limit| wanted.0 > limit),
-        |wanted: Time| {
+        |wanted| {
             taken.push(format!("limits.max_time = \"{wanted}\""));
         },
     );
