@@ -63,7 +63,7 @@ impl Terminal {
                 self.live.clear();
                 self.print_the_rest();
                 let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
-                if passes(fact) {
+                if fact.is_passed_build() {
                     self.line(*round, &self.output.paint_note(GOOD, &format!("the build passes ({took})")));
                 } else {
                     let text = format!("the build fails: {} ({took})", phrases::ended(*ended));
@@ -141,11 +141,6 @@ impl Terminal {
         }
         lines.iter().skip(skipped).for_each(|line| self.under(&printable(line)));
     }
-}
-
-/// Whether this is a build that passed.
-pub fn passes(fact: &Fact) -> bool {
-    matches!(fact, Fact::Built { ended, seal_broken: false, .. } if ended.exit_code() == Some(0))
 }
 
 impl Observer for Terminal {

@@ -64,6 +64,13 @@ pub enum Fact {
     Call(CallFact),
 }
 
+impl Fact {
+    /// Whether this is a build that passed: it exited with 0 and left alone what decides about it.
+    pub fn is_passed_build(&self) -> bool {
+        matches!(self, Self::Built { ended: Ended::Exited(0), seal_broken: false, .. })
+    }
+}
+
 impl From<CallFact> for Fact {
     fn from(fact: CallFact) -> Self {
         Self::Call(fact)

@@ -183,6 +183,13 @@ pub enum OrderFact {
     Call(CallFact),
 }
 
+impl OrderFact {
+    /// Whether this is a command that passed: it exited with 0 and left alone what it may not change.
+    pub fn is_passed_command(&self) -> bool {
+        matches!(self, Self::Ran { ended: Ended::Exited(0), seal_broken: false, .. })
+    }
+}
+
 impl From<CallFact> for OrderFact {
     fn from(fact: CallFact) -> Self {
         Self::Call(fact)

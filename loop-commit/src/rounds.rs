@@ -168,9 +168,7 @@ impl<C: Conversation> Loop for Rounds<C> {
                 let reply = Arc::clone(&answer.reply);
                 self.failed(&reply, report.as_str());
             }
-            (Fact::Built { ended, seal_broken: false, .. }, State::Building { .. })
-                if ended.exit_code() == Some(0) =>
-            {
+            (Fact::Built { .. }, State::Building { .. }) if fact.is_passed_build() => {
                 self.state = State::Over(Outcome::Done { rounds: self.round });
             }
             (Fact::Built { output, .. }, State::Building { reply }) => {

@@ -28,7 +28,6 @@ use crate::keys::Keys;
 use crate::models;
 use crate::output::{Output, printable};
 use crate::plan::Plan;
-use crate::terminal::passes;
 
 /// Replays a run and says whether it came out the same.
 pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -247,5 +246,5 @@ fn what_if(ask: &WhatIf<'_>, rules: Rules) -> Result<Exit, Failure> {
     if let Fact::Built { output: log, .. } = &built {
         output.report(crate::output::printable(log.as_str()).trim_end());
     }
-    Ok(if passes(&built) { Exit::Done } else { Exit::Failed })
+    Ok(if built.is_passed_build() { Exit::Done } else { Exit::Failed })
 }

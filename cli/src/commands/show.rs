@@ -12,7 +12,7 @@ use crate::commands::order::{self, Recorded};
 use crate::commands::{runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
-use crate::terminal::{passes, phrases};
+use crate::terminal::phrases;
 
 /// Lists the runs of this project, the newest first.
 pub fn list(output: &Output) -> Result<Exit, Failure> {
@@ -112,7 +112,7 @@ pub fn line(fact: &Fact, output: &Output) {
             }
         }
         Fact::Built { round, ended, output: log, .. } => {
-            let style = if passes(fact) { GOOD } else { BAD };
+            let style = if fact.is_passed_build() { GOOD } else { BAD };
             let text = format!("build: {}, {}", phrases::ended(*ended), log.stored.file);
             say(round, &output.paint(style, &text));
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use engine::{CallFact, Ended, OrderFact, Outcome, Problem, facts_of, undo_folders};
+use engine::{CallFact, OrderFact, Outcome, Problem, facts_of, undo_folders};
 use logging::{Redactor, RunFolder};
 use loop_order::{RunSummary, SUMMARY, Verdict};
 use repo::WorkTree;
@@ -103,8 +103,8 @@ fn line(fact: &OrderFact, attempt: u32, output: &Output) {
             say(&output.paint(WARN, "proposal refused, nothing was written:"));
             problems.iter().for_each(problem);
         }
-        OrderFact::Ran { argv, ended, seal_broken, stdout, .. } => {
-            let style = if *ended == Ended::Exited(0) && !seal_broken { GOOD } else { BAD };
+        OrderFact::Ran { argv, ended, stdout, .. } => {
+            let style = if fact.is_passed_command() { GOOD } else { BAD };
             let ended = output.paint(style, &phrases::ended(*ended));
             say(&format!("{}: {ended}, {}", printable(&argv.join(" ")), stdout.file));
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{CallFact, Ended, Event, Observer, OrderFact, Problem};
+use engine::{CallFact, Event, Observer, OrderFact, Problem};
 
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use crate::terminal::live::LiveLine;
@@ -71,10 +71,10 @@ impl OrderTerminal {
                 self.line(&self.output.paint_note(WARN, "proposal refused, nothing was written:"));
                 self.problems(problems);
             }
-            OrderFact::Ran { argv, ended, seal_broken, stdout, stderr, elapsed_ms, .. } => {
+            OrderFact::Ran { argv, ended, stdout, stderr, elapsed_ms, .. } => {
                 let command = printable(&argv.join(" "));
                 let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
-                if *ended == Ended::Exited(0) && !seal_broken {
+                if fact.is_passed_command() {
                     self.line(&format!("{} {command} ({took})", self.output.paint_note(GOOD, "ok:")));
                 } else {
                     self.bad(&format!("{command}: {} ({took})", phrases::ended(*ended)));
