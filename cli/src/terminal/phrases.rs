@@ -73,17 +73,11 @@ pub fn files_as_they_were(count: usize) -> String {
     if count == 1 { "1 file is as it was".to_owned() } else { format!("{count} files are as they were") }
 }
 
-/// `exit code 1`.
+/// `exit code 1`, `it ran out of time and was killed`.
 pub fn ended(ended: Ended) -> String {
-    match ended {
-        Ended::Exited(code) => format!("exit code {code}"),
-        Ended::Signaled(signal) => format!("ended by signal {signal}"),
-        Ended::TimedOut => "it took too long (--build-timeout)".to_owned(),
-        Ended::TooMuchOutput => "it printed too much".to_owned(),
-        Ended::NotFound => "there is no such program".to_owned(),
-        Ended::NotExecutable => "it is not executable".to_owned(),
-        Ended::Interrupted => "interrupted".to_owned(),
-        _ => "it ended in an unknown way".to_owned(),
+    match ended.exit_code() {
+        Some(code) => format!("exit code {code}"),
+        None => format!("it {ended}"),
     }
 }
 

@@ -72,6 +72,20 @@ fn the_last_allowed_call_is_made_and_the_next_is_not() {
 }
 
 #[test]
+fn a_build_that_runs_out_of_time_says_so_and_names_its_flag() {
+    let scene = scene(&[MENDS_IT]);
+    let flags = ["--build-command", "sh -c 'echo begun; exec sleep 60'", "--build-timeout", "1s"];
+    let ran = scene.commit(&[&flags[..], &["--rounds", "1"]].concat());
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.err.contains("the build fails: it ran out of time and was killed"), "{ran}");
+    assert!(ran.err.contains("--build-timeout gives it more time"), "{ran}");
+    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
+    begun
+    no exit code: the build ran out of time and was killed
+    ");
+}
+
+#[test]
 fn a_run_that_a_limit_ended_goes_on_under_a_higher_one_and_can_be_replayed() {
     let scene = scene(&[BREAKS_THE_BUILD, BREAKS_THE_BUILD, MENDS_IT]);
     let ran = scene.commit(&["--max-calls", "2"]);

@@ -134,14 +134,8 @@ fn close(mut log: RedactWriter<Tee<'_, '_>>, output: &Output, advice: Option<&st
 
 /// How the build ended, as S1 wants it logged: its exit code, or what kept it from having one.
 fn ending(ended: Ended) -> String {
-    match ended {
-        Ended::Exited(code) => format!("exit code: {code}"),
-        Ended::Signaled(signal) => format!("ended by signal {signal}, no exit code"),
-        Ended::TimedOut => "stopped: it took longer than its time limit allows".to_owned(),
-        Ended::TooMuchOutput => "stopped: it printed more than the limit allows".to_owned(),
-        Ended::NotFound => "not started: there is no such program".to_owned(),
-        Ended::NotExecutable => "not started: the file is not executable (chmod +x)".to_owned(),
-        Ended::Interrupted => "interrupted".to_owned(),
-        _ => "ended in a way that this version has no word for".to_owned(),
+    match ended.exit_code() {
+        Some(code) => format!("exit code: {code}"),
+        None => format!("no exit code: the build {ended}"),
     }
 }
