@@ -56,10 +56,8 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
             let reply = super::read_input(reply)?;
             let reply = String::from_utf8(reply)
                 .map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), "save it as UTF-8"))?;
-            what_if(
-                &WhatIf { plan, facts, round, reply, name, copy: &copy, environment, output, tree: &tree },
-                rules,
-            )
+            WhatIf { plan, facts, round, reply, name, copy: &copy, environment, output, tree: &tree }
+                .answer(rules)
         }
         _ => same_again(&plan, facts, &name, &copy, rules, output),
     }
@@ -99,6 +97,18 @@ impl Copy {
         let guard = Guard::open(&self.root, plan.policy()).map_err(anyhow::Error::from)?;
         let lock = Lock::acquire(&self.state, "replay").map_err(anyhow::Error::from)?;
         Ok(Rules { root: self.root.clone(), guard, lock })
+    }
+
+    /// How many files the replayed run has changed, and a SHA-256 over their paths and hashes.
+    fn changed(&self) -> Result<(usize, String), Failure> {
+        let changed = apply::pre_images(&undo_folders(&self.state)).map_err(anyhow::Error::from)?;
+        let mut text = String::new();
+        for image in &changed {
+            let now = fs::read(self.root.join(&image.path)).ok();
+            let hash = now.map_or_else(|| "nothing".to_owned(), |now| logging::sha256_hex(&now));
+            text.push_str(&format!("{} {hash}\n", image.path));
+        }
+        Ok((changed.len(), logging::sha256_hex(text.as_bytes())))
     }
 
     fn folder(&self) -> Result<RunFolder, Failure> {
@@ -198,53 +208,60 @@ struct WhatIf<'w> {
     tree: &'w WorkTree,
 }
 
-/// Replays up to the round, then applies the other reply and really builds.
-fn what_if(ask: &WhatIf<'_>, rules: Rules) -> Result<Exit, Failure> {
-    let WhatIf { plan, round, copy, environment, output, .. } = ask;
-    let mut silent = Silent;
-    let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
-    let mut decide = plan.decide();
-    let mut hands = Replayed::new(ask.facts.clone(), rules, copy.state.join("undo"));
-    loop {
-        match decide.next() {
-            Next::Do(Step::Ask { round: of, .. }) if of == *round => break,
-            Next::Do(step) => {
-                let fact = hands.perform(&step, &mut record).map_err(anyhow::Error::from)?;
-                decide.learn(&fact);
-            }
-            Next::Stop(_) => {
-                return Err(Failure::refused(
-                    anyhow!("{} has no round {round}", ask.name),
-                    format!("its rounds: code-commit show {}", ask.name),
-                ));
+impl WhatIf<'_> {
+    /// Replays up to the round, then applies the other reply and really builds.
+    fn answer(&self, rules: Rules) -> Result<Exit, Failure> {
+        let Self { plan, round, copy, environment, output, .. } = self;
+        let mut silent = Silent;
+        let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
+        let hands = Replayed::new(self.facts.clone(), rules, copy.state.join("undo"));
+        let rules = self.up_to_the_round(hands, &mut record)?;
+        let keys = Keys::find(environment, self.tree.root());
+        let client = models::open(&plan.settings, &keys, environment, self.tree)?;
+        let confinement = wall::confine(&copy.root, plan, Otherwise::Refuse, environment, output)?;
+        let mut workshop = Workshop {
+            rules,
+            model: &*client,
+            asking: asking(&plan.settings),
+            build: build_command(plan, environment, confinement),
+            layout: plan.task.layout(),
+            said_log: None,
+            cancel: Cancel::new().context("cannot watch for Ctrl-C")?,
+        };
+        let answer = Answer { reply: self.reply.as_str().into(), finish: Finish::Complete, held_key: false };
+        let mut perform = |step: &Step| {
+            let fact = workshop.perform(step, &mut record).map_err(anyhow::Error::from)?;
+            super::show::line(&fact, output);
+            Ok::<Fact, Failure>(fact)
+        };
+        let applied = perform(&Step::Apply { round: *round, answer })?;
+        if matches!(applied, Fact::Rejected { .. }) {
+            output.report("the reply would be refused");
+            return Ok(Exit::Failed);
+        }
+        let built = perform(&Step::Build { round: *round })?;
+        output.object(&json!({ "applied": applied, "built": built }));
+        if let Fact::Built { output: log, .. } = &built {
+            output.report(printable(log.as_str()).trim_end());
+        }
+        Ok(if built.is_passed_build() { Exit::Done } else { Exit::Failed })
+    }
+
+    /// The copy is then as the model of that round found it. Gives the rules back.
+    fn up_to_the_round(&self, mut hands: Replayed, record: &mut Record<'_>) -> Result<Rules, Failure> {
+        let mut decide = self.plan.decide();
+        loop {
+            match decide.next() {
+                Next::Do(Step::Ask { round, .. }) if round == self.round => return Ok(hands.rules),
+                Next::Do(step) => {
+                    let fact = hands.perform(&step, record).map_err(anyhow::Error::from)?;
+                    decide.learn(&fact);
+                }
+                Next::Stop(_) => {
+                    let why = anyhow!("{} has no round {}", self.name, self.round);
+                    return Err(Failure::refused(why, format!("its rounds: code-commit show {}", self.name)));
+                }
             }
         }
     }
-    let keys = Keys::find(environment, ask.tree.root());
-    let client = models::open(&plan.settings, &keys, environment, ask.tree)?;
-    let confinement = wall::confine(&copy.root, plan, Otherwise::Refuse, environment, output)?;
-    let mut workshop = Workshop {
-        rules: hands.rules,
-        model: &*client,
-        asking: asking(&plan.settings),
-        build: build_command(plan, environment, confinement),
-        layout: plan.task.layout(),
-        said_log: None,
-        cancel: Cancel::new().context("cannot watch for Ctrl-C")?,
-    };
-    let answer = Answer { reply: ask.reply.as_str().into(), finish: Finish::Complete, held_key: false };
-    let step = Step::Apply { round: *round, answer };
-    let applied = workshop.perform(&step, &mut record).map_err(anyhow::Error::from)?;
-    super::show::line(&applied, output);
-    if matches!(applied, Fact::Rejected { .. }) {
-        output.report("the reply would be refused");
-        return Ok(Exit::Failed);
-    }
-    let built = workshop.perform(&Step::Build { round: *round }, &mut record).map_err(anyhow::Error::from)?;
-    super::show::line(&built, output);
-    output.object(&json!({ "applied": applied, "built": built }));
-    if let Fact::Built { output: log, .. } = &built {
-        output.report(crate::output::printable(log.as_str()).trim_end());
-    }
-    Ok(if built.is_passed_build() { Exit::Done } else { Exit::Failed })
 }
