@@ -5,6 +5,7 @@ use apply::{Action, Applied};
 use engine::{Answer, Finish, Intake, Problem, Rules, UNDO};
 use guard::Guard;
 use logging::{Redactor, RunFolder, Stamp};
+use parser::{Errors, Reply};
 use repo::WorkTree;
 use serde_json::{Value, json};
 
@@ -22,12 +23,7 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
     let bytes = super::read_input(&args.file)?;
     let reply = match parser::parse_bytes(&bytes) {
         Ok(reply) => reply,
-        Err(errors) => {
-            let errors_json = parse::errors_json(&errors);
-            output.object(&json!({ "ok": false, "changed": [], "refused": [], "errors": errors_json }));
-            parse::print_errors(&errors, &bytes, &args.file.display().to_string(), output);
-            return Ok(Exit::Failed);
-        }
+        Err(errors) => return Ok(unreadable(&errors, &bytes, args, output)),
     };
     let tree = super::work_tree(&super::here()?)?;
     let lock = super::lock(&tree, output)?;
@@ -41,7 +37,12 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
             Err(refusals) => Ok(refused(&refusals, output)),
         };
     }
-    let folder = folder(&tree)?;
+    write(&reply, &rules, &tree, output)
+}
+
+/// Leaves a record, without which there is no `undo`.
+fn write(reply: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
+    let folder = folder(tree)?;
     let answer = Answer { reply: reply.text().into(), finish: Finish::Complete, held_key: false };
     let intake = rules.take_in(&answer, &folder.path().join(UNDO).join("1"));
     match intake.map_err(|error| Failure::new(Exit::Fault, error).help("the tree is as it was"))? {
@@ -70,6 +71,13 @@ fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
         .context("cannot keep a record")
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))
         .and_then(|folder| registry::add(tree, folder.path(), None).map(|()| folder))
+}
+
+fn unreadable(errors: &Errors, bytes: &[u8], args: &ApplyArgs, output: &Output) -> Exit {
+    let errors_json = parse::errors_json(errors);
+    output.object(&json!({ "ok": false, "changed": [], "refused": [], "errors": errors_json }));
+    parse::print_errors(errors, bytes, &args.file.display().to_string(), output);
+    Exit::Failed
 }
 
 fn done(applied: &Applied, mood: &str, output: &Output) -> Exit {
