@@ -7,6 +7,13 @@ use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
 
+/// What Ctrl-C raises from now on.
+pub fn watched() -> anyhow::Result<Cancel> {
+    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
+    watch(&cancel)?;
+    Ok(cancel)
+}
+
 /// Watches for signals from now on. The first one raises `cancel`; the second one ends every process of ours and then this one.
 pub fn watch(cancel: &Cancel) -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use guard::{Guard, Policy};
 use logging::Redactor;
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use repo::WorkTree;
-use runner::Cancel;
 
 use crate::args::{OnFailure, RunArgs};
 use crate::commands::run::{self, Prepared, begin};
@@ -47,17 +46,13 @@ pub fn run(
     let keys = Keys::find(environment, tree.root());
     let redactor = Redactor::new(keys.exposed());
     output.strike_out(redactor.clone());
-    let mut settings = config::load(tree.root(), environment, args.settings.layer(), output)?;
-    if which == Which::Implement && settings.model.origin == Origin::Default {
-        settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
-    }
+    let settings = settings(which, args, tree.root(), environment, output)?;
     if args.edit {
         edit_query(which, tree.root(), environment)?;
     }
     let task = preflight(which, &tree, &settings, &keys)?;
     let lock = super::lock(&tree, output)?;
-    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
-    crate::interrupt::watch(&cancel)?;
+    let cancel = crate::interrupt::watched()?;
     let client = models::open(&settings, &keys, environment, &tree)?;
     let plan = Plan {
         same_failures: args.stop_when_stuck,
@@ -66,21 +61,23 @@ pub fn run(
         ..plan(settings, &tree, task)?
     };
     let guard = look_at(&tree, &plan, args.require_clean, output)?;
-    let without_wall = Otherwise::Refuse;
-    let model = &*client;
-    begin(Prepared {
-        tree: &tree,
-        lock,
-        guard,
-        plan,
-        model,
-        environment,
-        redactor,
-        cancel,
-        output,
-        without_wall,
-    })
-    .map(|done| done.exit)
+    let (tree, model, without_wall) = (&tree, &*client, Otherwise::Refuse);
+    begin(Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall })
+        .map(|done| done.exit)
+}
+
+fn settings(
+    which: Which,
+    args: &RunArgs,
+    root: &Path,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Settings, Failure> {
+    let mut settings = config::load(root, environment, args.settings.layer(), output)?;
+    if which == Which::Implement && settings.model.origin == Origin::Default {
+        settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
+    }
+    Ok(settings)
 }
 
 /// The two looks at the whole tree at once: at what is not committed, and at the ignore rules.

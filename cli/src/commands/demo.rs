@@ -6,7 +6,7 @@ use fixtures::project::Project;
 use fixtures::server::{Script, Server, Step};
 use llm::Secret;
 use logging::Redactor;
-use runner::Cancel;
+use repo::WorkTree;
 
 use crate::args::{DemoArgs, SettingArgs};
 use crate::changes;
@@ -17,7 +17,7 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
 use crate::output::Output;
-use crate::plan::Task;
+use crate::plan::{Plan, Task};
 use crate::preflight::{CODE_ROLLUP, QUERY};
 
 /// Nobody's: it exists so that the record can be seen to hide it.
@@ -40,44 +40,38 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
         fixtures::demo::QUERY.trim(),
     ));
 
-    let keys = Keys::just(Secret::new(KEY));
-    // Nobody's configuration counts here: the demo is the same on every machine.
-    let flags = SettingArgs {
-        model: Some(MODEL.parse().map_err(anyhow::Error::msg)?),
-        base_url: Some(server.origin().parse().map_err(anyhow::Error::msg)?),
-        sandbox: Some(args.sandbox),
-        ..SettingArgs::default()
-    };
-    let settings = Settings::of_flags(flags.layer());
-    let client = crate::models::open(&settings, &keys, environment, &tree)?;
-    let task = Task::commit(
-        project.read(QUERY).context("cannot read the demo's query")?,
-        String::from_utf8_lossy(&rollup.text).into_owned(),
-        super::commit::protected_for_model(&settings),
-    );
-    let plan = super::commit::plan(settings, &tree, task)?;
+    let settings = settings(args, &server)?;
+    let client = crate::models::open(&settings, &Keys::just(Secret::new(KEY)), environment, &tree)?;
+    let plan = plan(settings, &project, &tree, &rollup.text)?;
     let lock = super::lock(&tree, output)?;
-    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
-    crate::interrupt::watch(&cancel)?;
+    let cancel = crate::interrupt::watched()?;
     let guard = run::guard(tree.root(), &plan)?;
-    let without_wall = Otherwise::GoWithout;
-    let model = &*client;
-    let finished = begin(Prepared {
-        tree: &tree,
-        lock,
-        guard,
-        plan,
-        model,
-        environment,
-        redactor,
-        cancel,
-        output,
-        without_wall,
-    })?;
+    let (tree, model, without_wall) = (&tree, &*client, Otherwise::GoWithout);
+    let prepared =
+        Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall };
+    let finished = begin(prepared)?;
     for change in &finished.changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }
     let root = project.keep();
     output.report(&format!("the project is kept in {}; look around, then remove it", root.display()));
     Ok(finished.exit)
+}
+
+/// Nobody's configuration counts here: the demo is the same on every machine.
+fn settings(args: &DemoArgs, server: &Server) -> Result<Settings, Failure> {
+    let flags = SettingArgs {
+        model: Some(MODEL.parse().map_err(anyhow::Error::msg)?),
+        base_url: Some(server.origin().parse().map_err(anyhow::Error::msg)?),
+        sandbox: Some(args.sandbox),
+        ..SettingArgs::default()
+    };
+    Ok(Settings::of_flags(flags.layer()))
+}
+
+fn plan(settings: Settings, project: &Project, tree: &WorkTree, rollup: &[u8]) -> Result<Plan, Failure> {
+    let query = project.read(QUERY).context("cannot read the demo's query")?;
+    let code = String::from_utf8_lossy(rollup).into_owned();
+    let task = Task::commit(query, code, super::commit::protected_for_model(&settings));
+    super::commit::plan(settings, tree, task)
 }

@@ -115,18 +115,6 @@ impl Copy {
         let folder = RunFolder::create(&self.state, "run", Redactor::default());
         Ok(folder.map_err(anyhow::Error::from)?)
     }
-
-    /// How many files the replay has changed, and a hash over their paths and hashes.
-    fn changed(&self) -> anyhow::Result<(usize, String)> {
-        let changed = apply::pre_images(&undo_folders(&self.state))?;
-        let line = |path: &str| {
-            let now = fs::read(self.root.join(path)).ok();
-            let hash = now.map_or_else(|| "nothing".to_owned(), |now| logging::sha256_hex(&now));
-            format!("{path} {hash}\n")
-        };
-        let text: String = changed.iter().map(|image| line(&image.path)).collect();
-        Ok((changed.len(), logging::sha256_hex(text.as_bytes())))
-    }
 }
 
 /// Only regular files: a link is nothing that a model may have written.

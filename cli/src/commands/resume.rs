@@ -1,12 +1,13 @@
 //! `code-commit resume`: a run that was killed or interrupted goes on where its journal ends.
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use engine::{CallFact, Fact, outline_of};
 use logging::{Redactor, RunFolder};
-use runner::Cancel;
+use repo::WorkTree;
 
 use crate::args::ResumeArgs;
 use crate::commands::order::{self, Recorded};
+use crate::commands::registry::Known;
 use crate::commands::run::{self, Prepared, UNLIKE_RECORDED, resume};
 use crate::commands::wall::Otherwise;
 use crate::commands::{runs, spec};
@@ -18,7 +19,7 @@ use crate::models;
 use crate::output::Output;
 use crate::plan::Plan;
 
-/// Reads the plan and the facts, then goes on.
+/// Finds the run, then goes on with it as its loop does.
 pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let known = runs::find_known(&tree, args.run.as_deref());
@@ -30,40 +31,39 @@ pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Res
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {
         return order::resume(&known, &args.limits, &tree, environment, output);
     }
+    go_on(&known, args, &tree, environment, output)
+}
+
+/// Reads the plan and the facts of a commit loop, then goes on.
+fn go_on(
+    known: &Known,
+    args: &ResumeArgs,
+    tree: &WorkTree,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
     let keys = Keys::find(environment, tree.root());
     let redactor = Redactor::new(keys.exposed());
     output.strike_out(redactor.clone());
-    let lock = super::lock(&tree, output)?;
+    let lock = super::lock(tree, output)?;
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
     let name = runs::name(folder.path());
     if known.undone {
         return Err(closed(&name, "was undone"));
     }
-    let mut plan = Plan::load(&folder, &known).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    let mut plan = Plan::load(&folder, known).map_err(|error| Failure::refused(error, "begin a new run"))?;
     let facts: Vec<Fact> = outline_of(&folder).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
     if !can_go_on(&facts) {
         return Err(closed(&name, "is over"));
     }
     plan.settings.put_limits(&args.limits.layer(), Origin::Flag);
     output.note(&format!("going on with {name}"));
-    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
-    crate::interrupt::watch(&cancel)?;
-    let client = models::open(&plan.settings, &keys, environment, &tree)?;
+    let cancel = crate::interrupt::watched()?;
+    let client = models::open(&plan.settings, &keys, environment, tree)?;
     let guard = run::guard(tree.root(), &plan)?;
-    let without_wall = Otherwise::Refuse;
-    let model = &*client;
-    let prepared = Prepared {
-        tree: &tree,
-        lock,
-        guard,
-        plan,
-        model,
-        environment,
-        redactor,
-        cancel,
-        output,
-        without_wall,
-    };
+    let (model, without_wall) = (&*client, Otherwise::Refuse);
+    let prepared =
+        Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall };
     resume(prepared, &folder).map(|done| done.exit)
 }
 

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use logging::Redactor;
 use loop_order::Verdict;
-use runner::Cancel;
 use serde_json::json;
 
 use crate::commands::order::args::RunOrderArgs;
@@ -41,8 +39,7 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
     })?;
     let settings = config::load(tree.root(), environment, args.layer(name), output)?;
     let model = preflight::model(&settings, &keys, environment, &tree)?;
-    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
-    crate::interrupt::watch(&cancel)?;
+    let cancel = crate::interrupt::watched()?;
     let setting = Setting {
         repo: &args.repo,
         out: &args.out,

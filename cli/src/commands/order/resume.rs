@@ -1,10 +1,9 @@
 //! `code-commit resume` for the run of an order: it goes on as `order run` would, with the order and the settings that it began with, under other limits if asked.
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use engine::{OrderFact, outline_of};
 use logging::{Redactor, RunFolder};
 use repo::WorkTree;
-use runner::Cancel;
 
 use crate::args::LimitArgs;
 use crate::commands::order::perform::{self, Setting};
@@ -38,8 +37,7 @@ pub fn run(
     }
     plan.settings.put_limits(&limits.layer(), Origin::Flag);
     let model = preflight::model(&plan.settings, &keys, environment, tree)?;
-    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
-    crate::interrupt::watch(&cancel)?;
+    let cancel = crate::interrupt::watched()?;
     let setting = Setting {
         repo: tree.root(),
         out: folder.path().parent().unwrap_or(folder.path()),

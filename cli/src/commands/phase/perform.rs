@@ -5,7 +5,7 @@ mod roles;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use apply::Lock;
 use engine::{AgentFact, AgentFault, AgentShop, Guarded, Kept, Outcome, Record, drive};
 use logging::{Redactor, RunFolder, Stamp};
@@ -52,8 +52,7 @@ pub fn run(
         return Ok(Exit::Done);
     }
     let probed = walls::choose(args.sandbox, docker_host, output)?;
-    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
-    crate::interrupt::watch(&cancel)?;
+    let cancel = crate::interrupt::watched()?;
     Setup { project, args, environment, output, probed, state, docker_host, cancel }.begin(phase)
 }
 
