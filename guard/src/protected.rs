@@ -16,49 +16,61 @@ pub enum Binds {
     Commit,
 }
 
-/// A name that may not be written.
+/// Who does write a protected name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// The harness: its state and its records.
+    Harness,
+    /// A person, or git at a person's word. No build has to.
+    Person,
+    /// The build: it could not run without.
+    Build,
+}
+
+/// A name that no model may write.
 #[derive(Debug, Clone, Copy)]
 pub struct Protected {
     /// A gitignore pattern, relative to the root, matched with case folding.
     pub pattern: &'static str,
-    /// What it is, for the message.
-    pub what: &'static str,
     /// Which policies it binds.
     pub binds: Binds,
+    /// Who writes it.
+    pub writer: Writer,
+    /// What it is, for the message.
+    pub what: &'static str,
+}
+
+impl Protected {
+    /// Its path at the root.
+    pub fn at_root(&self) -> &'static str {
+        self.pattern.trim_matches('/')
+    }
 }
 
 /// Every protected name. `.git` is not among them: the lexical rules refuse it at every level and in every spelling.
 pub const PROTECTED: &[Protected] = &[
-    always("/.code-commit/", "the harness's own state"),
-    always("/code-commit.toml", "the harness's configuration"),
-    always(".gitmodules", "where git fetches submodules from"),
-    unscoped(".gitignore", "what git ignores decides what may be written"),
-    unscoped("/agent-config/", "the harness's settings and keys"),
-    commit("/Cargo.lock", "the versions of all dependencies"),
-    commit("/build.sh", "the build decides whether the work is done"),
-    commit("/codeRollup.sh", "the supervisor's script"),
-    commit("/LLMInstructions.md", "the supervisor's instructions"),
-    commit("UserSpecification.md", "the user's specification"),
-    commit("/target/", "build output"),
-    commit("/logs/", "the records of runs"),
-    commit("/llm-user-output.txt", "the record of a run"),
+    row("/.code-commit/", Binds::Always, Writer::Harness, "the harness's own state"),
+    row("/code-commit.toml", Binds::Always, Writer::Person, "the harness's configuration"),
+    row(".gitmodules", Binds::Always, Writer::Person, "where git fetches submodules from"),
+    row(".gitignore", Binds::Unscoped, Writer::Person, "what git ignores decides what may be written"),
+    row("/agent-config/", Binds::Unscoped, Writer::Person, "the harness's settings and keys"),
+    row("/Cargo.lock", Binds::Commit, Writer::Build, "the versions of all dependencies"),
+    row("/build.sh", Binds::Commit, Writer::Person, "the build decides whether the work is done"),
+    row("/codeRollup.sh", Binds::Commit, Writer::Person, "the supervisor's script"),
+    row("/LLMInstructions.md", Binds::Commit, Writer::Person, "the supervisor's instructions"),
+    row("UserSpecification.md", Binds::Commit, Writer::Person, "the user's specification"),
+    row("/target/", Binds::Commit, Writer::Build, "build output"),
+    row("/logs/", Binds::Commit, Writer::Harness, "the records of runs"),
+    row("/llm-user-output.txt", Binds::Commit, Writer::Harness, "the record of a run"),
 ];
+
+const fn row(pattern: &'static str, binds: Binds, writer: Writer, what: &'static str) -> Protected {
+    Protected { pattern, binds, writer, what }
+}
 
 /// Names that may be written, but that run code or change what others see: shown in the summary.
 pub const FLAGGED: &[&str] =
     &[".gitattributes", ".cargo/config", ".cargo/config.toml", ".github/workflows/", "build.rs", ".envrc"];
-
-const fn always(pattern: &'static str, what: &'static str) -> Protected {
-    Protected { pattern, what, binds: Binds::Always }
-}
-
-const fn unscoped(pattern: &'static str, what: &'static str) -> Protected {
-    Protected { pattern, what, binds: Binds::Unscoped }
-}
-
-const fn commit(pattern: &'static str, what: &'static str) -> Protected {
-    Protected { pattern, what, binds: Binds::Commit }
-}
 
 /// Patterns matched by folded name, so that no spelling of a name on any file system slips through.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Guard, Policy};
+use guard::{Guard, Policy, Writer};
 use logging::Redactor;
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use repo::WorkTree;
@@ -25,8 +25,6 @@ use crate::preflight::{self, AGENT_CONFIG, BUILD, CODE_ROLLUP, Missing, QUERY};
 const NAMED_FILES: usize = 5;
 /// Asked by the first loop (S0 §Implementation Details).
 const IMPLEMENT_MODEL: &str = "gemini-2.5-pro";
-/// Files that S0 writes into the project: no sign of unfinished work.
-const OWN_FILES: [&str; 2] = ["llm-user-output.txt", "logs/"];
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,9 +182,7 @@ fn refused(missing: Vec<Missing>) -> Failure {
 /// Changes that are not committed are named; they refuse the run only where that is asked for.
 fn clean_enough(tree: &WorkTree, required: bool, output: &Output) -> Result<(), Failure> {
     let mut dirty = tree.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
-    dirty.retain(|path| {
-        !OWN_FILES.iter().any(|own| path == own || (own.ends_with('/') && path.starts_with(own)))
-    });
+    dirty.retain(|path| !is_own(path));
     if dirty.is_empty() {
         return Ok(());
     }
@@ -199,6 +195,12 @@ fn clean_enough(tree: &WorkTree, required: bool, output: &Output) -> Result<(), 
     }
     output.warn(&format!("{text}; code-commit undo will give back what is there now"));
     Ok(())
+}
+
+/// What the harness itself writes into the project is no sign of unfinished work.
+fn is_own(path: &str) -> bool {
+    let mut own = guard::PROTECTED.iter().filter(|name| name.writer == Writer::Harness);
+    own.any(|name| Path::new(path).starts_with(name.at_root()))
 }
 
 /// The protected set as the prompt lists it (S1 §Parsing the Response), and what the configuration adds.

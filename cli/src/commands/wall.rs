@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use guard::{Binds, Protected, Writer};
 use runner::{Confinement, Env, Mode, Rung, Walls};
 
 use crate::args::Sandbox;
@@ -13,11 +14,7 @@ use crate::exit::Failure;
 use crate::keys;
 use crate::output::Output;
 use crate::plan::Plan;
-use crate::preflight::{AGENT_CONFIG, BUILD};
-
-/// What the build may read but not change.
-const READ_ONLY: [&str; 7] =
-    [".git", BUILD, ".gitignore", ".code-commit", "logs", "llm-user-output.txt", "code-commit.toml"];
+use crate::preflight::AGENT_CONFIG;
 
 /// Whether a build of our own may run without a wall where none can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,9 +74,17 @@ fn is_all_of_home(root: &Path, environment: &Environment) -> bool {
     environment.folder("HOME").is_some_and(|home| home.starts_with(root))
 }
 
+/// What commands may read but not change, by the one table of protected names, relative to the root: whatever binds so, but for what a
+/// build has to write. `agent-config/` is not to be read either.
+pub fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
+    let held =
+        guard::PROTECTED.iter().filter(move |name| name.binds <= binds && name.writer != Writer::Build);
+    std::iter::once(".git").chain(held.map(Protected::at_root)).filter(|name| *name != AGENT_CONFIG)
+}
+
 /// What the build may read but not change, as far as it is there.
 fn held(root: &Path, plan: &Plan) -> Vec<PathBuf> {
-    let own = READ_ONLY.into_iter().map(|name| root.join(name));
+    let own = read_only(Binds::Commit).map(|name| root.join(name));
     own.chain(plan.sealed.iter().map(|name| root.join(name))).filter(|path| path.exists()).collect()
 }
 
@@ -93,4 +98,31 @@ fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
 pub fn build_env(settings: &Settings, environment: &Environment) -> Env {
     let extra: Vec<OsString> = settings.env.iter().map(|name| name.value.clone().into()).collect();
     Env::allowed(environment.all().clone(), &extra)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_build_changes_what_is_protected_but_it_locks_versions_and_leaves_output() {
+        let names: Vec<&str> = read_only(Binds::Commit).collect();
+        insta::assert_snapshot!(names.join("\n"), @"
+        .git
+        .code-commit
+        code-commit.toml
+        .gitmodules
+        .gitignore
+        build.sh
+        codeRollup.sh
+        LLMInstructions.md
+        UserSpecification.md
+        logs
+        llm-user-output.txt
+        ");
+        assert_eq!(
+            read_only(Binds::Always).collect::<Vec<_>>(),
+            [".git", ".code-commit", "code-commit.toml", ".gitmodules"]
+        );
+    }
 }

@@ -1,8 +1,8 @@
 //! What the commands of an order can see and touch.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use guard::Policy;
+use guard::{Binds, Policy};
 use repo::{Git, WorkTree};
 use runner::{Confinement, Walls};
 
@@ -11,9 +11,6 @@ use crate::commands::wall;
 use crate::config::{PROJECT_FILE, Settings};
 use crate::exit::Failure;
 use crate::preflight::AGENT_CONFIG;
-
-/// What commands may read but not change, besides what is sealed.
-const READ_ONLY: [&str; 2] = [".git", ".code-commit"];
 
 /// What decides whether an order is fulfilled must not be changed by the commands that look: the verification script, the configuration, and
 /// every file that git tracks and the configuration protects (DESIGN: `protect` binds all loops). Relative to the root.
@@ -41,9 +38,10 @@ pub fn confine(
     let common = git.common_dir().map_err(|error| Failure::refused(error, "see what git status says"))?;
     let elsewhere = [tree.git_dir().to_owned(), common].into_iter().filter(|path| !path.starts_with(root));
     let readable = settings.readable.iter().map(|place| place.value.clone());
-    let read_only = READ_ONLY.into_iter().map(Path::new).chain(sealed.iter().map(PathBuf::as_path));
+    let own = wall::read_only(Binds::Always).map(|name| root.join(name));
+    let read_only = own.chain(sealed.iter().map(|name| root.join(name)));
     let walls = Walls {
-        read_only: read_only.map(|name| root.join(name)).filter(|path| path.exists()).collect(),
+        read_only: read_only.filter(|path| path.exists()).collect(),
         masked: vec![root.join(AGENT_CONFIG)],
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
         readable: readable.chain(elsewhere).collect(),
