@@ -1,4 +1,3 @@
-use llm::sse::Frames;
 use proptest::prelude::*;
 
 use super::*;
@@ -10,17 +9,8 @@ fn merge() -> Merge {
     Merge::new("m".into(), Secret::new("k"))
 }
 
-/// The streamed answer of `bytes` in pieces of `size`; `None` without an end mark or with a broken event.
-fn streamed(bytes: &[u8], size: usize) -> Option<llm::Reply> {
-    let mut frames = Frames::default();
-    let mut merge = Box::new(merge());
-    let mut text = String::new();
-    for piece in bytes.chunks(size) {
-        frames.push(piece, |data| merge.event(data, &mut text)).ok()?;
-    }
-    frames.finish(|data| merge.event(data, &mut text)).ok()?;
-    merge.over()?;
-    Some(Stream::finish(merge, text).ok()?.reply)
+fn streamed(bytes: &[u8], size: usize) -> Option<Reply> {
+    fixtures::wire::streamed(Box::new(merge()), bytes, size)
 }
 
 #[test]
