@@ -13,7 +13,7 @@ const UNDERSCORES: usize = 3;
 #[test]
 fn every_test_that_a_table_names_is_there() {
     let known: BTreeSet<String> =
-        crates().iter().flat_map(|folder| sources(folder)).flat_map(|file| tests_in(&file)).collect();
+        crates().iter().flat_map(|folder| rust_files(folder)).flat_map(|file| tests_in(&file)).collect();
     let mut wrong = Vec::new();
     let rows = rows();
     for (place, row) in &rows {
@@ -88,7 +88,7 @@ fn exists(test: &str) -> bool {
     let folder = root().join(parts.next().unwrap_or_default().replace('_', "-"));
     let mut modules: Vec<&str> = parts.collect();
     let Some(name) = modules.pop() else { return false };
-    sources(&folder)
+    rust_files(&folder)
         .iter()
         .filter(|path| lies_at(path, &modules))
         .any(|path| tests_in(path).iter().any(|test| test == name))
@@ -118,13 +118,13 @@ fn tests_in(path: &Path) -> Vec<String> {
 }
 
 /// The folders of our crates.
-fn crates() -> Vec<PathBuf> {
+pub fn crates() -> Vec<PathBuf> {
     let folders = std::fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
     folders.filter(|folder| folder.join("Cargo.toml").is_file()).collect()
 }
 
 /// Every Rust file below `src` and `tests` of a crate.
-fn sources(folder: &Path) -> Vec<PathBuf> {
+pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.join("src"), folder.join("tests")];
     while let Some(folder) = folders.pop() {

@@ -13,6 +13,7 @@
     reason = "tests"
 )]
 
+mod codes;
 mod commands;
 mod conformance;
 #[path = "../hermetic/mod.rs"]

@@ -5,29 +5,12 @@ use std::path::Path;
 use crate::page::{blocks, root, steps, text};
 
 /// The codes in the first column of the table below a heading.
-fn listed(page: &str, heading: &str) -> Vec<String> {
+pub fn listed(page: &str, heading: &str) -> Vec<String> {
     let text = text(Path::new(page));
     let heading = format!("## {heading}");
     let table =
         text.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.starts_with("## "));
     table.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned())).collect()
-}
-
-#[test]
-fn the_codes_of_a_reply_are_listed() {
-    let page = "docs/reference/codes.md";
-    let errors: Vec<&str> = parser::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
-    assert_eq!(listed(page, "Errors of a reply in fences"), errors);
-    let warnings: Vec<&str> = parser::WarningCode::ALL.iter().map(|code| code.as_str()).collect();
-    assert_eq!(listed(page, "Warnings of a reply in fences"), warnings);
-    let proposal: Vec<&str> = parser::proposal::ProposalCode::ALL.iter().map(|code| code.as_str()).collect();
-    assert_eq!(listed(page, "Errors of a reply in JSON"), proposal);
-}
-
-#[test]
-fn the_codes_of_a_refused_path_are_listed() {
-    let codes: Vec<&str> = guard::Code::ALL.iter().map(|code| code.as_str()).collect();
-    assert_eq!(listed("docs/reference/codes.md", "Refusals of a path"), codes);
 }
 
 #[test]
