@@ -45,6 +45,7 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
         "code-commit --model scripted/agent-config/all.jsonl --max-calls 1",
         "code-commit --model scripted/agent-config/right.jsonl",
         "code-commit implement --model scripted/agent-config/right.jsonl",
+        "printf '#!/bin/sh\\necho >> build.sh\\n' > build.sh; code-commit --model scripted/agent-config/right.jsonl --rounds 1",
     ];
     let mut seen = Vec::new();
     for command in commands {
@@ -65,6 +66,8 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
             );
         }
     }
+    let broken = world.run("cat agent-config/logs/*/events.jsonl | grep -c seal_broken").printed;
+    assert_eq!(broken.trim(), "1", "a build that breaks the seal is recorded as such");
     for entry in world.run("cat agent-config/logs/*/events.jsonl logs/*/events.jsonl").printed.lines() {
         let object: Value = serde_json::from_str(entry).unwrap();
         let found = schema.faults_of("entry", &object);
@@ -74,8 +77,33 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
     seen.dedup();
     insta::assert_snapshot!(
         seen.join(" "),
-        @"answered applied ask-begins asked attempted build-begins build-prints built ended fact rejected restored said summary unanswered waiting"
+        @"answered applied ask-begins asked attempted build-begins build-prints built ended fact rejected restored said summary unanswered waiting warning"
     );
+}
+
+#[test]
+fn every_kind_of_line_that_the_schemas_know_is_on_the_page_of_events() {
+    let page = crate::page::text(std::path::Path::new("docs/reference/events.md"));
+    for name in ["events.schema.json", "agents.schema.json"] {
+        let text = crate::page::text(&std::path::Path::new("docs/schemas").join(name));
+        let mut kinds = Vec::new();
+        kinds_in(&serde_json::from_str(&text).unwrap(), &mut kinds);
+        assert!(kinds.len() > 10, "{name} has kinds");
+        let missing: Vec<&String> =
+            kinds.iter().filter(|kind| !page.contains(&format!("`{kind}`"))).collect();
+        assert!(missing.is_empty(), "the page lacks {missing:?} of {name}");
+    }
+}
+
+/// What the keys `event` and `what` can be, anywhere in a schema.
+fn kinds_in(schema: &Value, kinds: &mut Vec<String>) {
+    for key in ["event", "what"] {
+        let rule = &schema["properties"][key];
+        let words = rule["enum"].as_array().into_iter().flatten().chain([&rule["const"]]);
+        kinds.extend(words.filter_map(Value::as_str).map(str::to_owned));
+    }
+    let below = schema.as_object().into_iter().flat_map(|object| object.values());
+    below.chain(schema.as_array().into_iter().flatten()).for_each(|part| kinds_in(part, kinds));
 }
 
 #[test]

@@ -14,9 +14,18 @@
 mod docker;
 mod ends;
 mod happy;
+#[path = "../json_schema/mod.rs"]
+#[expect(
+    dead_code,
+    clippy::indexing_slicing,
+    unreachable_pub,
+    reason = "one definition after the other is asked for"
+)]
+mod json_schema;
 mod models;
 mod odd;
 mod real;
 mod resume;
 mod scene;
+mod schema;
 mod walls;

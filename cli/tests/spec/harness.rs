@@ -184,7 +184,8 @@ impl Scene {
         let args = ["spec", "run", "--focus", "Add X", "--json", "--sandbox", "off"];
         let done = self.command(&args, &[]).output().unwrap();
         let out = String::from_utf8(done.stdout).unwrap();
-        let events = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let events: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        crate::schema::hold(&events);
         (done.status.code(), events)
     }
 

@@ -14,6 +14,10 @@
 #[path = "../hermetic/mod.rs"]
 mod hermetic;
 
+#[path = "../json_schema/mod.rs"]
+#[expect(dead_code, reason = "one definition after the other is asked for")]
+mod json_schema;
+
 mod harness;
 mod hostile;
 mod keyboard;
@@ -21,6 +25,7 @@ mod loops;
 mod reach;
 mod real;
 mod real_gemini;
+mod schema;
 #[path = "../terminal/screen.rs"]
 #[expect(dead_code, reason = "the tests of colours need the rest")]
 mod screen;
