@@ -250,6 +250,13 @@ mod tests {
     }
 
     #[test]
+    fn an_audit_is_told_where_older_findings_are() {
+        let text = system(Who::Audit, SPECS);
+        assert!(text.contains("Report nothing that was found before"), "{text}");
+        assert!(text.contains("`.cuggino/tbd`") && text.contains("`.cuggino/memory.md`"), "{text}");
+    }
+
+    #[test]
     fn an_agent_hears_what_was_put_back() {
         let put_back = ["src/a.rs".to_owned()];
         assert!(implementing(&Turn { put_back: &put_back, ..TURN }).contains("put back:\n\n- src/a.rs\n"));
