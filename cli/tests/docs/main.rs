@@ -16,6 +16,7 @@
 mod codes;
 mod commands;
 mod conformance;
+mod crates;
 #[path = "../hermetic/mod.rs"]
 #[expect(dead_code, reason = "pages are run by a shell, not by `program`")]
 mod hermetic;

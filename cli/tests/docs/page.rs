@@ -29,10 +29,10 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// README.md and every page below `docs/`, relative to the root, sorted.
+/// README.md, the program's own, and every page below `docs/`, relative to the root, sorted.
 pub(crate) fn all() -> Vec<PathBuf> {
     let root = root();
-    let mut pages = vec![PathBuf::from("README.md")];
+    let mut pages = vec![PathBuf::from("README.md"), PathBuf::from("cli/README.md")];
     let mut folders = vec![root.join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
