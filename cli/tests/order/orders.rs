@@ -157,6 +157,6 @@ fn a_check_asks_no_model_and_says_that_a_tree_is_not_clean() {
     scene.project.write("untracked", b"").unwrap();
     let found = check();
     assert_eq!(found.code, Some(1));
-    assert!(found.out.contains("is not clean: untracked"), "{}", found.out);
+    assert!(found.out.contains("is not clean: untracked; commit these files"), "{}", found.out);
     assert_eq!(scene.server.requests().len(), 0);
 }

@@ -28,7 +28,8 @@ pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Resu
     }
     let git = preflight::git(&tree, environment);
     if let Err(unclean) = preflight::clean(&tree, &git) {
-        problems.push(FieldProblem { field: String::new(), message: format!("{:#}", unclean.error) });
+        let message = format!("{:#}; {}", unclean.error, unclean.help);
+        problems.push(FieldProblem { field: String::new(), message });
     }
     report(&args.file, order.as_ref().ok(), &problems, output);
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })

@@ -27,8 +27,9 @@ pub fn run(root: &Path, output: &Output) -> Exit {
             output.report(&format!("  {STORE}/{folder}/{}  {}", printable(&name), printable(&short(first))));
         }
     }
-    output.report(&output.paint(STRONG, "Last runs"));
-    for past in history::all(root).iter().take(RUNS) {
+    let runs = history::all(root);
+    output.report(&output.paint(STRONG, if runs.is_empty() { "Last runs: none" } else { "Last runs" }));
+    for past in runs.iter().take(RUNS) {
         let (name, outcome) = (runs::name(&past.path), past.outcome());
         let focus = &past.begun.inputs.focus;
         output.object(&json!({ "event": "run", "name": name, "focus": focus, "outcome": outcome }));
