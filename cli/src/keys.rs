@@ -10,12 +10,13 @@ use crate::environment::Environment;
 use crate::preflight::AGENT_CONFIG;
 
 /// Variables that hold keys. All of them are struck out of every output, whichever model is asked.
-const VARIABLES: [(&str, Option<Provider>); 4] = [
+const VARIABLES: [(&str, Option<Provider>); 5] = [
     // Google's own clients prefer the first of these two.
     ("GOOGLE_API_KEY", Some(Provider::Gemini)),
     ("GEMINI_API_KEY", Some(Provider::Gemini)),
     ("OPENAI_API_KEY", Some(Provider::OpenAi)),
     ("ANTHROPIC_API_KEY", None),
+    ("CODEX_API_KEY", None),
 ];
 
 /// All keys that this process can see.
@@ -125,4 +126,16 @@ fn read_key(root: &Path, path: &Path) -> Option<Key> {
     let secret = Secret::new(text.trim_start_matches('\u{feff}'));
     let source = path.strip_prefix(root).unwrap_or(path).display().to_string();
     Some(Key { whose: provider, secret, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_of_all_agents_are_known() {
+        for kind in [agent::Kind::Claude, agent::Kind::Gemini, agent::Kind::Codex] {
+            assert!(is_key_variable(OsStr::new(kind.key_variable())), "{kind:?}");
+        }
+    }
 }

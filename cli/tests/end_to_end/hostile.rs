@@ -179,6 +179,23 @@ fn a_key_that_cannot_be_sent_is_refused_before_the_run_begins() {
     assert_eq!(scene.server.requests()[0].header("x-goog-api-key"), Some(KEY));
 }
 
+#[test]
+fn the_keys_of_agents_are_found_in_replies_and_struck_out_as_well() {
+    let key = "sk-agent-key-that-opens-nothing-44";
+    for variable in ["ANTHROPIC_API_KEY", "CODEX_API_KEY"] {
+        let leak = format!("^^^src/leak.sh\n# {key}\n^^^end\n");
+        let scene = Scene::with_replies([leak.as_str(), MENDS_IT]);
+        let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--verbose"];
+        let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), (variable, key)]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        assert!(scene.recorded("events.jsonl").contains("key-in-reply"), "{variable}: {ran}");
+        assert!(!ran.to_string().contains(key), "{variable}: {ran}");
+        for (name, text) in scene.record() {
+            assert!(!text.contains(key), "{variable} stands in {name}");
+        }
+    }
+}
+
 fn copy(from: &std::path::Path, to: &std::path::Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
