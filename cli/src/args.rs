@@ -18,6 +18,8 @@ pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, ManArgs, TrustArgs};
 ///
 /// Without a command: sends agent-config/query.txt and agent-config/codeRollup.txt to a model, checks every file of its reply, writes
 /// all of them or none, runs build.sh, and asks for a repair up to three times while it fails.
+///
+/// Never used it? `code-commit demo` shows a whole run without a key; `code-commit init` begins a project of your own.
 #[derive(Debug, Parser)]
 #[command(name = "code-commit", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
 pub struct Cli {

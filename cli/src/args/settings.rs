@@ -50,7 +50,7 @@ pub struct SettingArgs {
     /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
     #[arg(long, value_name = "URL")]
     pub base_url: Option<Address>,
-    /// Leave it to the model's service unless given
+    /// How freely the model chooses its words, 0 to 2; left to its service unless given
     #[arg(long, value_name = "NUMBER")]
     pub temperature: Option<Temperature>,
     /// Stream the answer, which is the default
