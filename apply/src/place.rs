@@ -30,23 +30,7 @@ impl Place {
 
     /// Goes down from the root, one name at a time, as far as there are folders.
     pub(crate) fn find(root: &Arc<Folder>, path: &str) -> io::Result<Self> {
-        let mut place = Place {
-            path: path.to_owned(),
-            folder: Arc::clone(root),
-            folder_path: String::new(),
-            missing: Vec::new(),
-        };
-        for (slash, _) in path.match_indices('/') {
-            let below = path.get(..slash).unwrap_or_default();
-            let opened =
-                if place.missing.is_empty() { place.folder.open_in(name_of(below)) } else { absent() };
-            match opened {
-                Ok(folder) => (place.folder, place.folder_path) = (Arc::new(folder), below.to_owned()),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => place.missing.push(below.to_owned()),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(place)
+        Finder::new(root).find(path)
     }
 
     /// Like [`Place::find`], but what blocks the way, a symlink or a file, counts as a folder that is not there.
@@ -82,6 +66,47 @@ impl Place {
 
     pub(crate) fn missing(&self) -> &[String] {
         &self.missing
+    }
+}
+
+/// Finds the places of many files. Each folder is opened once, so that as many descriptors are held as there are folders, not files.
+pub(crate) struct Finder {
+    root: Arc<Folder>,
+    known: HashMap<String, Arc<Folder>>,
+}
+
+impl Finder {
+    pub(crate) fn new(root: &Arc<Folder>) -> Self {
+        Finder { root: Arc::clone(root), known: HashMap::new() }
+    }
+
+    /// Goes down from the root, one name at a time, as far as there are folders.
+    pub(crate) fn find(&mut self, path: &str) -> io::Result<Place> {
+        let mut place = Place {
+            path: path.to_owned(),
+            folder: Arc::clone(&self.root),
+            folder_path: String::new(),
+            missing: Vec::new(),
+        };
+        for (slash, _) in path.match_indices('/') {
+            let below = path.get(..slash).unwrap_or_default();
+            let opened = if place.missing.is_empty() { self.open(&place.folder, below) } else { absent() };
+            match opened {
+                Ok(folder) => (place.folder, place.folder_path) = (folder, below.to_owned()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => place.missing.push(below.to_owned()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(place)
+    }
+
+    fn open(&mut self, parent: &Folder, path: &str) -> io::Result<Arc<Folder>> {
+        if let Some(folder) = self.known.get(path) {
+            return Ok(Arc::clone(folder));
+        }
+        let folder = Arc::new(parent.open_in(name_of(path))?);
+        self.known.insert(path.to_owned(), Arc::clone(&folder));
+        Ok(folder)
     }
 }
 
@@ -127,10 +152,11 @@ pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-fn is_blocked(error: &io::Error) -> bool {
+/// Whether a symlink or a file stands where a folder would have to be.
+pub(crate) fn is_blocked(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
 }
 
-fn absent() -> io::Result<Folder> {
+fn absent() -> io::Result<Arc<Folder>> {
     Err(Errno::NOENT.into())
 }

@@ -15,7 +15,7 @@ use crate::change::Change;
 use crate::error::ApplyError;
 use crate::journal::{Journal, MANIFEST, hex, kept};
 use crate::lock::Lock;
-use crate::place::Place;
+use crate::place::{Finder, is_blocked};
 use crate::report::{Action, Applied};
 use crate::transaction::{self, Site};
 
@@ -97,10 +97,12 @@ pub(crate) fn undo_with(
     let root = &std::path::absolute(root).map_err(failed(root))?;
     let folder = Arc::new(Folder::open(root).map_err(failed(root))?);
     let history = History::read(undo_folders)?;
+    guard::raise_descriptor_limit();
+    let mut finder = Finder::new(&folder);
     let mut changes = Vec::new();
     let mut changed_since = Vec::new();
     for (path, first) in &history.files {
-        let change = first.change(&folder, path)?;
+        let change = first.change(&mut finder, path)?;
         let now = change.before.as_ref().map(|before| hex(before.sha256));
         if now != first.left_as && now != first.was {
             changed_since.push(path.clone());
@@ -203,11 +205,16 @@ fn check_path(path: &str) -> Result<(), UndoError> {
 }
 
 impl File {
-    fn change(&self, root: &Arc<Folder>, path: &str) -> Result<Change<'static>, UndoError> {
-        let blocked = || UndoError::Blocked { path: path.to_owned() };
-        let place = Place::find(root, path).map_err(|_| blocked())?;
+    fn change(&self, finder: &mut Finder, path: &str) -> Result<Change<'static>, UndoError> {
+        let unreachable = |source: io::Error| {
+            if is_blocked(&source) || source.kind() == io::ErrorKind::InvalidInput {
+                return UndoError::Blocked { path: path.to_owned() };
+            }
+            UndoError::Io { path: PathBuf::from(path), source }
+        };
+        let place = finder.find(path).map_err(unreachable)?;
         let before = match place.parent() {
-            Some(parent) => look(parent, place.name()).map_err(|_| blocked())?,
+            Some(parent) => look(parent, place.name()).map_err(unreachable)?,
             None => None,
         };
         let Some((kept, mode, owner)) = &self.kept else {

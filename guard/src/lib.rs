@@ -196,8 +196,9 @@ const NO_BYTES: [u8; 32] = [
     0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
 ];
 
-/// A limit that cannot be raised shows itself later as `EMFILE`, with the path where it happened.
-fn raise_descriptor_limit() {
+/// Raises the soft limit on open files to the hard one, for the whole process: what touches thousands of folders holds as many
+/// descriptors. A limit that cannot be raised shows itself later as `EMFILE`, with the path where it happened.
+pub fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });

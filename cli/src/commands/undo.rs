@@ -51,7 +51,9 @@ fn failed(error: UndoError, run: &Path) -> Failure {
     if matches!(error, UndoError::ChangedSince { .. }) {
         return Failure::refused(error, "look at these files; --force puts them back all the same");
     }
-    let help = if matches!(error, UndoError::Apply(ApplyError::NotRolledBack { .. })) {
+    let help = if matches!(error, UndoError::Blocked { .. }) {
+        "move away what stands there, then undo again".to_owned()
+    } else if matches!(error, UndoError::Apply(ApplyError::NotRolledBack { .. })) {
         format!("the next command tries again; the old contents are in {}", kept.display())
     } else {
         format!("nothing was put back; the old contents are in {}", kept.display())

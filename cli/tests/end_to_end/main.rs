@@ -16,3 +16,4 @@ mod models;
 mod record;
 mod tools;
 mod typed;
+mod unlucky;
