@@ -1,7 +1,9 @@
 //! What must be there before anything is touched (S1 §The Initial Query, §Safety).
 
+use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -9,6 +11,7 @@ use llm::{ModelId, Provider};
 
 use crate::config::values::CommandLine;
 use crate::keys::{self, Keys};
+use crate::output::printable;
 
 /// Folder of the supervisor's settings, queries and keys.
 pub const AGENT_CONFIG: &str = "agent-config";
@@ -50,7 +53,7 @@ pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
 
 /// A file that the supervisor writes: it must be there, be UTF-8 and say something.
 pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
-    let bytes = fs::read(root.join(path)).map_err(|error| {
+    let bytes = read_regular(&root.join(path)).map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound {
             return Missing::new(format!("there is no {path}"), remedy);
         }
@@ -64,6 +67,14 @@ pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
         return Err(Missing::new(format!("{path} is empty"), remedy));
     }
     Ok(text)
+}
+
+/// A pipe never ends and a device may not either; neither is anything that a supervisor writes.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    if fs::metadata(path)?.is_file() {
+        return fs::read(path);
+    }
+    Err(io::Error::other("it is no regular file"))
 }
 
 /// The model's service wants a key. Local servers want none; theirs is asked for by the service itself.
@@ -101,5 +112,29 @@ pub fn build_command(root: &Path, command: &CommandLine) -> Result<(), Missing> 
     if found.permissions().mode() & 0o111 == 0 {
         return Err(Missing::new(format!("{name} cannot be executed"), format!("chmod +x {name}")));
     }
-    Ok(())
+    interpreter(root, name)
 }
+
+/// The kernel says of a script whose interpreter is missing that the script is not there; and no model can mend it.
+fn interpreter(root: &Path, name: &str) -> Result<(), Missing> {
+    let mut start = Vec::new();
+    let read = fs::File::open(root.join(name))
+        .and_then(|file| file.take(LONGEST_FIRST_LINE).read_to_end(&mut start));
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let (Ok(_), Some(line)) = (read, line.strip_prefix(b"#!")) else { return Ok(()) };
+    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
+    let program = OsStr::from_bytes(words.next().unwrap_or_default());
+    if line.ends_with(b"\r") {
+        let remedy =
+            format!("save {name} with line ends of Unix (git: core.autocrlf=false, or `*.sh eol=lf`)");
+        return Err(Missing::new(format!("{name} has line ends of Windows and cannot be started"), remedy));
+    }
+    if root.join(program).exists() {
+        return Ok(());
+    }
+    let what = format!("{name} wants {}, which is not there", printable(&program.to_string_lossy()));
+    Err(Missing::new(what, format!("install it, or change the first line of {name}")))
+}
+
+/// What the kernel reads of it.
+const LONGEST_FIRST_LINE: u64 = 256;

@@ -70,7 +70,9 @@ fn first_bytes(file: &Path) -> Option<Vec<u8>> {
 
 fn interpreter_is_missing(line: &[u8]) -> bool {
     let word = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let word = word.trim_ascii().split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    // The kernel parts words at blanks and tabs: a carriage return is part of the name.
+    let mut words = word.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
+    let word = words.next().unwrap_or_default();
     !Path::new(OsStr::from_bytes(word)).exists()
 }
 

@@ -5,9 +5,52 @@
     reason = "replies are files, and a shell lowers the limit on descriptors"
 )]
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
+use fixtures::demo::MENDS_IT;
+
 use crate::harness::Scene;
+
+#[test]
+fn a_pipe_in_the_place_of_the_query_is_refused_and_not_waited_for() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let query = scene.project.root().join("agent-config/query.txt");
+    std::fs::remove_file(&query).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &query,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    insta::assert_snapshot!(scene.commit(&[]), @"
+    exit 3
+    --- out
+    --- err
+    error: cannot read agent-config/query.txt: it is no regular file
+     help: see who may read it
+    ");
+}
+
+#[test]
+fn a_build_script_that_no_kernel_starts_is_refused_before_a_model_is_paid_for() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let build = scene.project.root().join("build.sh");
+    let cases = [
+        ("#!/bin/sh\r\nexit 0\r\n", "build.sh has line ends of Windows and cannot be started"),
+        ("#! /no/such/shell -e\nexit 0\n", "build.sh wants /no/such/shell, which is not there"),
+    ];
+    for (script, told) in cases {
+        scene.project.write("build.sh", script.as_bytes()).unwrap();
+        std::fs::set_permissions(&build, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let ran = scene.commit(&[]);
+        assert_eq!(ran.code, Some(3), "{ran}");
+        assert!(ran.err.contains(told), "{ran}");
+    }
+    assert_eq!(scene.server.requests().len(), 0);
+}
 
 #[test]
 fn more_files_than_descriptors_are_undone() {
