@@ -23,7 +23,7 @@ pub struct Summary {
     pub files: Vec<FileStat>,
     /// Tokens of all calls.
     pub usage: Usage,
-    /// What all calls cost in US dollars; none where a price is unknown.
+    /// What all calls cost in US dollars; none where a price is unknown, or where one may have been paid for without an account of it.
     pub cost_usd: Option<f64>,
     /// From start to end.
     pub elapsed_ms: u64,
@@ -49,15 +49,25 @@ impl Summary {
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             log,
         };
+        // Asked, and neither answered nor given up: the run was killed while the model thought.
+        let mut open = false;
         for fact in facts {
             match fact {
-                Fact::Call(CallFact::Asked { round, .. }) => summary.rounds = summary.rounds.max(*round),
+                Fact::Call(CallFact::Asked { round, .. }) => {
+                    summary.rounds = summary.rounds.max(*round);
+                    summary.cost_usd = summary.cost_usd.filter(|_| !open);
+                    open = true;
+                }
+                Fact::Call(CallFact::Attempted { attempt, .. }) => {
+                    summary.cost_usd = summary.cost_usd.filter(|_| !attempt.is_lost());
+                }
+                Fact::Call(CallFact::Unanswered { .. }) => open = false,
                 Fact::Call(CallFact::Answered { usage, cost_usd, .. }) => {
+                    open = false;
                     summary.usage += *usage;
                     summary.cost_usd = summary.cost_usd.zip(*cost_usd).map(|(sum, more)| sum + more);
                 }
-                Fact::Call(CallFact::Attempted { .. } | CallFact::Unanswered { .. })
-                | Fact::Applied { .. }
+                Fact::Applied { .. }
                 | Fact::Rejected { .. }
                 | Fact::Built { .. }
                 | Fact::Restored { .. }

@@ -81,14 +81,19 @@ fn text_of(body: &str) -> String {
 /// held against the answer's own `date`).
 pub fn retry_after(head: &Head) -> Option<Duration> {
     if let Some(millis) = head.header("retry-after-ms").and_then(|v| v.trim().parse::<f64>().ok()) {
-        return Duration::try_from_secs_f64(millis / 1000.0).ok();
+        return seconds(millis / 1000.0);
     }
     let value = head.header("retry-after")?.trim();
-    if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
+    if let Ok(wait) = value.parse::<f64>() {
+        return seconds(wait);
     }
     let wait = http_date(value)?.as_second() - http_date(head.header("date")?)?.as_second();
     Some(Duration::from_secs(u64::try_from(wait).unwrap_or(0)))
+}
+
+/// More than there is time for is for ever; what is no time is no hint.
+fn seconds(value: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(value).ok().or_else(|| (value > 0.0).then_some(Duration::MAX))
 }
 
 fn http_date(text: &str) -> Option<jiff::Timestamp> {
@@ -171,7 +176,14 @@ mod tests {
         );
         assert_eq!(hint(&[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), date]), Some(Duration::ZERO));
         assert_eq!(hint(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")]), None);
-        for nonsense in ["", "-1", "soon", "NaN", "1e300"] {
+        for longer_than_any in ["1e300", "99999999999999999999", "inf"] {
+            assert_eq!(
+                hint(&[("retry-after", longer_than_any), date]),
+                Some(Duration::MAX),
+                "{longer_than_any}"
+            );
+        }
+        for nonsense in ["", "-1", "soon", "NaN"] {
             assert_eq!(hint(&[("retry-after", nonsense), date]), None, "{nonsense}");
         }
     }

@@ -72,7 +72,7 @@ pub struct Attempt {
     pub http_status: Option<u16>,
     /// [`CallError::code`] of the failure.
     pub error: Option<String>,
-    /// The failure in words.
+    /// The failure in words, or why the answer is of no use.
     pub message: Option<String>,
     /// The model that answered, as the service names it.
     pub served_model: Option<String>,
@@ -91,6 +91,12 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Whether it failed after the request went out: it may have been paid for, and nobody will ever know.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.error.is_some() && self.spend == Spend::Unknown
+    }
+
     /// Enters an answer; one that `goes_on` is continued by the next attempt.
     pub(crate) fn note_reply(&mut self, reply: &Reply, goes_on: bool) {
         self.status = match (&reply.finish, reply.finish.advice()) {
@@ -101,6 +107,7 @@ impl Attempt {
             (_, Advice::Retry) => AttemptStatus::Unusable,
             (_, Advice::TellModel | Advice::TellPerson) => AttemptStatus::Refused,
         };
+        self.message = (self.status == AttemptStatus::Unusable).then(|| reply.finish.explain());
         self.finish_reason.clone_from(&reply.finish_reason);
         self.served_model.clone_from(&reply.served_model);
         self.response_id.clone_from(&reply.response_id);

@@ -8,9 +8,10 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
-use fixtures::demo::MENDS_IT;
+use fixtures::demo::{FILES, MENDS_IT};
+use fixtures::server::{Script, Step};
 
-use crate::harness::Scene;
+use crate::harness::{KEY, Scene};
 
 #[test]
 fn a_pipe_in_the_place_of_the_query_is_refused_and_not_waited_for() {
@@ -68,4 +69,26 @@ fn more_files_than_descriptors_are_undone() {
         .unwrap();
     assert_eq!(undone.status.code(), Some(0), "{}", String::from_utf8_lossy(&undone.stderr));
     assert_eq!(scene.project.status().unwrap(), "");
+}
+
+#[test]
+fn an_answer_that_broke_off_may_have_been_paid_for_so_that_the_cost_is_unknown() {
+    let model = "gemini-3.8-flash";
+    let whole = || Step::text(MENDS_IT);
+    let scene = Scene::new(&FILES, Script::new([whole().cut_after(200), whole()]));
+    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", model];
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("cost unknown"), "{ran}");
+    let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
+    assert_eq!(summary["cost_usd"], serde_json::Value::Null);
+    assert!(scene.run(&["costs"]).out.contains("(1 without usage)"));
+}
+
+#[test]
+fn an_answer_of_no_use_is_asked_for_again_with_the_reason() {
+    let scene = Scene::new(&FILES, Script::new([Step::text(""), Step::text(MENDS_IT)]));
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.err.contains("the answer holds no text; trying again in"), "{ran}");
 }

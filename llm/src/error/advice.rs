@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::CallError;
 use crate::watch::Spend;
 
+/// Nobody sits and waits for longer.
+const LONG_WAIT: Duration = Duration::from_mins(2);
+
 impl CallError {
     /// The stable, kebab-case name.
     pub fn code(&self) -> &'static str {
@@ -58,6 +61,9 @@ impl CallError {
             Self::NoPermission { .. } => "allow the key to use this model, or choose another",
             Self::Unavailable { .. } => "enable billing for the account, or choose another provider",
             Self::NotFound { .. } => "check the model's name and the base URL",
+            Self::RateLimited { retry_after: Some(wait), .. } if *wait > LONG_WAIT => {
+                "the service wants a longer wait than a run takes: go on with it later"
+            }
             Self::RateLimited { .. } => "wait a minute, or ask the provider for a higher limit",
             Self::DailyQuota { .. } => "wait for tomorrow's quota, or enable billing for the account",
             Self::Billing { .. } => "add credit or raise the spending limit at the provider",

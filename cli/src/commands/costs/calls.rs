@@ -1,11 +1,11 @@
 //! Every call of a model that is on record here: the turns of phases and of spec runs, the rounds of all other runs.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 use agent::ModelUsage;
-use llm::Usage;
+use llm::{Attempt, Usage};
 use logging::{Journal, Stamp};
 use loop_phase::tokens::{self, Row};
 use repo::WorkTree;
@@ -134,6 +134,10 @@ fn folders_in(place: &Path) -> Vec<PathBuf> {
 #[serde(tag = "what", rename_all = "kebab-case")]
 enum Paid {
     Asked {},
+    Attempted {
+        #[serde(default)]
+        attempt: Attempt,
+    },
     Answered {
         #[serde(default)]
         usage: Usage,
@@ -160,12 +164,19 @@ fn journal(folder: &Path) -> Option<Vec<Call>> {
     let mut calls = Vec::new();
     // Asked, and not answered yet.
     let mut open: Option<Call> = None;
+    // Of the open call: attempts that may have been paid for besides the one that was answered.
+    let mut lost = 0;
     for entry in entries {
         match entry.fact {
-            Paid::Asked {} => calls.extend(open.replace(run.call(None))),
+            Paid::Asked {} => {
+                lost = 0;
+                calls.extend(open.replace(run.call(None)));
+            }
+            Paid::Attempted { attempt } => lost += usize::from(attempt.is_lost()),
             Paid::TurnBegins { role } => calls.extend(open.replace(run.call(Some(role)))),
             Paid::Answered { usage, served_model, cost_usd } => {
                 open = None;
+                calls.extend(iter::repeat_n(run.call(None), std::mem::take(&mut lost)));
                 calls.push(run.answered(usage, served_model, cost_usd));
             }
             Paid::Turned { role, usage } => {
