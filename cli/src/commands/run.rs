@@ -209,7 +209,7 @@ fn fault(error: Fault, folder: &RunFolder) -> Failure {
         return Failure::refused(error, "take the key out of the query and of the code roll-up");
     }
     if matches!(error, Fault::Interrupted) {
-        return Failure::new(Exit::Interrupted, error).help(format!("go on with: code-commit resume {name}"));
+        return Failure::new(Exit::Interrupted, error).help(after_interruption(folder));
     }
     let lost = matches!(error, Fault::Restore(_) | Fault::Apply(ApplyError::NotRolledBack { .. }));
     if lost {
@@ -219,6 +219,15 @@ fn fault(error: Fault, folder: &RunFolder) -> Failure {
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
     Failure::new(Exit::Fault, error).help(format!("mend that, then go on with: code-commit resume {name}"))
+}
+
+/// A run that has not asked yet has not kept what it would ask.
+fn after_interruption(folder: &RunFolder) -> String {
+    let facts: Vec<Fact> = outline_of(folder).unwrap_or_default();
+    if facts.is_empty() {
+        return "the model was not asked yet: begin a new run".to_owned();
+    }
+    format!("go on with: code-commit resume {}", super::runs::name(folder.path()))
 }
 
 fn observer(prepared: &Prepared<'_>) -> Box<dyn engine::Observer> {

@@ -52,7 +52,7 @@ fn ending(run: &Path) -> (Option<String>, u32) {
                 .and_then(|value| value.get("outcome")?.as_str().map(str::to_owned));
         }
     }
-    if facts.is_empty() && run.join(engine::UNDO).is_dir() {
+    if is_applied(run) {
         ended = Some("applied".to_owned());
     }
     (ended, rounds)
@@ -71,8 +71,7 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
         return order::show(&run, &tree, output).map(|()| Exit::Done);
     }
     let folder = RunFolder::open(run.clone(), Redactor::default());
-    let facts: Vec<Fact> = engine::facts_of(&folder)
-        .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))?;
+    let facts = facts(&folder)?;
     let changes = changes::of_run(tree.root(), &undo_folders(&run))?;
     if output.json {
         let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
@@ -84,11 +83,29 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     for fact in &facts {
         line(fact, output);
     }
+    if is_applied(&run) {
+        output.report("applied: a reply that was given as text");
+    }
     output.report(&format!("files: {}", run.strip_prefix(tree.root()).unwrap_or(&run).display()));
     for change in &changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }
     Ok(Exit::Done)
+}
+
+/// The facts of a run; `apply` has none, since nobody was asked.
+fn facts(folder: &RunFolder) -> Result<Vec<Fact>, Failure> {
+    let path = folder.path();
+    if is_applied(path) {
+        return Ok(Vec::new());
+    }
+    engine::facts_of(folder)
+        .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))
+}
+
+/// Whether this is the record of `apply`: what to put back, and no journal.
+fn is_applied(run: &Path) -> bool {
+    run.join(engine::UNDO).is_dir() && !run.join(engine::JOURNAL).exists()
 }
 
 /// One line for each fact that a person wants to know.

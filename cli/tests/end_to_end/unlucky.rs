@@ -72,6 +72,30 @@ fn more_files_than_descriptors_are_undone() {
 }
 
 #[test]
+fn a_reply_that_was_applied_by_hand_can_be_shown() {
+    let scene = Scene::with_replies([]);
+    let file = scene.project.beside().join("reply.txt");
+    std::fs::write(&file, "^^^new.txt\nnew\n^^^end\n").unwrap();
+    assert_eq!(scene.run(&["apply", file.to_str().unwrap()]).code, Some(0));
+    insta::assert_snapshot!(scene.run(&["show"]), @"
+    exit 0
+    --- out
+    [STAMP]-apply
+    applied: a reply that was given as text
+    files: [ROOT]/agent-config/logs/[STAMP]-apply
+    --- /dev/null
+    +++ b/new.txt
+    @@ -0,0 +1 @@
+    +new
+    --- err
+    ");
+    let shown = scene.run(&["show", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(shown["facts"], serde_json::json!([]));
+    assert_eq!(shown["files"][0]["path"], "new.txt");
+}
+
+#[test]
 fn an_answer_that_broke_off_may_have_been_paid_for_so_that_the_cost_is_unknown() {
     let model = "gemini-3.8-flash";
     let whole = || Step::text(MENDS_IT);
