@@ -21,18 +21,43 @@ mod preflight;
 mod summary;
 mod terminal;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use logging::Redactor;
 
 fn main() -> ExitCode {
     let environment = environment::Environment::read();
     if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment) {
         return ExitCode::from(code);
     }
-    let arguments = args::Cli::parse();
+    let arguments = match args::Cli::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error, &environment),
+    };
     let output = output::Output::new(&arguments.output, &environment);
+    // Before anything is printed; a command that works elsewhere looks for the keys of that place, too.
+    output.strike_out(redactor(&environment));
     let exit =
         commands::run(&arguments, &environment, &output).unwrap_or_else(|failure| output.failure(&failure));
     ExitCode::from(output.closing(exit))
+}
+
+/// Help and version on standard output, what is wrong with the command line on standard error: it may hold a key.
+fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCode {
+    let redactor = redactor(environment);
+    let text = error.render().to_string();
+    if error.use_stderr() && redactor.finds_key(&text) {
+        output::Output::raw_note(&redactor.redact(&text));
+    } else {
+        // Whoever closed the pipe wants no more of it.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// Every key that the environment and the current folder hold.
+fn redactor(environment: &environment::Environment) -> Redactor {
+    Redactor::new(keys::Keys::find(environment, Path::new(".")).exposed())
 }

@@ -134,6 +134,11 @@ impl Output {
         let _ = io::stdout().lock().write_all(bytes);
     }
 
+    /// Text on standard error as it is, before it is known how to print.
+    pub fn raw_note(text: &str) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
     /// A line on standard error, unless quiet; broken between words where it is wider than the terminal.
     pub fn note(&self, text: &str) {
         self.note_block(&fold(text, &io::stderr(), None));

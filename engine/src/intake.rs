@@ -124,7 +124,18 @@ impl Rules {
     }
 
     /// What [`take_in`](Self::take_in) would do to the tree, without doing it; the refusals if it would do nothing.
-    pub fn preview(&self, reply: &Reply<'_>) -> Result<Result<Applied, Vec<Problem>>, Fault> {
+    pub fn preview(
+        &self,
+        answer: &Answer,
+        reply: &Reply<'_>,
+    ) -> Result<Result<Applied, Vec<Problem>>, Fault> {
+        if let Some(problem) = unusable(answer) {
+            return Ok(Err(vec![problem]));
+        }
+        let slips = self.diff_prefixes(reply);
+        if !slips.is_empty() {
+            return Ok(Err(slips));
+        }
         let admitted = match self.judge(reply)? {
             Ok(admitted) => admitted,
             Err(refusals) => return Ok(Err(refusals)),

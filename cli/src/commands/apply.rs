@@ -5,7 +5,7 @@ use apply::{Action, Applied};
 use engine::{Answer, Finish, Intake, Problem, Rules, UNDO};
 use guard::Guard;
 use logging::{Redactor, RunFolder, Stamp};
-use parser::{Errors, Reply};
+use parser::Errors;
 use repo::WorkTree;
 use serde_json::{Value, json};
 
@@ -14,6 +14,7 @@ use crate::commands::{parse, registry, runs};
 use crate::config::{self, Layer};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
+use crate::keys::Keys;
 use crate::output::{BAD, Output, printable};
 use crate::plan;
 use crate::terminal::phrases;
@@ -31,20 +32,20 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
     let guard = Guard::open(tree.root(), plan::policy(&settings))
         .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
     let rules = Rules { root: tree.root().to_owned(), guard, lock };
+    let answer = answer(reply.text(), &Keys::find(environment, tree.root()));
     if args.dry_run {
-        return match rules.preview(&reply).map_err(anyhow::Error::from)? {
+        return match rules.preview(&answer, &reply).map_err(anyhow::Error::from)? {
             Ok(applied) => Ok(done(&applied, "would be", output)),
             Err(refusals) => Ok(refused(&refusals, output)),
         };
     }
-    write(&reply, &rules, &tree, output)
+    write(&answer, &rules, &tree, output)
 }
 
 /// Leaves a record, without which there is no `undo`.
-fn write(reply: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
+fn write(answer: &Answer, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
     let folder = folder(tree)?;
-    let answer = Answer { reply: reply.text().into(), finish: Finish::Complete, held_key: false };
-    let intake = rules.take_in(&answer, &folder.path().join(UNDO).join("1"));
+    let intake = rules.take_in(answer, &folder.path().join(UNDO).join("1"));
     match intake.map_err(|error| Failure::new(Exit::Fault, error).help("the tree is as it was"))? {
         Intake::Applied { applied, warnings, said, .. } => {
             for text in said {
@@ -63,6 +64,12 @@ fn write(reply: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Resu
             Ok(refused(&problems, output))
         }
     }
+}
+
+/// The reply, as if a model had just given it.
+fn answer(text: &str, keys: &Keys) -> Answer {
+    let held_key = Redactor::new(keys.exposed()).finds_key(text);
+    Answer { reply: text.into(), finish: Finish::Complete, held_key }
 }
 
 fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {

@@ -96,6 +96,22 @@ fn a_reply_that_was_applied_by_hand_can_be_shown() {
 }
 
 #[test]
+fn a_key_on_a_wrong_command_line_is_not_repeated() {
+    let scene = Scene::with_replies([]);
+    let address = format!("http://user:{KEY}@127.0.0.1:1");
+    let ran = scene.run_with(&["--base-url", &address], &[("GEMINI_API_KEY", KEY)]);
+    assert!(!ran.to_string().contains(KEY), "{ran}");
+    insta::assert_snapshot!(ran, @"
+    exit 2
+    --- out
+    --- err
+    error: invalid value 'http://user:[key …77]@127.0.0.1:1' for '--base-url <URL>': the base URL holds a user, a query or a fragment
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
 fn an_answer_that_broke_off_may_have_been_paid_for_so_that_the_cost_is_unknown() {
     let model = "gemini-3.8-flash";
     let whole = || Step::text(MENDS_IT);
@@ -115,4 +131,33 @@ fn an_answer_of_no_use_is_asked_for_again_with_the_reason() {
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.err.contains("the answer holds no text; trying again in"), "{ran}");
+}
+
+#[test]
+fn what_looks_at_a_reply_with_a_key_in_it_does_not_repeat_the_key() {
+    let scene = Scene::with_replies([]);
+    let file = scene.project.beside().join("reply.txt");
+    std::fs::write(&file, format!("^^^{KEY}\n{KEY}\n^^^end\n&&&start\n{KEY}\n&&&end\n")).unwrap();
+    let reply = file.to_str().unwrap();
+    for args in [
+        vec!["parse", reply],
+        vec!["parse", reply, "--json"],
+        vec!["guard", KEY],
+        vec!["guard", KEY, "--json"],
+        vec!["show", KEY],
+    ] {
+        let ran = scene.run_with(&args, &[("OPENAI_API_KEY", KEY)]);
+        assert!(!ran.to_string().contains(KEY), "{args:?}: {ran}");
+        assert!(ran.to_string().contains("[key …77]"), "{args:?}: {ran}");
+    }
+    let applied = scene.run_with(&["apply", reply], &[("OPENAI_API_KEY", KEY)]);
+    let tried = scene.run_with(&["apply", reply, "--dry-run"], &[("OPENAI_API_KEY", KEY)]);
+    assert_eq!(applied.to_string(), tried.to_string());
+    insta::assert_snapshot!(applied, @r"
+    exit 1
+    --- out
+    --- err
+    refused: The reply holds an API key. Write no keys into files. [key-in-reply]
+    nothing was written
+    ");
 }
