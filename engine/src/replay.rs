@@ -16,7 +16,7 @@ pub struct Difference {
     pub round: u32,
     /// What differs: `the prompt`, `what the reply changed`, `the command`.
     pub what: &'static str,
-    /// As it was recorded, cut around the first difference.
+    /// As it was recorded: the first line that differs; of a long one what stands around the difference.
     pub recorded: String,
     /// As it is now.
     pub now: String,
@@ -172,14 +172,15 @@ const LINE_START: usize = 120;
 /// So many characters are shown: a path and two hashes.
 const SHOWN: usize = 240;
 
-/// Both texts, cut to where they begin to differ.
+/// Of both texts the first line that differs.
 pub(crate) fn differs(round: u32, what: &'static str, recorded: &str, now: &str) -> ReplayFault {
     let same = recorded.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
     let cut = |text: &str| -> String {
         let (near, at) = (same.saturating_sub(20), text.floor_char_boundary(same));
         let line = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
         let start = if same - line <= LINE_START { line } else { text.floor_char_boundary(near) };
-        text.get(start..).unwrap_or_default().chars().take(SHOWN).collect::<String>().trim_end().to_owned()
+        let line = text.get(start..).and_then(|from| from.lines().next());
+        line.unwrap_or_default().chars().take(SHOWN).collect()
     };
     ReplayFault::Differs(Difference { round, what, recorded: cut(recorded), now: cut(now) })
 }

@@ -125,7 +125,6 @@ fn a_path_that_is_ignored_now_is_the_first_difference() {
     --- out
     what the reply changed of round 2 differs
     recorded: src/greet.sh: b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13 -> f21e8a370868a4ecd31630888a6e297ee41b04d6e642e6c745bd859145ee9485
-    README.md: nothing -> 8f81ac44a2157e326ad2f0142f765acfc6a6acce082c9935596b177ac636b381
     now:      ignored: `README.md` is ignored by git; leave it as it is.
     --- err
     ");
@@ -166,7 +165,7 @@ fn a_difference_as_json_is_one_object() {
     insta::assert_snapshot!(scene.run(&["replay", "--json"]), @r#"
     exit 1
     --- out
-    {"now":"ignored: `README.md` is ignored by git; leave it as it is.","recorded":"src/greet.sh: b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13 -> f21e8a370868a4ecd31630888a6e297ee41b04d6e642e6c745bd859145ee9485\nREADME.md: nothing -> 8f81ac44a2157e326ad2f0142f765acfc6a6acce082c9935596b177ac636b381","round":2,"same":false,"what":"what the reply changed"}
+    {"now":"ignored: `README.md` is ignored by git; leave it as it is.","recorded":"src/greet.sh: b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13 -> f21e8a370868a4ecd31630888a6e297ee41b04d6e642e6c745bd859145ee9485","round":2,"same":false,"what":"what the reply changed"}
     --- err
     "#);
 }

@@ -61,9 +61,9 @@ fn a_journal_that_another_program_wrote_differs_where_it_differs() {
         ]
         .join("\n"),
         @r#"
-    the prompt of round 1 differs: recorded `other`, now `You are the software engineer of a work order. You propose complete new contents`
-    the command of round 1 differs: recorded ` "scripts/verify.sh", "more"]`, now ` "scripts/verify.sh"]`
-    an artifact of round 1 differs: recorded `oposed_writes.json 00000000`, now `oposed_writes.json 09d796b0f2478fb6d3ee20a95763f5422c63d6674d2bb15194f6313da7ae5`
+    the prompt of round 1 differs: recorded `other`, now `You are the software engineer of a work order. You propose complete new contents of files; a harness checks your proposal, writes it,`
+    the command of round 1 differs: recorded `attempt_1/verify_1: ["bash", "scripts/verify.sh", "more"]`, now `attempt_1/verify_1: ["bash", "scripts/verify.sh"]`
+    an artifact of round 1 differs: recorded `attempt_1/proposed_writes.json 00000000`, now `attempt_1/proposed_writes.json 09d796b0f2478fb6d3ee20a95763f5422c63d6674d2bb15194f6313da7ae57c9`
     the end of round 2 differs: recorded `Ended { outcome: AttemptsUsedUp { rounds: 2 } }`, now `Ended { outcome: Done { rounds: 2 } }`
     the record ends before round 1 does
     the next step of round 0 differs: recorded `RolledBack`, now `Stamp`
