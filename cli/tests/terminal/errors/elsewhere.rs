@@ -36,7 +36,7 @@ fn phases_that_cannot_be_worked_on() {
         &[
             case("no specs", &["phase", "run"]),
             case("no specs to look over", &["phase", "check"]),
-            case("no agent", &["phase", "run", "--sandbox", "off"])
+            case("no agent", &["phase", "run", "--quiet", "--sandbox", "off"])
                 .after(&spec)
                 .after(&link("git"))
                 .env(&only_git),

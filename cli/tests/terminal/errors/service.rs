@@ -21,11 +21,16 @@ fn said(case: &str, scene: &Scene, more: &[&str], environment: &[(&str, &str)]) 
     neutral(&format!("## {case}\nexit 4\n{}\n\n", lines.join("\n")), scene)
 }
 
+/// All of them at once: most of their time they wait.
 fn table(name: &str, steps: &[(&str, Step)], more: &[&str]) {
     let said = |(case, step): &(&str, Step)| {
         said(case, &Scene::new(Script::new([step.clone().times(9)])), more, &[])
     };
-    let text: String = steps.iter().map(said).collect();
+    let said = &said;
+    let text: String = std::thread::scope(|scope| {
+        let asked: Vec<_> = steps.iter().map(|step| scope.spawn(move || said(step))).collect();
+        asked.into_iter().map(|one| one.join().unwrap()).collect()
+    });
     check(name, &Scene::new(Script::new([])), &text);
 }
 
@@ -54,7 +59,7 @@ fn what_a_service_answers_in_place_of_a_reply() {
     );
 }
 
-/// With a second to spend there is no time for another attempt.
+/// With three seconds to spend there is time for a second attempt and none for a third.
 #[test]
 fn what_is_tried_again_and_given_up() {
     let broken = Step::text(BREAKS_THE_BUILD);
@@ -72,7 +77,7 @@ fn what_is_tried_again_and_given_up() {
             ("no answer", Step::text("").hang(Hang::BeforeHead)),
             ("an answer that stands still", broken.hang(Hang::After(100))),
         ],
-        &["--timeout", "1s"],
+        &["--timeout", "3s"],
     );
 }
 
@@ -87,7 +92,7 @@ fn every_further_attempt_is_told() {
 #[test]
 fn services_that_are_not_there() {
     let scene = Scene::new(Script::new([]));
-    let nobody = ["--model", "gemini-test", "--base-url", "http://127.0.0.1:9", "--timeout", "1s"];
+    let nobody = ["--model", "gemini-test", "--base-url", "http://127.0.0.1:9", "--timeout", "3s"];
     let refused = said("nobody listens", &scene, &nobody, &[]);
     let poor = Step::status(429).code("insufficient_quota").message("check your plan");
     let openai = Scene::new(Script::new([poor]));
@@ -122,8 +127,8 @@ fn limits_that_a_run_may_not_pass() {
         text.push_str(&said(case, &scene(), &more, &[]));
     }
     let slow = scene();
-    slow.project.write("build.sh", b"#!/bin/sh\nsleep 1.1\nexit 1\n").unwrap();
-    text.push_str(&said("little time", &slow, &["--max-time", "1s"], &[]));
+    slow.project.write("build.sh", b"#!/bin/sh\nsleep 2.1\nexit 1\n").unwrap();
+    text.push_str(&said("little time", &slow, &["--max-time", "2s"], &[]));
     let unpriced = Scene::new(Script::new([]));
     text.push_str(&said("money without a price", &unpriced, &["--max-cost", "1"], &[]));
     check("errors_limits", &slow, &text);
