@@ -93,7 +93,10 @@ fn line(fact: &OrderFact, attempt: u32, output: &Output) {
         OrderFact::Call(call) => call_line(call, output, &say),
         OrderFact::Looked { failed } if failed.is_empty() => {}
         OrderFact::Looked { failed } => {
-            say(&output.paint(BAD, &format!("{} conditions do not hold", failed.len())));
+            say(&output.paint(
+                BAD,
+                &format!("not as the order wants it: {}", phrases::count(failed.len() as u64, "condition")),
+            ));
         }
         OrderFact::Written { changes, warnings, .. } => {
             changes.iter().for_each(|change| say(&phrases::change(change)));

@@ -63,7 +63,7 @@ fn end_orphans(docker_host: Option<&OsStr>, output: &Output) {
     let containers = containers.unwrap_or(0);
     if processes + containers > 0 {
         output.note(&format!(
-            "ended what a killed run had left: {processes} processes, {containers} containers"
+            "ended what a killed run had left; processes: {processes}, containers: {containers}"
         ));
     }
 }
