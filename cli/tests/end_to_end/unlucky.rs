@@ -82,7 +82,7 @@ fn a_reply_that_was_applied_by_hand_can_be_shown() {
     --- out
     [STAMP]-apply
     applied: a reply that was given as text
-    files: [ROOT]/agent-config/logs/[STAMP]-apply
+    files: agent-config/logs/[STAMP]-apply
     --- /dev/null
     +++ b/new.txt
     @@ -0,0 +1 @@
