@@ -8,6 +8,7 @@ mod intake;
 mod observe;
 mod order;
 mod outcome;
+mod own;
 mod record;
 mod replay;
 mod step;
@@ -28,11 +29,12 @@ pub use order::{
     VERIFY_SCRIPT, Why, last_part, replay_order,
 };
 pub use outcome::{Cause, Outcome};
+pub use own::append_to_own;
 pub use record::{Facts, JOURNAL, Record, RecordError, facts_of, outline_of};
 pub use replay::{Difference, ReplayFault, Replayed};
 pub use step::{Answer, Loop, Next, Step};
 pub use text::Text;
-pub use workshop::{Asking, BuildCommand, Fault, Purse, UNDO, Workshop, append_to_own, undo_folders};
+pub use workshop::{Asking, BuildCommand, Fault, Purse, UNDO, Workshop, undo_folders};
 
 /// How a model's answer ended, as the services say it, and what to do about it.
 pub use llm::{Advice, Finish};

@@ -5,16 +5,14 @@ mod build;
 mod purse;
 pub(crate) mod seal;
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use llm::Model;
 use logging::{Durability, FolderError, Layout};
 use runner::Cancel;
-use rustix::fs::OFlags;
 
 use crate::intake::Intake;
+use crate::own::append_to_own;
 use crate::record::RecordError;
 use crate::{Answer, Event, Fact, Facts, Hands, Problem, Record, Rules, Step, Text};
 
@@ -159,19 +157,6 @@ pub fn undo_folders(folder: &Path) -> Vec<PathBuf> {
         .collect();
     rounds.sort();
     rounds.into_iter().map(|(_, path)| path).collect()
-}
-
-/// Appends a text and, where it does not end its last line, that end, to a file of the harness's own in the tree. Nothing but a regular
-/// file is written to: a build, or a repository, may have put a link or a FIFO in its place.
-pub fn append_to_own(path: &Path, text: &str) -> std::io::Result<()> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).map_err(std::io::Error::other)?;
-    let mut file = std::fs::OpenOptions::new().append(true).create(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a regular file"));
-    }
-    file.write_all(text.as_bytes())?;
-    if text.is_empty() || text.ends_with('\n') { Ok(()) } else { file.write_all(b"\n") }
 }
 
 pub(crate) fn untidy(warning: &apply::Warning) -> Problem {

@@ -1,8 +1,10 @@
 //! Files of the harness, which an agent may have put a link in the place of.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
+
+use crate::own;
 
 /// Gives a file a new content, whole or not at all: a state file that is half written would lose a run. A link in its place is
 /// replaced, not followed.
@@ -19,20 +21,18 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&staged, path)
 }
 
-/// A run that was killed between this and its fact does it again: the lines must not be there twice.
+/// A run that was killed between this and its fact does it again: the lines must not be there twice. Nothing is read or written through a
+/// link.
 pub(super) fn append(path: &Path, head: &str, text: &str) -> io::Result<()> {
-    let old = match fs::read(path) {
-        Ok(old) => old,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    if !text.is_empty() && old.ends_with(text.as_bytes()) {
-        return Ok(());
-    }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    let mut file = own::open(path)?;
+    let mut old = Vec::new();
+    file.read_to_end(&mut old)?;
+    if !text.is_empty() && old.ends_with(text.as_bytes()) {
+        return Ok(());
+    }
     let start = if old.is_empty() { head } else { "" };
     let end_of_line = if old.is_empty() || old.ends_with(b"\n") { "" } else { "\n" };
     file.write_all(format!("{end_of_line}{start}{text}").as_bytes())
@@ -63,6 +63,20 @@ mod tests {
             append(&file, "n,name\n", rows).unwrap();
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "n,name\n1,a\n2,b\n");
+    }
+
+    #[test]
+    fn lines_are_not_added_through_a_link_nor_to_a_fifo() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, target) = (folder.path().join("tokens.csv"), folder.path().join("theirs"));
+        replace_file(&target, b"theirs\n").unwrap();
+        std::os::unix::fs::symlink(&target, &file).unwrap();
+        append(&file, "n,name\n", "1,a\n").unwrap_err();
+        assert_eq!(fs::read(&target).unwrap(), b"theirs\n");
+        fs::remove_file(&file).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
+        append(&file, "n,name\n", "1,a\n").unwrap_err();
     }
 
     #[test]
