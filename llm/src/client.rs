@@ -69,7 +69,8 @@ fn attempt(
     let outcome = post.and_then(|post| exchange(agent, dialect, &post, next, &mut row, watch));
     row.duration_ms = millis(clock.elapsed());
     match &outcome {
-        Ok(answer) => row.note_reply(&answer.reply, answer.continuation.is_some()),
+        Ok(answer) if answer.continuation.is_some() => row.note_part(&answer.reply),
+        Ok(answer) => row.note_reply(&answer.reply),
         Err(error) => row.note_error(error),
     }
     if outcome.is_err() && row.http_status == Some(200) {

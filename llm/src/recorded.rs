@@ -33,7 +33,7 @@ impl Model for Recorded {
             watch.progress(Progress::Text(&reply.text));
         }
         let mut attempt = Attempt { number: 1, ..Attempt::default() };
-        attempt.note_reply(reply, false);
+        attempt.note_reply(reply);
         // It was, when it was recorded.
         attempt.spend = Spend::Nothing;
         watch.attempt(&attempt);

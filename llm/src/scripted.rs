@@ -134,7 +134,7 @@ impl Scripted {
         let outcome = self.answer(request, watch);
         let mut attempt = Attempt::default();
         match &outcome {
-            Ok(reply) => attempt.note_reply(reply, false),
+            Ok(reply) => attempt.note_reply(reply),
             Err(error) => attempt.note_error(error),
         }
         Tried { outcome: outcome.map(|reply| Answer { reply, continuation: None }), attempt }

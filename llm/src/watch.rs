@@ -97,10 +97,15 @@ impl Attempt {
         self.error.is_some() && self.spend == Spend::Unknown
     }
 
-    /// Enters an answer; one that `goes_on` is continued by the next attempt.
-    pub(crate) fn note_reply(&mut self, reply: &Reply, goes_on: bool) {
+    /// Enters a part of an answer that the next attempt continues.
+    pub(crate) fn note_part(&mut self, reply: &Reply) {
+        self.note_reply(reply);
+        self.status = AttemptStatus::Continued;
+    }
+
+    /// Enters an answer.
+    pub(crate) fn note_reply(&mut self, reply: &Reply) {
         self.status = match (&reply.finish, reply.finish.advice()) {
-            _ if goes_on => AttemptStatus::Continued,
             (Finish::Truncated, _) => AttemptStatus::Truncated,
             (Finish::Stopped, _) => AttemptStatus::Cancelled,
             (_, Advice::Use) => AttemptStatus::Ok,

@@ -59,7 +59,7 @@ impl Fields {
         match self.values.remove(field) {
             Some(Value::String(text)) => text,
             found => {
-                self.wrong(field, found.is_some(), "a string");
+                self.wrong_or_missing(field, found.as_ref(), "a string");
                 String::new()
             }
         }
@@ -68,7 +68,7 @@ impl Fields {
     /// A string, or none where the field is not there or null.
     pub(crate) fn optional_text(&mut self, field: &str) -> Option<String> {
         let Value::String(text) = self.optional(field)? else {
-            self.wrong(field, true, "a string or null");
+            self.wrong(field, "a string or null");
             return None;
         };
         Some(text)
@@ -98,14 +98,20 @@ impl Fields {
         self.problems
     }
 
-    pub(crate) fn wrong(&mut self, field: &str, is_there: bool, wanted: &str) {
-        let message = if is_there { format!("must be {wanted}") } else { "is missing".to_owned() };
-        self.problems.push(FieldProblem::new(field, message));
+    pub(crate) fn wrong(&mut self, field: &str, wanted: &str) {
+        self.problems.push(FieldProblem::new(field, format!("must be {wanted}")));
+    }
+
+    fn wrong_or_missing(&mut self, field: &str, found: Option<&Value>, wanted: &str) {
+        match found {
+            Some(_) => self.wrong(field, wanted),
+            None => self.problems.push(FieldProblem::new(field, "is missing")),
+        }
     }
 
     fn list(&mut self, field: &str, value: Option<Value>) -> Vec<String> {
         let Some(Value::Array(items)) = value else {
-            self.wrong(field, value.is_some(), "a list of strings");
+            self.wrong_or_missing(field, value.as_ref(), "a list of strings");
             return Vec::new();
         };
         let mut texts = Vec::with_capacity(items.len());
@@ -113,7 +119,7 @@ impl Fields {
             if let Value::String(text) = item {
                 texts.push(text);
             } else {
-                self.wrong(&format!("{field}[{at}]"), true, "a string");
+                self.wrong(&format!("{field}[{at}]"), "a string");
             }
         }
         texts

@@ -71,13 +71,13 @@ impl WorkOrder {
             intent: fields.text("intent"),
             allowed_files: paths(&mut fields, "allowed_files"),
             forbidden: fields.texts("forbidden"),
-            acceptance_commands: commands(&mut fields, "acceptance_commands", true),
+            acceptance_commands: commands(&mut fields, "acceptance_commands", Fields::texts),
             context_files: paths(&mut fields, "context_files"),
             notes: fields.optional_text("notes"),
             max_cost: max_cost(&mut fields),
             preconditions: conditions(&mut fields, "preconditions"),
             postconditions: conditions(&mut fields, "postconditions"),
-            must_fail_before: commands(&mut fields, "must_fail_before", false),
+            must_fail_before: commands(&mut fields, "must_fail_before", Fields::optional_texts),
             hash,
         };
         order.check_lists(&mut fields.problems);
@@ -161,10 +161,13 @@ fn paths(fields: &mut Fields, field: &str) -> Vec<String> {
     paths
 }
 
-fn commands(fields: &mut Fields, field: &str, required: bool) -> Vec<Command> {
-    let texts = if required { fields.texts(field) } else { fields.optional_texts(field) };
+fn commands(
+    fields: &mut Fields,
+    field: &str,
+    texts: impl FnOnce(&mut Fields, &str) -> Vec<String>,
+) -> Vec<Command> {
     let mut commands = Vec::new();
-    for (at, text) in texts.into_iter().enumerate() {
+    for (at, text) in texts(fields, field).into_iter().enumerate() {
         match words::split(&text) {
             Ok(argv) => commands.push(Command { text, argv }),
             Err(error) => {
@@ -179,7 +182,7 @@ fn conditions(fields: &mut Fields, field: &str) -> Vec<Condition> {
     let Some(value) = fields.optional(field) else { return Vec::new() };
     let wanted = r#"a list of {"file_exists": PATH} and {"file_absent": PATH}"#;
     let Ok(conditions) = serde_json::from_value::<Vec<Condition>>(value) else {
-        fields.wrong(field, true, wanted);
+        fields.wrong(field, wanted);
         return Vec::new();
     };
     for (at, condition) in conditions.iter().enumerate() {
@@ -195,7 +198,7 @@ fn max_cost(fields: &mut Fields) -> Option<f64> {
     let value = fields.optional("max_cost")?;
     let cost = value.as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0);
     if cost.is_none() {
-        fields.wrong("max_cost", true, "an amount of US dollars, 0 or more");
+        fields.wrong("max_cost", "an amount of US dollars, 0 or more");
     }
     cost
 }

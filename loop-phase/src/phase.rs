@@ -162,17 +162,17 @@ impl PhaseLoop {
 
     fn next_iteration(&mut self) {
         self.iteration += 1;
-        self.begin_turn(false, Status::Building);
+        self.begin_turn(Status::Building);
     }
 
     fn begin_verifying(&mut self) {
-        self.begin_turn(true, Status::Verifying);
+        self.begin_turn(Status::Verifying);
     }
 
-    fn begin_turn(&mut self, is_verifying: bool, status: Status) {
-        self.is_verifying = is_verifying;
+    fn begin_turn(&mut self, status: Status) {
+        self.is_verifying = status == Status::Verifying;
         self.tries = 1;
-        self.complaint = if is_verifying { None } else { self.unreported.take() };
+        self.complaint = if self.is_verifying { None } else { self.unreported.take() };
         self.stage = Stage::Save(status);
     }
 

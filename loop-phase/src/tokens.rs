@@ -10,9 +10,9 @@ pub const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cache
     status,thoughts,cost_usd,duration_ms,note\n";
 
 /// What a row says of a turn whose CLI reported nothing.
-pub const NO_USAGE: &str = "no usage reported";
+const NO_USAGE: &str = "no usage reported";
 /// What a row says of a turn that ended well without the report that is required of the role.
-pub const NO_REPORT: &str = "no run report";
+const NO_REPORT: &str = "no run report";
 
 /// The rows of one turn: one for each model, or one that says that nothing is known.
 pub fn rows(turned: &Turned, phase: u32, iteration: u32, asked_model: &str) -> String {
