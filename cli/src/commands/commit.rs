@@ -58,7 +58,7 @@ pub fn run(
         early_stop: args.early_stop,
         ..plan(settings, &tree, task)?
     };
-    let guard = look_at(&tree, &plan, args.require_clean, output)?;
+    let guard = look_at(&tree, &plan, args, output)?;
     let (tree, model, without_wall) = (&tree, &*client, Otherwise::Refuse);
     begin(Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall })
         .map(|done| done.exit)
@@ -79,11 +79,11 @@ fn settings(
 }
 
 /// The two looks at the whole tree at once: at what is not committed, and at the ignore rules.
-fn look_at(tree: &WorkTree, plan: &Plan, clean: bool, output: &Output) -> Result<Guard, Failure> {
+fn look_at(tree: &WorkTree, plan: &Plan, args: &RunArgs, output: &Output) -> Result<Guard, Failure> {
     let root = tree.root();
     std::thread::scope(|scope| {
         let guard = scope.spawn(|| run::guard(root, plan));
-        let clean = clean_enough(tree, clean, output);
+        let clean = clean_enough(tree, args, output);
         let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         clean.and(guard)
     })
@@ -180,7 +180,7 @@ fn refused(missing: Vec<Missing>) -> Failure {
 }
 
 /// Changes that are not committed are named; they refuse the run only where that is asked for.
-fn clean_enough(tree: &WorkTree, required: bool, output: &Output) -> Result<(), Failure> {
+fn clean_enough(tree: &WorkTree, args: &RunArgs, output: &Output) -> Result<(), Failure> {
     let mut dirty = tree.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
     dirty.retain(|path| !is_own(path));
     if dirty.is_empty() {
@@ -190,7 +190,7 @@ fn clean_enough(tree: &WorkTree, required: bool, output: &Output) -> Result<(), 
     let more = dirty.len().saturating_sub(NAMED_FILES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let text = format!("not committed: {}{more}", named.join(", "));
-    if required {
+    if args.require_clean {
         return Err(Failure::refused(anyhow!(text), "commit or stash them, or leave --require-clean away"));
     }
     output.warn(&format!("{text}; code-commit undo will give back what is there now"));
