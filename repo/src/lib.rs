@@ -226,4 +226,6 @@ fn same_disk(one: &Path, other: &Path) -> Result<bool, RepoError> {
 }
 
 #[cfg(test)]
+mod scratch;
+#[cfg(test)]
 mod tests;

@@ -1,46 +1,5 @@
-#![expect(clippy::disallowed_methods, reason = "the tests make their repositories with git and plain writes")]
-
-use std::process::Command;
-
 use super::*;
-
-struct Scratch(tempfile::TempDir);
-
-impl Scratch {
-    fn new() -> Self {
-        let scratch = Self(tempfile::tempdir().unwrap());
-        scratch.git(&["init", "-q", "-b", "main", "."]);
-        scratch
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn git(&self, args: &[&str]) {
-        let done = Command::new("git")
-            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
-            .args(args)
-            .current_dir(self.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        let path = self.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn commit(&self) {
-        self.git(&["add", "-A"]);
-        self.git(&["commit", "-qm", "c", "--allow-empty"]);
-    }
-}
+use crate::scratch::Scratch;
 
 #[test]
 fn a_change_in_a_submodule_is_seen() {

@@ -52,7 +52,7 @@ fn failed(error: UndoError, run: &Path) -> Failure {
         return Failure::refused(error, "look at these files; --force puts them back all the same");
     }
     let help = if matches!(error, UndoError::Blocked { .. }) {
-        "move away what stands there, then undo again".to_owned()
+        format!("move away what stands there, then undo again; the old contents are in {}", kept.display())
     } else if matches!(error, UndoError::Apply(ApplyError::NotRolledBack { .. })) {
         format!("the next command tries again; the old contents are in {}", kept.display())
     } else {

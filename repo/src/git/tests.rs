@@ -4,44 +4,17 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
-
-/// A repository with two files in one commit.
-struct Scratch(tempfile::TempDir);
+use crate::scratch::Scratch;
 
 impl Scratch {
-    fn new() -> Self {
-        let scratch = Self(tempfile::tempdir().unwrap());
-        scratch.git(&["init", "-q", "-b", "main", "."]);
+    /// With two files in one commit.
+    fn with_files() -> Self {
+        let scratch = Self::new();
         scratch.write("kept", "one\n");
         scratch.write("folder/changed", "one\n");
         scratch.write(".gitignore", "/ignored\n");
-        scratch.git(&["add", "-A"]);
-        scratch.git(&["commit", "-qm", "c"]);
+        scratch.commit();
         scratch
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn git(&self, args: &[&str]) -> String {
-        let done = Command::new("git")
-            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
-            .args(args)
-            .current_dir(self.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8(done.stdout).unwrap()
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        let path = self.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
     }
 
     fn read(&self, path: &str) -> String {
@@ -60,7 +33,7 @@ const ME: Option<Identity<'_>> = Some(Identity { name: "Harness", email: "harnes
 
 #[test]
 fn a_rollback_brings_files_index_and_branch_back_and_leaves_ignored_files_alone() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
     let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
     assert_eq!(head, Head::Branch("refs/heads/main".to_owned()));
@@ -85,7 +58,7 @@ fn a_rollback_brings_files_index_and_branch_back_and_leaves_ignored_files_alone(
 
 #[test]
 fn what_differs_is_named_as_it_is_spelled() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     scratch.write("kept", "two, longer\n");
     scratch.write("new folder/ü \"quoted\"", "x");
     scratch.write("staged", "x");
@@ -97,7 +70,7 @@ fn what_differs_is_named_as_it_is_spelled() {
 
 #[test]
 fn nothing_of_the_repository_is_started() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     let trap = scratch.path().join("ignored");
     for hook in ["pre-commit", "post-commit", "post-index-change", "reference-transaction", "commit-msg"] {
         let path = format!(".git/hooks/{hook}");
@@ -134,7 +107,7 @@ fn nothing_of_the_repository_is_started() {
 
 #[test]
 fn a_commit_holds_the_paths_that_are_named_and_no_others() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
     scratch.write("new *", "x");
     scratch.write("new other", "x");
@@ -149,7 +122,7 @@ fn a_commit_holds_the_paths_that_are_named_and_no_others() {
 
 #[test]
 fn a_commit_of_everything_leaves_out_what_is_excluded_and_may_be_empty() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
     scratch.write("state/session", "x");
     scratch.write("new", "x");
@@ -161,7 +134,7 @@ fn a_commit_of_everything_leaves_out_what_is_excluded_and_may_be_empty() {
 
 #[test]
 fn a_fallback_name_counts_only_where_there_is_none() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     let author = |git: &Git| {
         git.commit_all(&[], "m", ME).unwrap();
         scratch.git(&["log", "-1", "--format=%an %cn"])
@@ -181,8 +154,8 @@ fn a_fallback_name_counts_only_where_there_is_none() {
 
 #[test]
 fn other_git_variables_do_not_reach_git() {
-    let scratch = Scratch::new();
-    let elsewhere = Scratch::new();
+    let scratch = Scratch::with_files();
+    let elsewhere = Scratch::with_files();
     let git_dir = elsewhere.path().join(".git");
     let git = scratch.hardened(&[("GIT_DIR", git_dir.to_str().unwrap()), ("GIT_INDEX_FILE", "/nowhere")]);
     scratch.write("new", "x");
@@ -191,7 +164,7 @@ fn other_git_variables_do_not_reach_git() {
 
 #[test]
 fn a_name_that_looks_like_a_flag_is_a_name() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
     assert_eq!(git.commit_of("--help").unwrap(), None);
     assert!(matches!(git.reset_hard("--soft"), Err(GitError::Failed { .. })));
@@ -207,7 +180,7 @@ fn commit_without_its_file(scratch: &Scratch) -> String {
 
 #[test]
 fn a_failure_says_what_git_said() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     let error = scratch.hardened(&[]).reset_hard(&commit_without_its_file(&scratch)).unwrap_err();
     let GitError::Failed { command, message, .. } = error else { panic!("{error}") };
     assert!(command == "reset" && message.contains("unable to read"), "{command}: {message}");
@@ -225,7 +198,7 @@ const LEFT: &str =
 
 #[test]
 fn a_lock_that_a_killed_rollback_has_left_is_no_obstacle() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     scratch.write("kept", "two\n");
     scratch.git(&["add", "-A"]);
     for left in [LEFT, LEFT.trim_end_matches("4194304")] {
@@ -242,7 +215,7 @@ fn a_lock_that_a_killed_rollback_has_left_is_no_obstacle() {
 
 #[test]
 fn a_lock_of_another_git_is_waited_for() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     scratch.write("kept", "two\n");
     fs::write(lock(&scratch), "").unwrap();
     let git = scratch.hardened(&[]);
@@ -254,7 +227,7 @@ fn a_lock_of_another_git_is_waited_for() {
 
 #[test]
 fn a_lock_of_another_git_is_never_removed_and_named_with_the_remedy() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     scratch.write("kept", "two\n");
     for content in ["", "DIRC", "code-commit is rolling back"] {
         fs::write(lock(&scratch), content).unwrap();
@@ -270,7 +243,7 @@ fn a_lock_of_another_git_is_never_removed_and_named_with_the_remedy() {
 
 #[test]
 fn a_reset_that_fails_leaves_the_index_and_no_lock() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::with_files();
     scratch.hardened(&[]).reset_hard(&commit_without_its_file(&scratch)).unwrap_err();
     assert!(!lock(&scratch).exists());
     assert_eq!(scratch.git(&["status", "--porcelain"]), "");

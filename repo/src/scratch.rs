@@ -1,0 +1,48 @@
+//! A repository for one test.
+#![expect(clippy::disallowed_methods, reason = "the tests make their repositories with git and plain writes")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+pub(crate) struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    /// Without a commit.
+    pub(crate) fn new() -> Self {
+        let scratch = Self(tempfile::tempdir().unwrap());
+        scratch.git(&["init", "-q", "-b", "main", "."]);
+        scratch
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// What git prints.
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        let done = Command::new("git")
+            .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
+            .args(args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Everything that is there.
+    pub(crate) fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-qm", "c", "--allow-empty"]);
+    }
+}
