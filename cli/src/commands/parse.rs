@@ -19,7 +19,7 @@ pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
             report(&reply, output);
             for warning in reply.warnings() {
                 let level = Level::WARNING.primary_title(warning.message());
-                output.note_block(&render(level, &bytes, &name, &warning.span, output));
+                output.note_block(&render(level, &bytes, &name, (warning.line, &warning.span), output));
             }
             Ok(Exit::Done)
         }
@@ -74,7 +74,7 @@ pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &
             Level::ERROR.primary_title(error.message()),
             bytes,
             name,
-            &error.span,
+            (error.line, &error.span),
             output,
         ));
     }
@@ -101,27 +101,48 @@ fn report(reply: &Reply<'_>, output: &Output) {
     }
 }
 
-/// The lines around a place with the place marked.
+/// The lines of a place with the place marked.
 fn render(
     title: annotate_snippets::Title<'_>,
     source: &[u8],
     name: &str,
-    span: &parser::Span,
+    (line, span): (usize, &parser::Span),
     output: &Output,
 ) -> String {
-    let start = span.start.min(source.len());
-    let (before, rest) = source.split_at(start);
-    let (place, behind) = rest.split_at(span.end.saturating_sub(start).min(rest.len()));
-    let [before, place, behind] = [before, place, behind].map(harmless);
+    let [before, place, behind] = lines_of(source, span).map(harmless);
     let marked = before.len()..before.len() + place.len();
     let text = [before, place, behind].concat();
-    let snippet = Snippet::source(&text).path(name).annotation(AnnotationKind::Primary.span(marked));
+    let snippet =
+        Snippet::source(&text).line_start(line).path(name).annotation(AnnotationKind::Primary.span(marked));
     let renderer = if output.colour_notes() { Renderer::styled() } else { Renderer::plain() };
     renderer.render(&[title.element(snippet)])
+}
+
+/// The lines that a place stands on: what is before it, the place, what is behind it. Each of a thousand errors looks at its own lines only.
+fn lines_of<'s>(source: &'s [u8], span: &parser::Span) -> [&'s [u8]; 3] {
+    let (above, rest) = source.split_at(span.start.min(source.len()));
+    let (place, below) = rest.split_at(span.len().min(rest.len()));
+    let before = above.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let behind = below.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    [before, place, behind]
 }
 
 /// What is no UTF-8 and what a terminal would obey is replaced character by character, so that the lines stay the lines of the source.
 fn harmless(part: &[u8]) -> String {
     let is_plain = |c: &char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
     String::from_utf8_lossy(part).chars().map(|c| if is_plain(&c) { c } else { '\u{fffd}' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_shown_with_its_own_lines_only() {
+        let source = b"one\ntwo three\nfour\n";
+        assert_eq!(lines_of(source, &(8..13)), [&b"two "[..], b"three", b""]);
+        assert_eq!(lines_of(source, &(6..16)), [&b"tw"[..], b"o three\nfo", b"ur"]);
+        assert_eq!(lines_of(source, &(0..0)), [&b""[..], b"", b"one"]);
+        assert_eq!(lines_of(source, &(90..99)), [&b""[..], b"", b""]);
+    }
 }
