@@ -98,19 +98,22 @@ mod tests {
             ("bare", b"echo hi\n", 0o755),
             ("plain", b"#!/bin/sh\n", 0o644),
             ("lost", b"#!/no/such/shell -e\n", 0o755),
+            ("crlf", b"#!/bin/sh\r\n", 0o755),
             ("binary", b"\x7fELF\0", 0o755),
         ]);
         let look = |name: &str| match find(name.as_ref(), dir.path(), None) {
             Found::Program(words) => words.join(OsStr::new(" ")).into_string().unwrap(),
             other @ (Found::Missing | Found::NotExecutable) => format!("{other:?}"),
         };
-        let names = ["./script", "./bare", "./plain", "./lost", "./binary", "./none", ".", "none", ""];
+        let names =
+            ["./script", "./bare", "./plain", "./lost", "./crlf", "./binary", "./none", ".", "none", ""];
         let table: String = names.map(|name| format!("{name:9}{}\n", look(name))).concat();
         insta::assert_snapshot!(table, @r"
         ./script ./script
         ./bare   /bin/sh ./bare
         ./plain  NotExecutable
         ./lost   NotExecutable
+        ./crlf   NotExecutable
         ./binary ./binary
         ./none   Missing
         .        NotExecutable

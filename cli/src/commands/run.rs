@@ -242,3 +242,22 @@ fn observer(prepared: &Prepared<'_>) -> Box<dyn engine::Observer> {
 fn now() -> Instant {
     Instant::now()
 }
+
+#[cfg(test)]
+mod tests {
+    use engine::Silent;
+    use logging::Redactor;
+
+    use super::*;
+
+    #[test]
+    fn a_run_is_said_to_go_on_only_once_it_has_asked() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(scratch.path(), "a-run", Redactor::default()).unwrap();
+        let mut silent = Silent;
+        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
+        assert_eq!(after_interruption(&folder), "the model was not asked yet: begin a new run");
+        record.note(&Fact::Resumed).unwrap();
+        assert_eq!(after_interruption(&folder), "go on with: code-commit resume a-run");
+    }
+}
