@@ -130,7 +130,7 @@ impl WorkTree {
 
 fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Repository>, OpenError> {
     let options = match configuration {
-        Configuration::All => gix::open::Options::default(),
+        Configuration::All => gix::open::Options::default().permissions(permissions()),
         Configuration::RepositoryOnly => gix::open::Options::isolated(),
     };
     let found = gix::ThreadSafeRepository::discover_opts(
@@ -146,6 +146,13 @@ fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Rep
         }
         Err(_) => Ok(None),
     }
+}
+
+/// As git has them, but for `GIT_*`: a caller's `GIT_INDEX_FILE` or `GIT_WORK_TREE`, as hooks have it, is about another tree.
+fn permissions() -> gix::open::Permissions {
+    let all = gix::open::Permissions::all();
+    let env = gix::open::permissions::Environment { git_prefix: gix::sec::Permission::Deny, ..all.env };
+    gix::open::Permissions { env, ..all }
 }
 
 fn unreadable(root: &Path, error: &gix::Error) -> OpenError {

@@ -102,7 +102,10 @@ impl WorkTree {
         }
         let Some(top) = top else { return Err(OpenError::Bare { git_dir }) };
         // Reduced trust: a filter or monitor that `.git/config` names is not started.
-        let options = gix::open::Options::default().with(Trust::Reduced).open_path_as_is(true);
+        let options = gix::open::Options::default()
+            .with(Trust::Reduced)
+            .permissions(permissions())
+            .open_path_as_is(true);
         let repository = gix::open_opts(&git_dir, options).map_err(|e| unreadable(e.to_string()))?;
         let top = repository.workdir().map_or(top, Path::to_owned);
         let top = fs::canonicalize(&top).map_err(|e| unreadable(e.to_string()))?;
@@ -183,6 +186,13 @@ impl WorkTree {
     fn git_error(&self, doing: &'static str, error: &gix::Error) -> RepoError {
         RepoError::Git { doing, top: self.top.clone(), reason: error.to_string() }
     }
+}
+
+/// As git has them, but for `GIT_*`: a caller's `GIT_INDEX_FILE` or `GIT_WORK_TREE`, as hooks have it, is about another tree.
+fn permissions() -> gix::open::Permissions {
+    let all = gix::open::Permissions::all();
+    let env = gix::open::permissions::Environment { git_prefix: gix::sec::Permission::Deny, ..all.env };
+    gix::open::Permissions { env, ..all }
 }
 
 /// Makes a repository without commits in `folder`.

@@ -208,3 +208,15 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
         }
     }
 }
+
+#[test]
+fn the_git_variables_of_a_hook_do_not_lead_to_another_tree() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project.write("untracked.txt", b"mine").unwrap();
+    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    let hook = [("GIT_WORK_TREE", "/"), ("GIT_INDEX_FILE", "/nowhere/index"), ("GIT_DIR", "/nowhere")];
+    let environment: Vec<_> = hook.into_iter().chain([("GEMINI_API_KEY", KEY)]).collect();
+    let ran = scene.run_with(&args, &environment);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.err.contains("not committed: untracked.txt;"), "{ran}");
+}
