@@ -56,11 +56,21 @@ pub enum Intake {
     },
 }
 
+/// So many problems are told to the model; the record has them all. A reply may name any number of paths, and the next prompt would
+/// hold a line for each.
+const MOST_TOLD: usize = 200;
+
 impl Intake {
     fn rejected(problems: Vec<Problem>) -> Self {
-        let lines: Vec<String> = problems.iter().map(|problem| format!("- {}", problem.message)).collect();
-        let report =
-            format!("The reply was not used and no file was changed, because:\n{}\n", lines.join("\n"));
+        let mut report = "The reply was not used and no file was changed, because:\n".to_owned();
+        problems
+            .iter()
+            .take(MOST_TOLD)
+            .for_each(|problem| report.push_str(&format!("- {}\n", problem.message)));
+        let more = problems.len().saturating_sub(MOST_TOLD);
+        if more > 0 {
+            report.push_str(&format!("- and {more} more of the kind.\n"));
+        }
         Self::Rejected { problems, report, said: Vec::new() }
     }
 }
@@ -287,4 +297,25 @@ fn flagged(path: &Admitted) -> Option<Problem> {
             path.path()
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {
+        let problem = |n: usize| Problem {
+            code: "dot-git".to_owned(),
+            path: None,
+            line: None,
+            message: format!("problem {n}"),
+        };
+        let Intake::Rejected { problems, report, .. } = Intake::rejected((0..5000).map(problem).collect())
+        else {
+            panic!("nothing was rejected")
+        };
+        assert_eq!((problems.len(), report.lines().count()), (5000, 1 + MOST_TOLD + 1));
+        assert!(report.ends_with("- problem 199\n- and 4800 more of the kind.\n"), "{report}");
+    }
 }
