@@ -72,8 +72,23 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
+/// An agent that removes the store while a file in it is opened has to win so often in a row.
+const TRIES: u32 = 16;
+
 /// A file of the store, opened through no link, whatever an agent does there at the same time.
 pub fn open_below(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let mut opened = open_once(root, folder, file, flags);
+    for _ in 1..TRIES {
+        if !opened.as_ref().is_err_and(is_gone) {
+            break;
+        }
+        opened = open_once(root, folder, file, flags);
+    }
+    opened
+}
+
+fn open_once(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
     let way = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = openat(CWD, root, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let below = |at: &OwnedFd, name: &str| {
