@@ -124,7 +124,12 @@ fn open(columns: u16) -> io::Result<(File, OwnedFd, vt100::Parser)> {
 #[expect(clippy::disallowed_methods, reason = "this is where the tests start the program")]
 fn of_its_own(command: &Command) -> Command {
     let mut leader = Command::new("setsid");
-    leader.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args()).env_clear();
+    // A background job's children ignore Ctrl-C, which a person's never do.
+    leader
+        .args(["--ctty", "--wait", "env", "--default-signal=INT,QUIT"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .env_clear();
     leader.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     leader.env("TERM", "xterm-256color").current_dir(command.get_current_dir().unwrap());
     leader
