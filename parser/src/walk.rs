@@ -19,7 +19,7 @@ pub(crate) struct Walk<'t> {
     pub(crate) blocks: Vec<Block>,
     pub(crate) errors: Findings<ErrorCode>,
     pub(crate) warnings: Findings<WarningCode>,
-    /// Where each file is named first. Filled while the name is still in the processor's cache, which halves its cost.
+    /// Where each file is named first. Filled as the names are read: later they would have to be fetched from memory again.
     first_named: HashMap<&'t str, usize>,
     open: Option<Open<'t>>,
     /// The kind of a block that could not be read to its end: the end is still to come, and is no further error.

@@ -103,14 +103,9 @@ fn is_excluded(repository: &Repository, path: &str) -> bool {
 
 /// A message that fits on a command line: an agent may write as much as it likes, the whole of it is in the record.
 fn short(message: &str) -> String {
-    let end =
-        message.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST_MESSAGE).last().unwrap_or(0);
-    let cut = if message.len() > LONGEST_MESSAGE {
-        message.get(..end).map(|head| format!("{head}…"))
-    } else {
-        None
-    };
-    cut.unwrap_or_else(|| message.to_owned()).replace('\0', "\u{fffd}")
+    let (head, rest) = message.split_at(message.floor_char_boundary(LONGEST_MESSAGE));
+    let more = if rest.is_empty() { "" } else { "…" };
+    format!("{head}{more}").replace('\0', "\u{fffd}")
 }
 
 fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Option<String>, GitError> {

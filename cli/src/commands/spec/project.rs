@@ -77,15 +77,13 @@ const TRIES: u32 = 16;
 
 /// A file of the store, opened through no link, whatever an agent does there at the same time.
 pub fn open_below(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
-    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let mut opened = open_once(root, folder, file, flags);
-    for _ in 1..TRIES {
-        if !opened.as_ref().is_err_and(is_gone) {
-            break;
+    let mut again = 1..TRIES;
+    loop {
+        match open_once(root, folder, file, flags) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && again.next().is_some() => {}
+            opened => return opened,
         }
-        opened = open_once(root, folder, file, flags);
     }
-    opened
 }
 
 fn open_once(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
