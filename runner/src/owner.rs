@@ -2,6 +2,7 @@
 //! is still there.
 
 use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, test_kill_process};
@@ -12,9 +13,12 @@ use crate::reap::own_pid;
 /// A marker that no other command of any harness has: `PID-STARTED-NAMESPACE-COUNT`.
 pub(crate) fn next_marker() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let started = Process::read(own_pid()).map_or(0, |own| own.started);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{}-{started}-{}-{count}", own_pid(), namespace().unwrap_or(0))
+    static HARNESS: OnceLock<String> = OnceLock::new();
+    let harness = HARNESS.get_or_init(|| {
+        let started = Process::read(own_pid()).map_or(0, |own| own.started);
+        format!("{}-{started}-{}", own_pid(), namespace().unwrap_or(0))
+    });
+    format!("{harness}-{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Whether the harness that made this marker is certainly gone. One of another process namespace cannot be judged from here, and

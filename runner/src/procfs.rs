@@ -1,6 +1,8 @@
 //! What `/proc` says of a process.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
 
 /// One process, as it was when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn read(pid: i32) -> Option<Self> {
-        Self::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+        Self::parse(pid, &slurp(format!("/proc/{pid}/stat")).ok()?)
     }
 
     /// The program's name, in parentheses, may itself hold blanks and parentheses: read from the
@@ -44,7 +46,7 @@ impl Process {
 
     /// The value of a variable that it was started with. A process can wipe this.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
-        let all = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let all = slurp(format!("/proc/{}/environ", self.pid)).ok()?;
         let mut values = all.split(|byte| *byte == 0).filter_map(|variable| {
             variable.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
         });
@@ -59,16 +61,24 @@ impl Process {
     }
 }
 
+/// A file of `/proc`, which does not tell its size: most come whole in one read.
+fn slurp(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(1024);
+    File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// The numbers of a process's children. The kernel's own list where it has one, which costs a few
 /// microseconds however many processes the machine has.
 pub(crate) fn children_of(pid: i32) -> Vec<i32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists: Vec<_> =
-        threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok()).collect();
+        threads.filter_map(|thread| slurp(thread.ok()?.path().join("children")).ok()).collect();
     if lists.is_empty() && Process::read(pid).is_some() {
         return children_by_scan(pid);
     }
-    lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|pid| pid.parse().ok()).collect()
+    let words = lists.iter().flat_map(|list| list.split(u8::is_ascii_whitespace));
+    words.filter_map(|word| str::from_utf8(word).ok()?.parse().ok()).collect()
 }
 
 /// For kernels built without `CONFIG_PROC_CHILDREN`.

@@ -92,7 +92,11 @@ impl Mark {
 
     /// Kills the command and all of its processes. Only before it is waited for.
     pub(crate) fn end(&self, group: Group) -> Swept {
-        let seen = alive(self.find()).iter().map(|process| process.pid).collect();
+        let found = self.find();
+        if found.is_empty() && self.container.is_none() {
+            return Swept::default();
+        }
+        let seen = alive(found).iter().map(|process| process.pid).collect();
         if let (Group::Own, Some(root)) = (group, self.root.and_then(Pid::from_raw)) {
             // At one stroke, before anybody can fork; fails where nobody is left, which is fine.
             let _ = kill_process_group(root, Signal::KILL);
@@ -128,16 +132,21 @@ impl Mark {
         if has_no_children() {
             return Vec::new();
         }
-        let Some(harness) = Process::read(own_pid()) else { return Vec::new() };
-        let roots: Vec<i32> = marks().iter().chain([self]).filter_map(|mark| mark.root).collect();
+        let commands: Vec<i32> = marks().iter().chain([self]).filter_map(|mark| mark.root).collect();
+        // Looked at before the children are listed: what a dead command had started is among them.
+        let dead: Vec<i32> = commands.iter().copied().filter(|pid| is_dead_child(*pid)).collect();
+        let mut children = children_of(own_pid());
+        children.retain(|pid| !dead.contains(pid));
         let mut found = Vec::new();
-        for child in children_of(harness.pid).into_iter().filter_map(Process::read) {
-            let is_command = roots.contains(&child.pid);
-            if (child.is_dead && is_command) || !(self.root == Some(child.pid) || self.owns(&child, &harness))
-            {
+        if children.is_empty() {
+            return found;
+        }
+        let Some(harness) = Process::read(own_pid()) else { return found };
+        for child in children.into_iter().filter_map(Process::read) {
+            if self.root != Some(child.pid) && !self.owns(&child, &harness) {
                 continue;
             }
-            if child.is_dead {
+            if child.is_dead && !commands.contains(&child.pid) {
                 reap(child.pid);
             }
             with_descendants(child, &mut found);
@@ -158,6 +167,12 @@ impl Mark {
 fn has_no_children() -> bool {
     let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::All, peek), Err(rustix::io::Errno::CHILD))
+}
+
+/// Whether it is a child of ours that has exited and was not waited for yet.
+fn is_dead_child(pid: i32) -> bool {
+    let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Pid::from_raw(pid).is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), peek), Ok(Some(_))))
 }
 
 fn alive(mut processes: Vec<Process>) -> Vec<Process> {
