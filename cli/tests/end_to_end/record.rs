@@ -50,15 +50,19 @@ fn kill_and_resume(after: usize) -> bool {
     child.wait().unwrap();
 
     let journal = scene.recorded("events.jsonl");
-    let (answered, seen) = (count(&journal, "answered"), scene.server.requests().len());
+    let (answered, asked) = (count(&journal, "answered"), count(&journal, "asked"));
     let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
     if journal.contains("\"what\":\"ended\"") {
         assert_eq!(resumed.code, Some(3), "{resumed}");
     } else {
         assert_eq!(resumed.code, Some(0), "killed after {after} lines: {resumed}\n{journal}");
     }
-    let paid_again = scene.server.requests().len() - seen;
-    assert_eq!(paid_again, 4 - answered, "an answered call was asked for again");
+    let asked_in_all = count(&scene.recorded("events.jsonl"), "asked");
+    assert_eq!(asked_in_all - asked, 4 - answered, "an answered call was asked for again");
+    assert!(
+        scene.server.requests().len() <= asked_in_all,
+        "a call was made that the record does not know of"
+    );
     let tree = scene.project.status().unwrap();
     assert_eq!(tree, " M src/greet.sh\n?? README.md\n?? made/by-2.txt\n?? made/by-3.txt\n", "after {after}");
     assert_eq!(scene.run(&["undo"]).code, Some(0));
