@@ -1,5 +1,6 @@
 //! The command line.
 
+mod later;
 mod settings;
 mod setup;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use later::Later;
 pub use settings::{LimitArgs, SettingArgs};
 pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, ManArgs, TrustArgs};
 
@@ -38,47 +40,47 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// The first loop: up to eight rounds over a growing transcript
-    Implement(RunArgs),
+    Implement(Later<RunArgs>),
     /// Build phases: a builder and a verifier that cannot see each other's work, until every contract of the spec holds
-    Phase(crate::commands::phase::PhaseArgs),
+    Phase(Later<crate::commands::phase::PhaseArgs>),
     /// The spec loop: agents plan, implement and review until the specs are met
-    Spec(crate::commands::spec::SpecArgs),
+    Spec(Later<crate::commands::spec::SpecArgs>),
     /// What all runs and all turns of phases have used, by loop, phase, role and model
     Costs,
     /// List the runs of this project, the newest first
     Runs,
     /// Show what happened in a run, the newest if none is named
-    Show(RunName),
+    Show(Later<RunName>),
     /// Go on with a run that was interrupted, or that got no answer; none is asked for twice
-    Resume(ResumeArgs),
+    Resume(Later<ResumeArgs>),
     /// Go through a finished run again in a scratch copy, without a model, and compare
-    Replay(ReplayArgs),
+    Replay(Later<ReplayArgs>),
     /// Put what a new project needs into this folder; nothing is overwritten
     Init,
     /// Write agent-config/codeRollup.txt from the files that git tracks
-    Rollup(RollupArgs),
+    Rollup(Later<RollupArgs>),
     /// Say what is in a model's reply, or what is wrong with it
-    Parse(ParseArgs),
+    Parse(Later<ParseArgs>),
     /// Say which paths a model may write here, and why not the others
-    Guard(GuardArgs),
+    Guard(Later<GuardArgs>),
     /// Apply a reply that you have as text: parse, guard, write; no model is asked
-    Apply(ApplyArgs),
+    Apply(Later<ApplyArgs>),
     /// Put back every file that a run has changed
-    Undo(UndoArgs),
+    Undo(Later<UndoArgs>),
     /// Carry out work orders: strict scope, verification, rollback
-    Order(crate::commands::order::args::OrderArgs),
+    Order(Later<crate::commands::order::args::OrderArgs>),
     /// Show a whole run in a scratch project, offline and without a key
-    Demo(DemoArgs),
+    Demo(Later<DemoArgs>),
     /// Show every setting in force and where it is from
-    Config(ConfigArgs),
+    Config(Later<ConfigArgs>),
     /// Let this project's code-commit.toml also decide what weakens, until it changes
-    Trust(TrustArgs),
+    Trust(Later<TrustArgs>),
     /// Say what works on this machine: sandbox, git, keys, model, agents, this project
-    Doctor(DoctorArgs),
+    Doctor(Later<DoctorArgs>),
     /// Write a completion script to standard output
-    Completions(CompletionsArgs),
+    Completions(Later<CompletionsArgs>),
     /// Write the manual pages
-    Man(ManArgs),
+    Man(Later<ManArgs>),
 }
 
 /// Flags of every command.

@@ -41,10 +41,6 @@ pub struct PhaseArgs {
     /// The verifier's model
     #[arg(long, short = 'v', value_name = "MODEL")]
     pub verifier_model: Option<String>,
-    /// Show everything that happens
-    // The same flag as everywhere, without its short form, which here is the verifier's.
-    #[arg(id = "verbose", long)]
-    pub verbose: bool,
     /// The wall around each role; auto is a container where Docker is there, else bubblewrap; Landlock is not enough for a role
     #[arg(long, value_name = "MODE", default_value = "auto")]
     pub sandbox: Sandbox,
