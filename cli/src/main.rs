@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     };
     let output = output::Output::new(&arguments.output, &environment);
     // Before anything is printed; a command that works elsewhere looks for the keys of that place, too.
-    output.strike_out(redactor(&environment));
+    output.strike_out(keys(&environment).exposed());
     let exit =
         commands::run(&arguments, &environment, &output).unwrap_or_else(|failure| output.failure(&failure));
     ExitCode::from(output.closing(exit))
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 
 /// Help and version on standard output, what is wrong with the command line on standard error: it may hold a key.
 fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCode {
-    let redactor = redactor(environment);
+    let redactor = Redactor::new(keys(environment).exposed());
     let text = error.render().to_string();
     if error.use_stderr() && redactor.finds_key(&text) {
         output::Output::raw_note(&redactor.redact(&text));
@@ -58,6 +58,6 @@ fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCod
 }
 
 /// Every key that the environment and the current folder hold.
-fn redactor(environment: &environment::Environment) -> Redactor {
-    Redactor::new(keys::Keys::find(environment, Path::new(".")).exposed())
+fn keys(environment: &environment::Environment) -> keys::Keys {
+    keys::Keys::find(environment, Path::new("."))
 }

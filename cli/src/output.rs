@@ -85,13 +85,17 @@ impl Output {
         }
     }
 
-    /// From now on these keys are struck out of everything that is printed, panics included.
-    pub fn strike_out(&self, redactor: Redactor) {
-        *self.redactor.lock().unwrap_or_else(PoisonError::into_inner) = redactor.clone();
+    /// From now on these keys are struck out of everything that is printed, panics included. Gives what strikes them out elsewhere.
+    pub fn strike_out<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Redactor {
+        let mut current = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        let redactor = current.with(keys);
+        *current = redactor.clone();
+        let printed = redactor.clone();
         std::panic::set_hook(Box::new(move |panic| {
-            let text = redactor.redact(&panic.to_string()).into_owned();
+            let text = printed.redact(&panic.to_string()).into_owned();
             let _ = writeln!(io::stderr(), "error: this is a fault of code-commit: {text}");
         }));
+        redactor
     }
 
     /// `text` in a style of standard output.

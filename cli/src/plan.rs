@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use engine::{Fact, Loop, Step};
 use guard::Policy;
-use logging::{Layout, RunFolder};
+use logging::{Layout, RunFolder, Stored};
 use loop_commit::{Brief, CommitLoop, ImplementLoop, Inputs, Limits, OnFailure};
 use serde::{Deserialize, Serialize};
 
@@ -223,10 +223,9 @@ impl Plan {
         }
     }
 
-    /// Puts it into the run folder; its text, for the list of runs.
-    pub fn store(&self, folder: &RunFolder) -> anyhow::Result<String> {
-        folder.store_json(RUN_JSON, self).context("cannot begin the record")?;
-        folder.read(RUN_JSON).context("cannot begin the record")
+    /// Puts it into the run folder.
+    pub fn store(&self, folder: &RunFolder) -> anyhow::Result<Stored> {
+        folder.store_json(RUN_JSON, self).context("cannot begin the record")
     }
 
     /// The plan of a run, its inputs fetched from the first prompt. A plan that is not the one the run began with is refused.

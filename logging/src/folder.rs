@@ -182,11 +182,14 @@ fn io_error(doing: &'static str, path: &Path, source: io::Error) -> FolderError 
     FolderError::Io { doing, path: path.to_owned(), source }
 }
 
-/// A file that is not there yet: one that is there is removed first, so that nothing is written through a link somebody has planted.
+/// A new file: one that is there is removed first, so that nothing is written through a link somebody has planted.
 fn anew(path: &Path) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => OpenOptions::new().write(true).create_new(true).open(path),
+    let create = || OpenOptions::new().write(true).create_new(true).open(path);
+    match create() {
+        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path).and_then(|()| create())
+        }
+        created => created,
     }
 }
 

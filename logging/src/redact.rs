@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine as _;
@@ -15,22 +16,32 @@ const SHORTEST_SECRET: usize = 8;
 ///
 /// Cheap to clone; without keys it passes text through untouched.
 #[derive(Clone, Default)]
-pub struct Redactor {
-    spellings: Option<AhoCorasick>,
+pub struct Redactor(Arc<Known>);
+
+/// What is struck out, and the automaton that finds it: none where nothing is.
+#[derive(Default)]
+struct Known {
+    spellings: Vec<Vec<u8>>,
     replacements: Vec<String>,
-    longest: usize,
+    automaton: Option<AhoCorasick>,
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The automaton holds the keys: it is never printed.
-        f.debug_struct("Redactor").field("spellings", &self.replacements.len()).finish_non_exhaustive()
+        // The spellings are the keys: they are never printed.
+        f.debug_struct("Redactor").field("spellings", &self.0.spellings.len()).finish_non_exhaustive()
     }
 }
 
 impl Redactor {
     /// A redactor for these keys. Keys of fewer than eight bytes are left alone.
     pub fn new<K: AsRef<str>>(keys: impl IntoIterator<Item = K>) -> Self {
+        Self::default().with(keys)
+    }
+
+    /// A redactor for these keys instead: the same one, which takes no time to make, where the keys are the same.
+    #[must_use]
+    pub fn with<K: AsRef<str>>(&self, keys: impl IntoIterator<Item = K>) -> Self {
         let mut table: Vec<(Vec<u8>, String)> = Vec::new();
         for key in keys {
             let key = key.as_ref().trim();
@@ -40,30 +51,26 @@ impl Redactor {
         }
         table.sort();
         table.dedup_by(|a, b| a.0 == b.0);
-        let longest = table.iter().map(|(spelling, _)| spelling.len()).max().unwrap_or(0);
-        // Leftmost-longest: of two keys where one begins with the other, the longer is struck out whole.
-        let spellings = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            // Made for every run, and keys are rare in what it reads: quick to make counts, and candidates are found without it.
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(table.iter().map(|(spelling, _)| spelling))
-            .ok()
-            .filter(|_| !table.is_empty());
-        Self { spellings, replacements: table.into_iter().map(|(_, shown)| shown).collect(), longest }
+        let (spellings, replacements): (Vec<_>, Vec<_>) = table.into_iter().unzip();
+        if self.0.spellings == spellings {
+            return self.clone();
+        }
+        let automaton = automaton(&spellings);
+        Self(Arc::new(Known { spellings, replacements, automaton }))
     }
 
     /// Whether `text` holds a key in any spelling.
     #[must_use]
     pub fn finds_key(&self, text: &str) -> bool {
-        self.spellings.as_ref().is_some_and(|spellings| spellings.is_match(text))
+        self.0.automaton.as_ref().is_some_and(|automaton| automaton.is_match(text))
     }
 
     /// `text` without keys; borrowed when there was none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match &self.spellings {
-            Some(spellings) if spellings.is_match(text) => {
-                Cow::Owned(spellings.replace_all(text, &self.replacements))
+        match &self.0.automaton {
+            Some(automaton) if automaton.is_match(text) => {
+                Cow::Owned(automaton.replace_all(text, &self.0.replacements))
             }
             _ => Cow::Borrowed(text),
         }
@@ -72,9 +79,9 @@ impl Redactor {
     /// The same for bytes that need not be UTF-8.
     #[must_use]
     pub fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
-        match &self.spellings {
-            Some(spellings) if spellings.is_match(bytes) => {
-                Cow::Owned(spellings.replace_all_bytes(bytes, &self.replacements))
+        match &self.0.automaton {
+            Some(automaton) if automaton.is_match(bytes) => {
+                Cow::Owned(automaton.replace_all_bytes(bytes, &self.0.replacements))
             }
             _ => Cow::Borrowed(bytes),
         }
@@ -87,7 +94,8 @@ impl Redactor {
 
     /// How many bytes at the end of `bytes` could be the beginning of a key that goes on in the next chunk.
     fn undecided(&self, bytes: &[u8]) -> usize {
-        bytes.len().min(self.longest.saturating_sub(1))
+        let longest = self.0.spellings.iter().map(Vec::len).max().unwrap_or(0);
+        bytes.len().min(longest.saturating_sub(1))
     }
 }
 
@@ -111,9 +119,9 @@ impl<W: io::Write> RedactWriter<W> {
     /// Writes out all of `held` that can no longer change by what follows.
     fn settle(&mut self) -> io::Result<()> {
         let mut safe = self.held.len() - self.redactor.undecided(&self.held);
-        if let Some(spellings) = &self.redactor.spellings {
+        if let Some(automaton) = &self.redactor.0.automaton {
             // A match that reaches into the undecided end is kept whole: it may grow.
-            if let Some(across) = spellings.find_iter(&self.held).find(|m| m.start() < safe && m.end() > safe)
+            if let Some(across) = automaton.find_iter(&self.held).find(|m| m.start() < safe && m.end() > safe)
             {
                 safe = across.start();
             }
@@ -134,6 +142,16 @@ impl<W: io::Write> io::Write for RedactWriter<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
+}
+
+/// Leftmost-longest: of two keys where one begins with the other, the longer is struck out whole.
+fn automaton(spellings: &[Vec<u8>]) -> Option<AhoCorasick> {
+    let automaton = AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostLongest)
+        // Made for every run, and keys are rare in what it reads: quick to make counts, and candidates are found without it.
+        .kind(Some(AhoCorasickKind::ContiguousNFA))
+        .build(spellings);
+    automaton.ok().filter(|_| !spellings.is_empty())
 }
 
 /// Every spelling of one key, each with what stands in its place.

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use guard::{Guard, Policy, Writer};
-use logging::Redactor;
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use repo::WorkTree;
 
@@ -42,8 +41,7 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let keys = Keys::find(environment, tree.root());
-    let redactor = Redactor::new(keys.exposed());
-    output.strike_out(redactor.clone());
+    let redactor = output.strike_out(keys.exposed());
     let settings = settings(which, args, tree.root(), environment, output)?;
     if args.edit {
         edit_query(which, tree.root(), environment)?;

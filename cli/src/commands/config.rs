@@ -1,6 +1,5 @@
 //! `code-commit config`: every setting in force, and where it is from.
 
-use logging::Redactor;
 use serde_json::json;
 
 use crate::args::ConfigArgs;
@@ -17,7 +16,7 @@ pub fn run(args: &ConfigArgs, environment: &Environment, output: &Output) -> Res
         return Ok(Exit::Done);
     }
     let root = super::root()?;
-    output.strike_out(Redactor::new(Keys::find(environment, &root).exposed()));
+    output.strike_out(Keys::find(environment, &root).exposed());
     let files = Files::read(&root, environment)?;
     print_files(&files, output);
     let loaded = files.settings(environment, args.settings.layer());

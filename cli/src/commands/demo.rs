@@ -5,7 +5,6 @@ use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::project::Project;
 use fixtures::server::{Script, Server, Step};
 use llm::Secret;
-use logging::Redactor;
 use repo::WorkTree;
 
 use crate::args::{DemoArgs, SettingArgs};
@@ -32,8 +31,7 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     project.write(CODE_ROLLUP, &rollup.text).context("cannot write the demo's roll-up")?;
     let server = Server::start(Script::new([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)))
         .context("cannot start a server on 127.0.0.1")?;
-    let redactor = Redactor::new([KEY]);
-    output.strike_out(redactor.clone());
+    let redactor = output.strike_out([KEY]);
     output.report(&format!(
         "A shell project whose test fails, and a scripted model at {} that errs twice. Its query:\n  {}",
         server.origin(),

@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use logging::Stored;
 use repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
@@ -49,10 +50,10 @@ pub fn all(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     Ok(known)
 }
 
-/// Adds a run, which is then the newest. The caller holds the lock of the tree.
-pub fn add(tree: &WorkTree, folder: &Path, plan: Option<&str>) -> Result<(), Failure> {
+/// Adds a run, which is then the newest, with the plan that it began with. The caller holds the lock of the tree.
+pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), Failure> {
     let folder = folder.strip_prefix(tree.root()).unwrap_or(folder).to_owned();
-    let plan_sha256 = plan.map(|plan| logging::sha256_hex(plan.as_bytes()));
+    let plan_sha256 = plan.map(|plan| plan.sha256);
     let mut known = read(tree)?;
     known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
     known.push(Known { folder, plan_sha256, undone: false });
@@ -88,8 +89,7 @@ fn write(tree: &WorkTree, known: &[Known]) -> Result<(), Failure> {
     let state = state(tree)?;
     let written = (|| -> anyhow::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&state)?;
-        serde_json::to_writer_pretty(&mut file, known)?;
-        file.flush()?;
+        file.write_all(&serde_json::to_vec_pretty(known)?)?;
         file.persist(state.join(LIST))?;
         Ok(())
     })();

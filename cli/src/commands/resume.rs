@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use engine::{CallFact, Fact, outline_of};
-use logging::{Redactor, RunFolder};
+use logging::RunFolder;
 use repo::WorkTree;
 
 use crate::args::ResumeArgs;
@@ -43,8 +43,7 @@ fn go_on(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let keys = Keys::find(environment, tree.root());
-    let redactor = Redactor::new(keys.exposed());
-    output.strike_out(redactor.clone());
+    let redactor = output.strike_out(keys.exposed());
     let lock = super::lock(tree, output)?;
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
     let name = runs::name(folder.path());

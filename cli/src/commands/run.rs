@@ -59,7 +59,7 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let folder = RunFolder::create(&plan.task.logs(tree.root()), &name, prepared.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     stays_inside(tree.root(), &folder)?;
-    registry::add(tree, folder.path(), Some(&plan.store(&folder)?))?;
+    registry::add(tree, folder.path(), Some(plan.store(&folder)?))?;
     if let Some(said) = plan.task.said_log(tree.root()) {
         engine::append_to_own(&said, "")
             .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;

@@ -33,29 +33,37 @@ pub fn confine(
     environment: &Environment,
     output: &Output,
 ) -> Result<Confinement, Failure> {
-    let settings = &plan.settings;
-    let walls = Walls {
-        read_only: held(root, plan),
-        masked: keys::files_at(root).chain([root.join(AGENT_CONFIG)]).collect(),
-        network: settings.network.value,
-        writable: writable(root, settings),
-        readable: settings.readable.iter().map(|place| place.value.clone()).collect(),
-        ..Walls::new(root, &build_env(settings, environment))
-    };
-    match runner::probe(mode(settings.sandbox.value), environment.docker_host()) {
+    match runner::probe(mode(plan.settings.sandbox.value), environment.docker_host()) {
         Ok(probed) if probed.rung != Rung::Off && is_all_of_home(root, environment) => Err(Failure::refused(
             anyhow!("{} is or holds your home folder, which no wall can both show and hide", root.display()),
             "keep the project in a folder of its own, or use --sandbox off",
         )),
         Ok(probed) => {
             output.note(&format!("sandbox: {}", probed.why));
-            Ok(probed.confine(walls))
+            Ok(if probed.rung == Rung::Off {
+                Confinement::off()
+            } else {
+                probed.confine(walls(root, plan, environment))
+            })
         }
         Err(reason) if otherwise == Otherwise::GoWithout => {
             output.warn(&format!("no wall can be had here, this build runs without one: {reason}"));
             Ok(Confinement::off())
         }
         Err(reason) => Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights")),
+    }
+}
+
+/// What the build sees of the project and of the machine.
+fn walls(root: &Path, plan: &Plan, environment: &Environment) -> Walls {
+    let settings = &plan.settings;
+    Walls {
+        read_only: held(root, plan),
+        masked: keys::files_at(root).chain([root.join(AGENT_CONFIG)]).collect(),
+        network: settings.network.value,
+        writable: writable(root, settings),
+        readable: settings.readable.iter().map(|place| place.value.clone()).collect(),
+        ..Walls::new(root, &build_env(settings, environment))
     }
 }
 

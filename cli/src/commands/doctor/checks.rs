@@ -4,7 +4,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use llm::{Blind, Provider};
-use logging::Redactor;
 use repo::WorkTree;
 
 use super::Check;
@@ -26,7 +25,7 @@ pub(super) fn all(
 ) -> Result<Vec<Check>, Failure> {
     let root = crate::commands::root()?;
     let keys = Keys::find(environment, &root);
-    output.strike_out(Redactor::new(keys.exposed()));
+    output.strike_out(keys.exposed());
     let mut checks = vec![git(environment)];
     let (settings, files) = configuration(&root, environment, args);
     checks.extend(files);

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use logging::Redactor;
 use loop_order::Verdict;
 use serde_json::json;
 
@@ -29,8 +28,7 @@ struct Row {
 pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = preflight::repository(&args.repo)?;
     let keys = Keys::find(environment, tree.root());
-    let redactor = Redactor::new(keys.exposed());
-    output.strike_out(redactor.clone());
+    let redactor = output.strike_out(keys.exposed());
     let name = args.llm_model.parse().map_err(|error| {
         Failure::refused(
             anyhow::anyhow!("--llm-model {}: {error}", args.llm_model),

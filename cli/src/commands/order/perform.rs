@@ -106,7 +106,7 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
         sandbox: ready.confinement.rung,
     };
     let plan = beginning.store(folder).context("cannot begin the record")?;
-    registry::add(&ready.tree, folder.path(), Some(&plan))
+    registry::add(&ready.tree, folder.path(), Some(plan))
 }
 
 /// Lets the loop run to its end; or until something from the outside stops it.

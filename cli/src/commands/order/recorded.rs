@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use logging::{Durability, Redactor, RunFolder};
+use logging::{Durability, Redactor, RunFolder, Stored};
 use loop_order::{Inputs, OrderLoop, WorkOrder};
 use prompt::order::{Allowed, Context};
 use runner::Rung;
@@ -35,8 +35,8 @@ pub struct Beginning<'b> {
 }
 
 impl Beginning<'_> {
-    /// Puts plan, order and inputs into the run folder; the plan's text, for the list of runs.
-    pub fn store(&self, folder: &RunFolder) -> anyhow::Result<String> {
+    /// Puts plan, order and inputs into the run folder; gives the plan as it was stored, for the list of runs.
+    pub fn store(&self, folder: &RunFolder) -> anyhow::Result<Stored> {
         let Self { read, run, terms, settings, .. } = *self;
         folder.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes), Durability::Written)?;
         let plan = OrderPlan {
@@ -54,8 +54,7 @@ impl Beginning<'_> {
             sandbox: self.sandbox,
             inputs: folder.store_json(INPUTS, self.shown)?,
         };
-        folder.store_json(RUN_JSON, &plan)?;
-        Ok(folder.read(RUN_JSON)?)
+        Ok(folder.store_json(RUN_JSON, &plan)?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use engine::{OrderFact, outline_of};
-use logging::{Redactor, RunFolder};
+use logging::RunFolder;
 use repo::WorkTree;
 
 use crate::args::LimitArgs;
@@ -25,8 +25,7 @@ pub fn run(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let keys = Keys::find(environment, tree.root());
-    let redactor = Redactor::new(keys.exposed());
-    output.strike_out(redactor.clone());
+    let redactor = output.strike_out(keys.exposed());
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
     let Recorded { folder, mut plan, read } = Recorded::load(known, folder)
         .map_err(|error| Failure::refused(error, "begin a new run: code-commit order run"))?;

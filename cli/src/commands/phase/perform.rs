@@ -108,8 +108,7 @@ impl Setup<'_> {
         let Self { project, args, environment, .. } = *self;
         let secrets = Secrets::read(&project.root)?;
         let keys = Keys::find(environment, &project.root);
-        let redactor = Redactor::new(keys.exposed().chain(secrets.exposed()));
-        self.output.strike_out(redactor.clone());
+        let redactor = self.output.strike_out(keys.exposed().chain(secrets.exposed()));
         let choose = |flag: &Option<String>, own: &str| {
             agents::choose(flag.as_deref().unwrap_or(own), &secrets, environment)
         };

@@ -88,8 +88,7 @@ impl<'b> Bench<'b> {
     ) -> Result<Self, Failure> {
         let config = Config::read(root)?;
         let settings = config::load(root, environment, flags, output)?;
-        let redactor = Redactor::new(Keys::find(environment, root).exposed());
-        output.strike_out(redactor.clone());
+        let redactor = output.strike_out(Keys::find(environment, root).exposed());
         let cli = installed(args.agent, environment)?;
         service(cli.kind, args)?;
         can_keep(cli.kind, &settings)?;
