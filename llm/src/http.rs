@@ -1,8 +1,8 @@
 //! The one HTTP agent of a run.
 //!
-//! A call runs on a thread of its own, so that the caller looks at its clock and at Ctrl-C every few
-//! milliseconds, whatever the socket does. Ending a call early closes its connection: the service stops
-//! writing, and billing, an answer that nobody reads.
+//! A call runs on another thread, so that the caller looks at its clock and at Ctrl-C every few milliseconds,
+//! whatever the socket does. The thread is kept for the next call, unless its call was given up. Ending a call
+//! early closes its connection: the service stops writing, and billing, an answer that nobody reads.
 
 mod exchange;
 mod network;
@@ -17,6 +17,7 @@ use std::time::Duration;
 use ureq::config::AutoHeaderValue;
 use ureq::tls::{RootCerts, TlsConfig};
 
+use self::worker::Worker;
 use crate::{CallError, Watch};
 
 /// How long things may take and how large an answer may be.
@@ -60,13 +61,15 @@ pub struct Post {
 /// is given back to it after every call.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// Connections, TLS state and certificates, kept for the run.
+/// Connections, TLS state, certificates and threads, kept for the run.
 #[derive(Debug)]
 pub struct Agent {
     network: Network,
     limits: Limits,
     config: ureq::config::Config,
     live: Mutex<ureq::Agent>,
+    /// Those that wait for a call: as many as there were calls at once.
+    idle: Mutex<Vec<Worker>>,
 }
 
 impl Agent {
@@ -94,7 +97,7 @@ impl Agent {
             .output_buffer_size(BUFFER_BYTES)
             .build();
         let live = Mutex::new(config.new_agent());
-        Self { network, limits, config, live }
+        Self { network, limits, config, live, idle: Mutex::default() }
     }
 
     /// The limits of every call.
@@ -115,6 +118,17 @@ impl Agent {
 
     fn live(&self) -> ureq::Agent {
         self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A thread that has nothing to do.
+    fn worker(&self) -> Result<Worker, CallError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(Worker::start, Ok)
+    }
+
+    /// Takes back a thread whose call is over.
+    fn keep(&self, worker: Worker) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
     }
 
     /// Closes every connection, also those in use; the next call opens a new one.

@@ -1,10 +1,10 @@
 //! One request and its answer.
 
 use std::io::ErrorKind;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use super::worker::{Piece, start};
+use super::worker::{Job, Piece, Worker};
 use super::{Agent, Limits, Post, origin_of};
 use crate::{CallError, Progress, Watch};
 
@@ -17,13 +17,13 @@ pub struct Exchange<'a> {
     /// Status and headers.
     pub head: Head,
     agent: &'a Agent,
-    pieces: Receiver<Piece>,
+    /// Until it has brought the end of the answer.
+    worker: Option<Worker>,
     limits: Limits,
     origin: String,
     started: Stopwatch,
     last: Stopwatch,
     received: u64,
-    over: bool,
 }
 
 /// Status and headers of an answer.
@@ -71,12 +71,14 @@ impl<'a> Exchange<'a> {
         if watch.cancelled() {
             return Err(CallError::Cancelled);
         }
-        let pieces = start(agent, post)?;
+        let job = Job::new(agent, post)?;
+        let worker = agent.worker()?;
+        worker.give(job);
         let started = Stopwatch::start();
         let head = Head::default();
         let origin = origin_of(&post.url);
-        let mut exchange =
-            Self { head, agent, pieces, limits, origin, started, last: started, received: 0, over: false };
+        let worker = Some(worker);
+        let mut exchange = Self { head, agent, worker, limits, origin, started, last: started, received: 0 };
         exchange.head = exchange.wait_for_head(watch)?;
         Ok(exchange)
     }
@@ -94,7 +96,7 @@ impl<'a> Exchange<'a> {
 
     /// The next bytes. `patience` bounds the wait where the caller could do without more.
     pub fn next(&mut self, patience: Option<Duration>, watch: &mut dyn Watch) -> Result<Next, CallError> {
-        if self.over {
+        if self.worker.is_none() {
             return Ok(Next::End);
         }
         match self.receive(patience, watch)? {
@@ -107,7 +109,7 @@ impl<'a> Exchange<'a> {
                 Ok(Next::Bytes(bytes))
             }
             Some(Piece::End) => {
-                self.over = true;
+                self.release();
                 Ok(Next::End)
             }
             None => Ok(Next::Silence),
@@ -152,7 +154,8 @@ impl<'a> Exchange<'a> {
                 return Err(CallError::Cancelled);
             }
             let glance = patience.map_or(GLANCE, |p| p.min(GLANCE));
-            match self.pieces.recv_timeout(glance.min(self.left()?)) {
+            let Some(worker) = &self.worker else { return Err(self.cut()) };
+            match worker.piece(glance.min(self.left()?)) {
                 Ok(piece) => {
                     self.last = Stopwatch::start();
                     return Ok(Some(piece));
@@ -183,6 +186,13 @@ impl<'a> Exchange<'a> {
         Ok(call.min(idle))
     }
 
+    /// The thread has said the last word of this call and can make the next one.
+    fn release(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            self.agent.keep(worker);
+        }
+    }
+
     fn cut(&self) -> CallError {
         CallError::StreamCut { received: self.received }
     }
@@ -192,7 +202,7 @@ impl<'a> Exchange<'a> {
         reason = "not our enum; what is new in it is a broken connection"
     )]
     fn failed_before_head(&mut self, error: ureq::Error) -> CallError {
-        self.over = true;
+        self.release();
         let origin = self.origin.clone();
         match error {
             ureq::Error::ConnectProxyFailed(message) => CallError::Proxy { origin, message },
@@ -232,7 +242,7 @@ fn failed_io(error: std::io::Error, origin: String) -> CallError {
 
 impl Drop for Exchange<'_> {
     fn drop(&mut self) {
-        if !self.over {
+        if self.worker.is_some() {
             self.agent.abort();
         }
     }

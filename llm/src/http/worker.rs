@@ -1,11 +1,12 @@
-//! The thread that does the reading and writing of one call.
+//! The thread that does the reading and writing of calls.
 
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
-use ureq::http::{HeaderValue, Request, Uri};
+use ureq::http::{HeaderValue, Request, Response, Uri};
+use ureq::{Body, Proxy};
 
 use super::{Agent, Head, Post, Route};
 use crate::CallError;
@@ -24,27 +25,49 @@ pub(super) enum Piece {
     Failed(ureq::Error),
 }
 
-/// Starts the thread of a call.
-pub(super) fn start(agent: &Agent, post: &Post) -> Result<Receiver<Piece>, CallError> {
-    let job = Job::new(agent, post)?;
-    let (sender, pieces) = sync_channel(AHEAD);
-    std::thread::Builder::new()
-        .name("llm-http".into())
-        .spawn(move || job.run(&sender))
-        .map_err(|e| CallError::Setup { source: e.into() })?;
-    Ok(pieces)
+/// A thread that makes one call after another. Once it is dropped, it ends with the call it is at.
+#[derive(Debug)]
+pub(super) struct Worker {
+    jobs: Sender<Job>,
+    pieces: Receiver<Piece>,
 }
 
-/// What the thread of a call owns.
-struct Job {
+impl Worker {
+    /// Starts a thread, which waits.
+    pub(super) fn start() -> Result<Self, CallError> {
+        let (jobs, calls) = channel::<Job>();
+        let (out, pieces) = sync_channel(AHEAD);
+        std::thread::Builder::new()
+            .name("llm-http".into())
+            .spawn(move || calls.into_iter().for_each(|job| job.run(&out)))
+            .map_err(|e| CallError::Setup { source: e.into() })?;
+        Ok(Self { jobs, pieces })
+    }
+
+    /// Begins a call, whose last piece is [`Piece::End`] or [`Piece::Failed`]; until then it takes no other.
+    pub(super) fn give(&self, job: Job) {
+        // A thread that has died shows in its pieces.
+        let _ = self.jobs.send(job);
+    }
+
+    /// The next piece of the call.
+    pub(super) fn piece(&self, patience: Duration) -> Result<Piece, RecvTimeoutError> {
+        self.pieces.recv_timeout(patience)
+    }
+}
+
+/// What the thread needs for a call.
+#[derive(Debug)]
+pub(super) struct Job {
     agent: ureq::Agent,
-    proxy: Option<ureq::Proxy>,
+    proxy: Option<Proxy>,
     request: Request<()>,
     body: Arc<Vec<u8>>,
 }
 
 impl Job {
-    fn new(agent: &Agent, post: &Post) -> Result<Self, CallError> {
+    /// `post` by way of the agent's present connections. Nothing is sent yet.
+    pub(super) fn new(agent: &Agent, post: &Post) -> Result<Self, CallError> {
         let setup = |e: ureq::http::Error| CallError::Setup { source: e.into() };
         let uri: Uri = post.url.parse().map_err(|e: ureq::http::uri::InvalidUri| setup(e.into()))?;
         let method = if post.body.is_empty() { "GET" } else { "POST" };
@@ -75,12 +98,7 @@ impl Job {
     }
 
     fn pass_on(self, out: &SyncSender<Piece>) -> Result<(), ureq::Error> {
-        let response = if self.body.is_empty() {
-            self.agent.run(self.agent.configure_request(self.request).proxy(self.proxy).build())?
-        } else {
-            let request = self.request.map(|()| self.body.as_slice());
-            self.agent.run(self.agent.configure_request(request).proxy(self.proxy).build())?
-        };
+        let response = self.ask()?;
         if out.send(Piece::Head(head_of(&response))).is_err() {
             return Ok(());
         }
@@ -94,9 +112,18 @@ impl Job {
             }
         }
     }
+
+    fn ask(self) -> Result<Response<Body>, ureq::Error> {
+        if self.body.is_empty() {
+            self.agent.run(self.agent.configure_request(self.request).proxy(self.proxy).build())
+        } else {
+            let request = self.request.map(|()| self.body.as_slice());
+            self.agent.run(self.agent.configure_request(request).proxy(self.proxy).build())
+        }
+    }
 }
 
-fn head_of(response: &ureq::http::Response<ureq::Body>) -> Head {
+fn head_of(response: &Response<Body>) -> Head {
     let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
     let headers = response.headers().iter().filter_map(|(n, v)| Some((n.as_str().to_owned(), text(v)?)));
     Head { status: response.status().as_u16(), headers: headers.collect(), after: Duration::ZERO }

@@ -1,0 +1,38 @@
+//! How many threads calls take. A binary of its own: threads of other tests would be counted too.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::expect_used, reason = "helpers of tests")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use code_commit_llm_openai::OpenAi;
+use fixtures::server::{Script, Server, Step};
+use fixtures::watch::Notes;
+use llm::http::{Agent, Limits, Network};
+use llm::{Model, Request, Secret};
+
+/// Numbers of the threads that make calls.
+fn callers() -> Vec<String> {
+    let name = |thread: &Path| std::fs::read_to_string(thread.join("comm")).unwrap_or_default();
+    let threads = std::fs::read_dir("/proc/self/task").expect("a list").flatten();
+    let callers = threads.filter(|thread| name(&thread.path()).trim() == "llm-http");
+    callers.map(|thread| thread.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn calls_one_after_another_take_one_thread_and_one_connection() {
+    let server = Server::start(Script::new([Step::text("x").times(3)])).expect("a server");
+    let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
+    let base = format!("{}/v1", server.origin()).parse().expect("an address");
+    let model =
+        OpenAi::new(agent, base, "openai/m".parse().expect("a name"), Secret::new("sk-test-key-01234"));
+    assert_eq!(callers(), [""; 0], "none before the first call");
+    let mut seen = Vec::new();
+    for stream in [false, true, false] {
+        model.call(&Request { stream, ..Request::default() }, &mut Notes::default()).expect("a reply");
+        seen.extend(callers());
+    }
+    seen.dedup();
+    assert_eq!((seen.len(), server.connections()), (1, 1));
+}
