@@ -6,6 +6,7 @@
 
 mod exchange;
 mod network;
+mod resolve;
 mod worker;
 
 pub use exchange::{Exchange, Head, Next, Stopwatch};
@@ -16,7 +17,9 @@ use std::time::Duration;
 
 use ureq::config::AutoHeaderValue;
 use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::transport::DefaultConnector;
 
+use self::resolve::Hosts;
 use self::worker::Worker;
 use crate::{CallError, Watch};
 
@@ -96,7 +99,7 @@ impl Agent {
             .input_buffer_size(BUFFER_BYTES)
             .output_buffer_size(BUFFER_BYTES)
             .build();
-        let live = Mutex::new(config.new_agent());
+        let live = Mutex::new(agent(&config));
         Self { network, limits, config, live, idle: Mutex::default() }
     }
 
@@ -133,10 +136,14 @@ impl Agent {
 
     /// Closes every connection, also those in use; the next call opens a new one.
     fn abort(&self) {
-        let fresh = self.config.new_agent();
+        let fresh = agent(&self.config);
         let old = std::mem::replace(&mut *self.live.lock().unwrap_or_else(PoisonError::into_inner), fresh);
         old.shutdown();
     }
+}
+
+fn agent(config: &ureq::config::Config) -> ureq::Agent {
+    ureq::Agent::with_parts(config.clone(), DefaultConnector::default(), Hosts::default())
 }
 
 /// Where a service is: `http` or `https`, host, and a path that every request goes below.

@@ -1,0 +1,67 @@
+//! From the host of an address to where it is reached.
+
+use std::net::SocketAddr;
+
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::NextTimeout;
+
+/// Looks names up within their time. For that the default resolver starts a thread, also where there is nothing to look up:
+/// an IP address is read without.
+#[derive(Debug, Default)]
+pub(super) struct Hosts(DefaultResolver);
+
+impl Resolver for Hosts {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let timeout = if is_ip(uri) { NextTimeout::default() } else { timeout };
+        self.0.resolve(uri, config, timeout)
+    }
+}
+
+/// Is the host an IP address? Read as the standard library reads it before it asks for a name.
+fn is_ip(uri: &Uri) -> bool {
+    let (Some(scheme), Some(authority)) = (uri.scheme(), uri.authority()) else { return false };
+    let address = DefaultResolver::host_and_port(scheme, authority);
+    address.is_some_and(|address| address.parse::<SocketAddr>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str) -> bool {
+        is_ip(&url.parse().unwrap())
+    }
+
+    #[test]
+    fn what_has_no_name_is_not_looked_up() {
+        for url in
+            ["http://127.0.0.1:80/v1", "https://192.0.2.1", "http://[::1]:8080", "https://[2001:db8::1]/x"]
+        {
+            assert!(check(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_looked_up_however_it_resembles_an_address() {
+        for url in ["http://localhost:80", "https://a.example", "http://127.1", "http://127.0.0.1.:80", "/v1"]
+        {
+            assert!(!check(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_address_takes_no_time_to_resolve() {
+        let none = NextTimeout { after: std::time::Duration::ZERO.into(), ..NextTimeout::default() };
+        let resolve = |url: &str| Hosts::default().resolve(&url.parse().unwrap(), &Config::default(), none);
+        let address: SocketAddr = "[::1]:8080".parse().unwrap();
+        assert_eq!(&resolve("http://[::1]:8080/v1").unwrap()[..], [address]);
+    }
+}
