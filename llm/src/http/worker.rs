@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::time::Duration;
 
 use ureq::http::{HeaderValue, Request, Response, Uri};
-use ureq::{Body, Proxy};
+use ureq::{AsSendBody, Body, Proxy};
 
 use super::{Agent, Head, Post, Route};
 use crate::CallError;
@@ -114,12 +114,19 @@ impl Job {
     }
 
     fn ask(self) -> Result<Response<Body>, ureq::Error> {
-        if self.body.is_empty() {
-            self.agent.run(self.agent.configure_request(self.request).proxy(self.proxy).build())
-        } else {
-            let request = self.request.map(|()| self.body.as_slice());
-            self.agent.run(self.agent.configure_request(request).proxy(self.proxy).build())
+        let Self { agent, proxy, request, body } = self;
+        if body.is_empty() {
+            return agent.run(through(&agent, proxy, request));
         }
+        agent.run(through(&agent, proxy, request.map(|()| body.as_slice())))
+    }
+}
+
+/// The same request by way of a proxy. A request with settings of its own has its certificates made ready anew.
+fn through<S: AsSendBody>(agent: &ureq::Agent, proxy: Option<Proxy>, request: Request<S>) -> Request<S> {
+    match proxy {
+        Some(proxy) => agent.configure_request(request).proxy(Some(proxy)).build(),
+        None => request,
     }
 }
 
