@@ -132,7 +132,12 @@ impl WorkTree {
 
     /// The commit that is checked out, in hex; none in a repository without commits.
     pub fn head(&self) -> Option<String> {
-        self.repository.head_id().ok().map(|id| id.to_string())
+        dirty::head(&self.repository).ok().flatten().map(|id| id.to_string())
+    }
+
+    /// Whether git tracks so few files that it takes longer to start a thread than to look at them all.
+    pub fn is_small(&self) -> bool {
+        dirty::is_small(&self.repository)
     }
 
     /// What lies below the root and is not committed: staged, changed or untracked files, relative to the root, sorted. Files that

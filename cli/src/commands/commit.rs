@@ -76,9 +76,13 @@ fn settings(
     Ok(settings)
 }
 
-/// The two looks at the whole tree at once: at what is not committed, and at the ignore rules.
+/// The two looks at the whole tree: at what is not committed, and at the ignore rules. At a large one both at once.
 fn look_at(tree: &WorkTree, plan: &Plan, args: &RunArgs, output: &Output) -> Result<Guard, Failure> {
     let root = tree.root();
+    if tree.is_small() {
+        clean_enough(tree, args, output)?;
+        return run::guard(root, plan);
+    }
     std::thread::scope(|scope| {
         let guard = scope.spawn(|| run::guard(root, plan));
         let clean = clean_enough(tree, args, output);
