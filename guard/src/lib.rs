@@ -67,11 +67,29 @@ impl Guard {
     /// The root may be the top of a work tree, lie below it, or be in no repository at all. Raises the soft limit
     /// on open files to the hard one, for the whole process: a reply may touch thousands of folders.
     pub fn open(root: &Path, policy: Policy) -> Result<Guard, OpenError> {
+        let configuration = policy.configuration;
+        Guard::capture(root, policy, |root| WorkTree::around(root, configuration))
+    }
+
+    /// As [`open`](Self::open), where the `repository` around the root is open already, with the user's configuration.
+    ///
+    /// It need not be opened as trusted. What it says is taken where that makes no difference, which is nearly always and
+    /// saves opening it twice; elsewhere this is `open`.
+    pub fn open_in(repository: &gix::Repository, root: &Path, policy: Policy) -> Result<Guard, OpenError> {
+        let configuration = policy.configuration;
+        Guard::capture(root, policy, |root| WorkTree::within(repository, root, configuration))
+    }
+
+    fn capture(
+        root: &Path,
+        policy: Policy,
+        work_tree: impl FnOnce(&Path) -> Result<WorkTree, OpenError>,
+    ) -> Result<Guard, OpenError> {
         raise_descriptor_limit();
         let path = repository::canonical(root)?;
         let io_error = |source| OpenError::Io { path: path.clone(), source };
         let folder = Arc::new(Folder::open(&path).map_err(io_error)?);
-        let work_tree = WorkTree::around(&path, policy.configuration)?;
+        let work_tree = work_tree(&path)?;
         let captured = work_tree.capture(&folder).map_err(io_error)?;
         Ok(Guard { root: folder, path, policy, work_tree, captured })
     }

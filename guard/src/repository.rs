@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gix::bstr::ByteSlice;
+use gix::config::source::Kind;
 use gix::glob::pattern::Case;
 use gix::sec::Trust;
 
@@ -80,12 +81,29 @@ impl WorkTree {
         let Some(repo) = discover(root, configuration)? else {
             return Ok(WorkTree::without_repository());
         };
+        refuse_foreign_owner(&repo)?;
+        WorkTree::of(&repo, root, configuration)
+    }
+
+    /// The same from what is open already, if opening it here would find nothing else: the user's own, with no other nearer to
+    /// the root, and without settings of its own for what is read here, which whoever opened it may not trust.
+    pub(crate) fn within(
+        repo: &gix::Repository,
+        root: &Path,
+        configuration: Configuration,
+    ) -> Result<WorkTree, OpenError> {
+        let is_all = configuration == Configuration::All;
+        if is_all && is_ours(repo) && is_nearest(repo, root) && !is_set_up(repo) {
+            WorkTree::of(repo, root, configuration)
+        } else {
+            WorkTree::around(root, configuration)
+        }
+    }
+
+    fn of(repo: &gix::Repository, root: &Path, configuration: Configuration) -> Result<WorkTree, OpenError> {
         let git_dir = canonical(repo.git_dir())?;
         let no_work_tree = || OpenError::NotAWorkTree { root: root.to_owned(), git_dir: git_dir.clone() };
         let top = canonical(repo.workdir().ok_or_else(no_work_tree)?)?;
-        if repo.git_dir_trust() != Trust::Full {
-            return Err(OpenError::ForeignOwner { git_dir, top });
-        }
         if root.starts_with(&git_dir) {
             return Err(no_work_tree());
         }
@@ -95,9 +113,9 @@ impl WorkTree {
         Ok(WorkTree {
             prefix: if below.is_empty() { String::new() } else { format!("{below}/") },
             above: folders_above(&top, below)?,
-            submodules: submodules(&repo).map_err(unreadable)?,
-            global: global_excludes(&repo, configuration).map_err(unreadable)?,
-            case: ignore_case(&repo),
+            submodules: submodules(repo).map_err(unreadable)?,
+            global: global_excludes(repo, configuration).map_err(unreadable)?,
+            case: ignore_case(repo),
         })
     }
 
@@ -145,6 +163,36 @@ fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Rep
             Err(unreadable(root, &error))
         }
         Err(_) => Ok(None),
+    }
+}
+
+/// Whether all of it belongs to the user.
+fn is_ours(repo: &gix::Repository) -> bool {
+    let owned = |path: &Path| Trust::from_path_ownership(path).is_ok_and(|trust| trust == Trust::Full);
+    owned(repo.git_dir()) && owned(repo.common_dir()) && repo.workdir().is_some_and(owned)
+}
+
+/// Whether no other lies between `root` and its top.
+fn is_nearest(repo: &gix::Repository, root: &Path) -> bool {
+    let mut below = root.ancestors().take_while(|folder| Some(*folder) != repo.workdir());
+    below.all(|folder| folder.join(".git").symlink_metadata().is_err())
+}
+
+/// Whether its own configuration has a say in what is read here.
+fn is_set_up(repo: &gix::Repository) -> bool {
+    let config = repo.config_snapshot();
+    let is_own = |section: &gix::config::file::Metadata| section.source.kind() == Kind::Repository;
+    let says = |key| config.plumbing().string_filter(key, is_own).is_some();
+    says("core.worktree") || says("core.excludesFile")
+}
+
+/// Unless `safe.directory` names it.
+fn refuse_foreign_owner(repo: &gix::Repository) -> Result<(), OpenError> {
+    match repo.workdir() {
+        Some(top) if repo.git_dir_trust() != Trust::Full => {
+            Err(OpenError::ForeignOwner { git_dir: canonical(repo.git_dir())?, top: canonical(top)? })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -130,6 +130,11 @@ impl WorkTree {
         self.repository.git_dir()
     }
 
+    /// As it was opened: what is set below `.git` is not trusted.
+    pub fn repository(&self) -> &gix::Repository {
+        &self.repository
+    }
+
     /// The commit that is checked out, in hex; none in a repository without commits.
     pub fn head(&self) -> Option<String> {
         dirty::head(&self.repository).ok().flatten().map(|id| id.to_string())

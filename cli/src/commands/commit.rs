@@ -81,10 +81,10 @@ fn look_at(tree: &WorkTree, plan: &Plan, args: &RunArgs, output: &Output) -> Res
     let root = tree.root();
     if tree.is_small() {
         clean_enough(tree, args, output)?;
-        return run::guard(root, plan);
+        return run::guard(tree, plan);
     }
     std::thread::scope(|scope| {
-        let guard = scope.spawn(|| run::guard(root, plan));
+        let guard = scope.spawn(|| run::guard_apart(root, plan));
         let clean = clean_enough(tree, args, output);
         let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         clean.and(guard)

@@ -43,7 +43,7 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     let plan = plan(settings, &project, &tree, &rollup.text)?;
     let lock = super::lock(&tree, output)?;
     let cancel = crate::interrupt::watched()?;
-    let guard = run::guard(tree.root(), &plan)?;
+    let guard = run::guard(&tree, &plan)?;
     let (tree, model, without_wall) = (&tree, &*client, Otherwise::GoWithout);
     let prepared =
         Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall };

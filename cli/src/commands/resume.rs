@@ -59,7 +59,7 @@ fn go_on(
     output.note(&format!("going on with {name}"));
     let cancel = crate::interrupt::watched()?;
     let client = models::open(&plan.settings, &keys, environment, tree)?;
-    let guard = run::guard(tree.root(), &plan)?;
+    let guard = run::guard(tree, &plan)?;
     let (model, without_wall) = (&*client, Otherwise::Refuse);
     let prepared =
         Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall };

@@ -10,7 +10,7 @@ use engine::{
     Asking, BuildCommand, Fact, Fault, Outcome, Purse, Record, Rules, UNDO, Workshop, drive, outline_of,
     undo_folders,
 };
-use guard::Guard;
+use guard::{Guard, OpenError};
 use llm::{Day, Model};
 use logging::{Redactor, RunFolder, Stamp};
 use repo::WorkTree;
@@ -135,9 +135,17 @@ fn lead(
 }
 
 /// The ignore rules as they stand now, and what the plan protects.
-pub fn guard(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
-    Guard::open(root, plan.policy())
-        .map_err(|error| Failure::refused(error, "see that the folder can be read"))
+pub fn guard(tree: &WorkTree, plan: &Plan) -> Result<Guard, Failure> {
+    Guard::open_in(tree.repository(), tree.root(), plan.policy()).map_err(cannot_read)
+}
+
+/// The same on another thread than the tree's.
+pub fn guard_apart(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
+    Guard::open(root, plan.policy()).map_err(cannot_read)
+}
+
+fn cannot_read(error: OpenError) -> Failure {
+    Failure::refused(error, "see that the folder can be read")
 }
 
 /// How the model is asked.

@@ -4,6 +4,7 @@
 
 mod files;
 mod ignoring;
+mod opened;
 mod replies;
 mod repositories;
 mod tree;

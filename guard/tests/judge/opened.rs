@@ -1,0 +1,73 @@
+//! A repository that somebody has opened before, as one that is not trusted.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::Path;
+
+use guard::{Code, Guard, OpenError, Policy};
+
+use crate::tree::{code, git, repository};
+
+fn opened(top: &Path) -> gix::Repository {
+    gix::open_opts(top, gix::open::Options::default().with(gix::sec::Trust::Reduced)).unwrap()
+}
+
+fn open_in(top: &Path, root: &Path) -> Result<Guard, OpenError> {
+    Guard::open_in(&opened(top), root, Policy::commit())
+}
+
+#[test]
+fn it_is_guarded_like_one_that_is_opened_here() {
+    let scratch =
+        repository(&[(".gitignore", "*.unwanted\n"), ("inner/.gitignore", "*.inner\n"), ("sub/", "")]);
+    fs::write(scratch.path().join(".git/info/exclude"), "*.excluded\n").unwrap();
+    let entry = format!("160000,{},sub", "1".repeat(40));
+    git(scratch.path(), &["update-index", "--add", "--cacheinfo", &entry]);
+    let top = open_in(scratch.path(), scratch.path()).unwrap();
+    assert_eq!(code(&top, "b.rs"), None);
+    assert_eq!(code(&top, "inner/b.inner"), Some(Code::Ignored));
+    assert_eq!(code(&top, "sub/x"), Some(Code::NestedRepository));
+    let inner = open_in(scratch.path(), &scratch.path().join("inner")).unwrap();
+    for ignored in ["b.unwanted", "b.inner", "b.excluded"] {
+        assert_eq!(code(&inner, ignored), Some(Code::Ignored), "{ignored}");
+    }
+}
+
+#[test]
+fn its_own_settings_count_all_the_same() {
+    let scratch = repository(&[("patterns", "*.unwanted\n")]);
+    let patterns = scratch.path().join("patterns");
+    git(scratch.path(), &["config", "core.excludesFile", patterns.to_str().unwrap()]);
+    let guard = open_in(scratch.path(), scratch.path()).unwrap();
+    assert_eq!(code(&guard, "b.unwanted"), Some(Code::Ignored));
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    git(scratch.path(), &["config", "core.worktree", elsewhere.path().to_str().unwrap()]);
+    let error = open_in(scratch.path(), scratch.path()).unwrap_err();
+    assert!(matches!(error, OpenError::NotAWorkTree { .. }), "{error}");
+}
+
+#[test]
+fn a_repository_nearer_to_the_root_is_the_one_that_counts() {
+    let outer = repository(&[(".gitignore", "*.outer\n"), ("inner/", "")]);
+    let inner = outer.path().join("inner");
+    git(&inner, &["init", "-q"]);
+    fs::write(inner.join(".git/info/exclude"), "*.inner\n").unwrap();
+    let guard = open_in(outer.path(), &inner).unwrap();
+    assert_eq!(code(&guard, "b.outer"), None);
+    assert_eq!(code(&guard, "b.inner"), Some(Code::Ignored));
+}
+
+#[test]
+fn it_is_refused_when_it_belongs_to_another_user() {
+    let scratch = repository(&[]);
+    let repository = opened(scratch.path());
+    for path in [scratch.path().to_owned(), scratch.path().join(".git")] {
+        if let Err(error) = chown(&path, Some(12345), None) {
+            eprintln!("SKIPPED: a repository of another user because chown is not permitted here: {error}");
+            return;
+        }
+    }
+    let error = Guard::open_in(&repository, scratch.path(), Policy::commit()).unwrap_err();
+    assert!(matches!(error, OpenError::ForeignOwner { .. }), "{error}");
+}
