@@ -1,12 +1,14 @@
 //! Moves a command's output to its files, to memory and to the caller, until something ends it.
 
 use std::fs::File;
-use std::io::{PipeReader, Read, Write};
+use std::io::{PipeReader, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::capture::Capture;
 use crate::run::now;
@@ -25,6 +27,7 @@ pub(crate) enum Stop {
 pub(crate) struct Pump<'a> {
     sources: Vec<Source>,
     kept: Kept<'a>,
+    /// Room for one read; never written but by one.
     buffer: Vec<u8>,
 }
 
@@ -73,7 +76,7 @@ impl<'a> Pump<'a> {
     pub(crate) fn new(limits: Limits, live: &'a mut dyn FnMut(Stream, &[u8])) -> Self {
         let all = Capture::new(limits.head_bytes, limits.tail_bytes);
         let kept = Kept { all, room_bytes: limits.output_bytes, live };
-        Self { sources: Vec::new(), kept, buffer: vec![0; 1 << 16] }
+        Self { sources: Vec::new(), kept, buffer: Vec::with_capacity(1 << 16) }
     }
 
     /// Adds a stream; the other end of `pipe` is the command's.
@@ -148,9 +151,7 @@ impl<'a> Pump<'a> {
         all.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut all, left.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {
-                Ok(all.iter().map(|fd| !fd.revents().is_empty()).collect())
-            }
+            Ok(_) | Err(Errno::INTR) => Ok(all.iter().map(|fd| !fd.revents().is_empty()).collect()),
             Err(error) => Err(RunError::Wait { source: error.into() }),
         }
     }
@@ -168,12 +169,13 @@ impl<'a> Pump<'a> {
 }
 
 impl Source {
-    fn take(&mut self, buffer: &mut [u8], kept: &mut Kept<'_>) -> Result<Room, RunError> {
+    fn take(&mut self, buffer: &mut Vec<u8>, kept: &mut Kept<'_>) -> Result<Room, RunError> {
         let Some(pipe) = &mut self.pipe else { return Ok(Room::Left) };
-        let count = match pipe.read(buffer) {
+        buffer.clear();
+        let count = match rustix::io::read(pipe, spare_capacity(buffer)) {
             Ok(count) => count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(Room::Left),
-            Err(source) => return Err(RunError::Wait { source }),
+            Err(Errno::INTR) => return Ok(Room::Left),
+            Err(error) => return Err(RunError::Wait { source: error.into() }),
         };
         if count == 0 {
             self.pipe = None;

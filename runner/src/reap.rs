@@ -68,7 +68,8 @@ impl Mark {
     /// Makes this process a subreaper and notes what it has for children now.
     pub(crate) fn begin(marker: String, container: Option<Container>) -> std::io::Result<Self> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        let before = children_of(own_pid()).into_iter().collect();
+        let before =
+            if has_no_children() { BTreeSet::new() } else { children_of(own_pid()).into_iter().collect() };
         Ok(Self { marker, before, root: None, container })
     }
 
@@ -90,18 +91,16 @@ impl Mark {
         }
     }
 
-    /// Kills the command and all of its processes. Only before it is waited for.
+    /// Kills the command, if it has not been waited for, and all of its processes.
     pub(crate) fn end(&self, group: Group) -> Swept {
-        let found = self.find();
-        if found.is_empty() && self.container.is_none() {
-            return Swept::default();
-        }
-        let seen = alive(found).iter().map(|process| process.pid).collect();
-        if let (Group::Own, Some(root)) = (group, self.root.and_then(Pid::from_raw)) {
+        let found = alive(self.find());
+        // While somebody is in the group, its number means no other.
+        let leader = self.root.filter(|root| found.iter().any(|process| process.group == *root));
+        if let (Group::Own, Some(leader)) = (group, leader.and_then(Pid::from_raw)) {
             // At one stroke, before anybody can fork; fails where nobody is left, which is fine.
-            let _ = kill_process_group(root, Signal::KILL);
+            let _ = kill_process_group(leader, Signal::KILL);
         }
-        self.clear(seen)
+        self.clear(found.iter().map(|process| process.pid).collect())
     }
 
     /// Kills all of the command's processes, again and again until none is left. `seen` are known

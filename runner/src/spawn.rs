@@ -180,11 +180,16 @@ impl Running {
     /// itself. No status: it was killed and is still not dead (stuck in a system call).
     pub(crate) fn end(
         &mut self,
-        leftovers: Leftovers,
+        mut leftovers: Leftovers,
         stop: Option<&Stop>,
     ) -> (Result<Option<ExitStatus>, RunError>, Swept) {
         self.is_over = true;
-        let leftovers = if stop == Some(&Stop::Exited) { leftovers } else { Leftovers::Sweep };
+        if stop == Some(&Stop::Exited) {
+            // Most commands leave nothing behind: then we are without a child now, which is quickly seen. The status is kept.
+            let _ = self.child.try_wait();
+        } else {
+            leftovers = Leftovers::Sweep;
+        }
         let mut swept = match leftovers {
             Leftovers::Sweep => self.mark.end(self.group),
             Leftovers::Keep => Swept::default(),
