@@ -1,7 +1,6 @@
 //! What a transaction writes down before it touches the tree. After the commit it is the manifest of the set.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -105,10 +104,8 @@ pub(crate) fn kept(number: usize) -> String {
 }
 
 pub(crate) fn hex(hash: [u8; 32]) -> String {
-    hash.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()
 }
 
 /// A path as JSON, whatever its bytes: text where it is text.

@@ -115,15 +115,17 @@ impl Before {
             links: metadata.nlink(),
             len: metadata.len(),
             mtime: (metadata.mtime(), metadata.mtime_nsec()),
-            sha256: hash(file)?,
+            sha256: hash(file, metadata.len())?,
         })
     }
 }
 
-/// SHA-256 of what is left to read.
-fn hash(source: &mut impl Read) -> io::Result<[u8; 32]> {
+/// SHA-256 of what is left to read, probably `len` bytes.
+fn hash(source: &mut impl Read, len: u64) -> io::Result<[u8; 32]> {
     let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 64 * 1024];
+    // One byte more than the file has: the first read that is not full is the last but one.
+    let room = usize::try_from(len).unwrap_or(usize::MAX).saturating_add(1);
+    let mut buffer = vec![0; room.min(64 * 1024)];
     loop {
         let read = source.read(&mut buffer)?;
         if read == 0 {

@@ -22,10 +22,6 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 }
 
 fn hex(digest: &[u8]) -> String {
-    use std::fmt::Write as _;
-    digest.iter().fold(String::with_capacity(2 * digest.len()), |mut hex, byte| {
-        // Writing to a `String` cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()
 }

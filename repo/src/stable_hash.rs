@@ -176,7 +176,8 @@ fn hash_file(path: &Path, buffer: &mut [u8], hasher: &mut Sha256) -> io::Result<
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()
 }
 
 fn error(path: &Path, source: io::Error) -> TreeError {
