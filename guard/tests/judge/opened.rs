@@ -48,6 +48,19 @@ fn its_own_settings_count_all_the_same() {
 }
 
 #[test]
+fn settings_that_its_configuration_includes_count_like_its_own() {
+    for key in ["include.path", "includeIf.gitdir:**.path"] {
+        let scratch = repository(&[("patterns", "*.unwanted\n")]);
+        let patterns = scratch.path().join("patterns");
+        let included = format!("[core]\nexcludesFile = {}\n", patterns.display());
+        fs::write(scratch.path().join(".git/included"), included).unwrap();
+        git(scratch.path(), &["config", key, "included"]);
+        let guard = open_in(scratch.path(), scratch.path()).unwrap();
+        assert_eq!(code(&guard, "b.unwanted"), Some(Code::Ignored), "{key}");
+    }
+}
+
+#[test]
 fn a_repository_nearer_to_the_root_is_the_one_that_counts() {
     let outer = repository(&[(".gitignore", "*.outer\n"), ("inner/", "")]);
     let inner = outer.path().join("inner");
