@@ -9,6 +9,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::owner::next_marker;
@@ -18,6 +19,9 @@ use crate::reap::{Mark, Swept};
 use crate::sandbox::{Aftercare, Launch, prepare};
 use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream, Streams};
 
+/// What a pipe can hold, the most that the system gives anybody. Programs on Node.js write to a pipe without waiting and lose what is not
+/// through when they exit, however short a moment nobody read.
+const PIPE_BYTES: usize = 1 << 20;
 /// How long a killed process may take to die before we go on without it.
 const DYING: Duration = Duration::from_secs(2);
 
@@ -80,6 +84,8 @@ fn pipe_to(
 ) -> Result<PipeWriter, RunError> {
     let sink = path.map(Sink::create).transpose()?;
     let (reader, writer) = io::pipe().map_err(|source| RunError::Wait { source })?;
+    // Where the system does not give so much room, it is as small as usual.
+    let _ = fcntl_setpipe_size(&writer, PIPE_BYTES);
     pump.add(stream, reader, sink, command.limits);
     Ok(writer)
 }
