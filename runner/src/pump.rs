@@ -110,15 +110,20 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Takes what is still in the pipes of a command that has ended, until all are closed or
-    /// `end` has come: what could not be killed may hold them open.
-    pub(crate) fn drain(&mut self, end: Instant) -> Result<Room, RunError> {
+    /// Takes what is still in the pipes of a command that has ended, `held` bytes for each however long that takes, until all are
+    /// closed or `end` has come: what could not be killed may hold them open, and write on.
+    pub(crate) fn drain(&mut self, held: u64, end: Instant) -> Result<Room, RunError> {
+        let (room, held) = (self.kept.room_bytes, held.saturating_mul(self.sources.len() as u64));
         while self.sources.iter().any(|source| source.pipe.is_some()) {
             let left = end.saturating_duration_since(now());
-            if left == Duration::ZERO {
+            let is_late = left == Duration::ZERO;
+            if is_late && room.saturating_sub(self.kept.room_bytes) >= held {
                 break;
             }
             let ready = self.wait(&[], Some(left))?;
+            if is_late && !ready.contains(&true) {
+                break;
+            }
             if self.take(&ready)? == Room::UsedUp {
                 return Ok(Room::UsedUp);
             }

@@ -21,7 +21,7 @@ use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream
 
 /// What a pipe can hold, the most that the system gives anybody. Programs on Node.js write to a pipe without waiting and lose what is not
 /// through when they exit, however short a moment nobody read.
-const PIPE_BYTES: usize = 1 << 20;
+pub(crate) const PIPE_BYTES: usize = 1 << 20;
 /// How long a killed process may take to die before we go on without it.
 const DYING: Duration = Duration::from_secs(2);
 
