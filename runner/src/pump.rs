@@ -14,6 +14,10 @@ use crate::capture::Capture;
 use crate::run::now;
 use crate::{Apart, Cancel, Captured, Limits, RunError, Stream};
 
+/// What a pipe can hold, the most that the system gives anybody. Programs on Node.js write to a pipe without waiting and lose what is not
+/// through when they exit, however short a moment nobody read.
+pub(crate) const PIPE_BYTES: usize = 1 << 20;
+
 /// Why the command is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -110,10 +114,10 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Takes what is still in the pipes of a command that has ended, `held` bytes for each however long that takes, until all are
-    /// closed or `end` has come: what could not be killed may hold them open, and write on.
-    pub(crate) fn drain(&mut self, held: u64, end: Instant) -> Result<Room, RunError> {
-        let (room, held) = (self.kept.room_bytes, held.saturating_mul(self.sources.len() as u64));
+    /// Takes what is still in the pipes of a command that has ended, as much as they can hold however long that takes, until all
+    /// are closed or `end` has come: what could not be killed may hold them open, and write on.
+    pub(crate) fn drain(&mut self, end: Instant) -> Result<Room, RunError> {
+        let (room, held) = (self.kept.room_bytes, (self.sources.len() * PIPE_BYTES) as u64);
         while self.sources.iter().any(|source| source.pipe.is_some()) {
             let left = end.saturating_duration_since(now());
             let is_late = left == Duration::ZERO;
@@ -199,5 +203,34 @@ impl Source {
         kept.room_bytes = kept.room_bytes.saturating_sub(bytes.len() as u64);
         (kept.live)(self.stream, bytes);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many bytes come out of a pipe that holds `written` and is drained when the time is over already.
+    fn drained_late<W>(written: &[u8], then: impl FnOnce(std::io::PipeWriter) -> W) -> u64 {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        rustix::pipe::fcntl_setpipe_size(&writer, PIPE_BYTES).unwrap();
+        writer.write_all(written).unwrap();
+        let _writer = then(writer);
+        let mut ignore = |_: Stream, _: &[u8]| {};
+        let mut pump = Pump::new(Limits::default(), &mut ignore);
+        pump.add(Stream::Out, reader, None, Limits::default());
+        assert_eq!(pump.drain(now()).unwrap(), Room::Left);
+        pump.finish().0.total_bytes
+    }
+
+    #[test]
+    fn what_a_pipe_holds_when_its_command_ends_is_taken_however_late_it_is() {
+        let all = vec![b'x'; PIPE_BYTES];
+        assert_eq!(drained_late(&all, drop), PIPE_BYTES as u64);
+    }
+
+    #[test]
+    fn a_pipe_that_is_held_open_is_not_waited_for_once_it_is_late() {
+        assert_eq!(drained_late(b"said", |writer| writer), 4);
     }
 }

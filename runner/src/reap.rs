@@ -136,11 +136,8 @@ impl Mark {
         let dead: Vec<i32> = commands.iter().copied().filter(|pid| is_dead_child(*pid)).collect();
         let mut children = children_of(own_pid());
         children.retain(|pid| !dead.contains(pid));
+        let Some(harness) = Process::read(own_pid()) else { return Vec::new() };
         let mut found = Vec::new();
-        if children.is_empty() {
-            return found;
-        }
-        let Some(harness) = Process::read(own_pid()) else { return found };
         for child in children.into_iter().filter_map(Process::read) {
             if self.root != Some(child.pid) && !self.owns(&child, &harness) {
                 continue;

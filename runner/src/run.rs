@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::pump::{Pump, Room, Stop};
 use crate::reap::Swept;
-use crate::spawn::{PIPE_BYTES, connect, start};
+use crate::spawn::{connect, start};
 use crate::{Cancel, Captured, Command, Confinement, Ended, Output, Rung, Stream};
 
 /// How long the pipes of a command that is gone may stay open.
@@ -89,7 +89,7 @@ pub fn run(
     let end = command.deadline.and_then(|limit| begun.checked_add(limit));
     let stop = pump.run(running.handle(), cancel, end);
     let (status, swept) = running.end(command.leftovers, stop.as_ref().ok());
-    let drained = pump.drain(PIPE_BYTES as u64, now() + DRAIN);
+    let drained = pump.drain(now() + DRAIN);
     let ended = match (stop?, status?) {
         (Stop::Exited, Some(status)) => running.aftercare.read(status, || pump.text())?,
         (Stop::Exited, None) => return Err(RunError::Wait { source: io::ErrorKind::TimedOut.into() }),

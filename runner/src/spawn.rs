@@ -14,14 +14,11 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::owner::next_marker;
 use crate::program::{Found, find};
-use crate::pump::{Pump, Sink, Stop};
+use crate::pump::{PIPE_BYTES, Pump, Sink, Stop};
 use crate::reap::{Mark, Swept};
 use crate::sandbox::{Aftercare, Launch, prepare};
 use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream, Streams};
 
-/// What a pipe can hold, the most that the system gives anybody. Programs on Node.js write to a pipe without waiting and lose what is not
-/// through when they exit, however short a moment nobody read.
-pub(crate) const PIPE_BYTES: usize = 1 << 20;
 /// How long a killed process may take to die before we go on without it.
 const DYING: Duration = Duration::from_secs(2);
 
