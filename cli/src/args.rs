@@ -1,6 +1,7 @@
 //! The command line.
 
 mod later;
+mod read;
 mod settings;
 mod setup;
 
@@ -23,7 +24,7 @@ pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, ManArgs, TrustArgs};
 ///
 /// Never used it? `code-commit demo` shows a whole run without a key; `code-commit init` begins a project of your own.
 #[derive(Debug, Parser)]
-#[command(name = "code-commit", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(name = "code-commit", version, max_term_width = 100)]
 pub struct Cli {
     /// Without a command: the default loop.
     #[command(flatten)]

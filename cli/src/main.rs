@@ -24,7 +24,6 @@ mod terminal;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use logging::Redactor;
 
 fn main() -> ExitCode {
@@ -32,7 +31,7 @@ fn main() -> ExitCode {
     if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment) {
         return ExitCode::from(code);
     }
-    let arguments = match args::Cli::try_parse() {
+    let arguments = match args::Cli::read(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error, &environment),
     };

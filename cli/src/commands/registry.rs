@@ -33,6 +33,11 @@ impl Known {
         root.join(&self.folder)
     }
 
+    /// What has become of it since, as it is said behind how it ended.
+    pub fn since(&self) -> &'static str {
+        if self.undone { ", undone since" } else { "" }
+    }
+
     /// An error unless the plan is the one that the run began with.
     pub fn check_plan(&self, plan: &str) -> anyhow::Result<()> {
         if self.plan_sha256.as_deref() == Some(logging::sha256_hex(plan.as_bytes()).as_str()) {

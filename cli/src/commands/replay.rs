@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::{
-    Answer, Fact, Finish, Hands as _, Next, Record, ReplayFault, Replayed, Rules, Silent, Step, Workshop,
-    drive, facts_of, undo_folders,
+    Answer, Fact, Fault, Finish, Hands as _, Next, Record, ReplayFault, Replayed, Rules, Silent, Step,
+    Workshop, drive, facts_of, undo_folders,
 };
 use guard::Guard;
 use logging::{Redactor, RunFolder};
 use repo::WorkTree;
-use runner::Cancel;
 use serde_json::json;
 
 use crate::args::ReplayArgs;
@@ -214,11 +213,11 @@ impl WhatIf<'_> {
             build: build_command(plan, environment, confinement),
             layout: plan.task.layout(),
             said_log: None,
-            cancel: Cancel::new().context("cannot watch for Ctrl-C")?,
+            cancel: crate::interrupt::watched()?,
         };
         let answer = Answer { reply: self.reply.as_str().into(), finish: Finish::Complete, held_key: false };
         let mut perform = |step: &Step| {
-            let fact = workshop.perform(step, &mut record).map_err(anyhow::Error::from)?;
+            let fact = workshop.perform(step, &mut record).map_err(failed)?;
             super::show::line(&fact, output);
             Ok::<Fact, Failure>(fact)
         };
@@ -252,4 +251,13 @@ impl WhatIf<'_> {
             }
         }
     }
+}
+
+/// Why the other answer could not be tried to its end.
+fn failed(fault: Fault) -> Failure {
+    if matches!(fault, Fault::Interrupted) {
+        return Failure::new(Exit::Interrupted, fault)
+            .help("your tree is untouched; the same command tries again");
+    }
+    anyhow::Error::from(fault).into()
 }

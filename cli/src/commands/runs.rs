@@ -39,11 +39,6 @@ pub fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
     Ok(state.join(RUNS))
 }
 
-/// Every run that was made here, the newest first.
-pub fn all(tree: &WorkTree) -> Result<Vec<PathBuf>, Failure> {
-    Ok(registry::all(tree)?.iter().map(|run| run.path(tree.root())).collect())
-}
-
 /// The run that is meant, the newest if none is named.
 pub fn find(tree: &WorkTree, named: Option<&str>) -> Result<PathBuf, Failure> {
     Ok(find_known(tree, named)?.path(tree.root()))

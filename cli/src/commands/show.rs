@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::args::RunName;
 use crate::changes;
 use crate::commands::order::{self, Recorded};
-use crate::commands::{runs, spec};
+use crate::commands::{registry, runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
 use crate::terminal::phrases;
@@ -17,18 +17,22 @@ use crate::terminal::phrases;
 /// Lists the runs of this project, the newest first.
 pub fn list(output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
-    let all = runs::all(&tree)?;
-    for run in &all {
+    let all = registry::all(&tree)?;
+    for known in &all {
+        let run = &known.path(tree.root());
         if Recorded::is_in(run) {
-            order::list(run, output);
+            order::list(known, &tree, output);
             continue;
         }
-        let name = runs::name(run);
+        let (name, undone) = (runs::name(run), known.undone);
         let (ended, rounds) = ending(run);
-        output.object(&json!({ "run": name, "outcome": ended, "rounds": rounds, "folder": run }));
+        output.object(
+            &json!({ "run": name, "outcome": ended, "rounds": rounds, "undone": undone, "folder": run }),
+        );
         let ended = ended.as_deref().unwrap_or("not finished");
         let style = if matches!(ended, "done" | "applied") { GOOD } else { WARN };
-        output.report(&format!("{name}  {}, rounds {rounds}", output.paint(style, ended)));
+        let (ended, since) = (output.paint(style, ended), known.since());
+        output.report(&format!("{name}  {ended}, rounds {rounds}{since}"));
     }
     if spec::history::list(tree.root(), output) + all.len() == 0 {
         output.note("there is no run yet");
@@ -61,14 +65,16 @@ fn ending(run: &Path) -> (Option<String>, u32) {
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, and what it changed.
 pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
-    let run = runs::find(&tree, args.run.as_deref());
+    let known = runs::find_known(&tree, args.run.as_deref());
+    let run = known.as_ref().map(|known| known.path(tree.root()));
     let newest = run.as_deref().ok().filter(|_| args.run.is_none());
     if let Some(past) = spec::history::find(tree.root(), args.run.as_deref(), newest) {
         return spec::history::show(&past, output).map(|()| Exit::Done);
     }
-    let run = run?;
+    let known = known?;
+    let run = known.path(tree.root());
     if Recorded::is_in(&run) {
-        return order::show(&run, &tree, output).map(|()| Exit::Done);
+        return order::show(&known, &tree, output).map(|()| Exit::Done);
     }
     let folder = RunFolder::open(run.clone(), Redactor::default());
     let facts = facts(&folder)?;
@@ -76,10 +82,12 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     if output.json {
         let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
         let facts: Vec<Value> = facts.iter().filter_map(|fact| serde_json::to_value(fact).ok()).collect();
-        output.object(&json!({ "run": runs::name(&run), "folder": run, "facts": facts, "files": stats }));
+        output.object(&json!({
+            "run": runs::name(&run), "undone": known.undone, "folder": run, "facts": facts, "files": stats,
+        }));
         return Ok(Exit::Done);
     }
-    output.report(&output.paint(STRONG, &runs::name(&run)));
+    output.report(&format!("{}{}", output.paint(STRONG, &runs::name(&run)), known.since()));
     for fact in &facts {
         line(fact, output);
     }

@@ -9,9 +9,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::harness::{KEY, Ran, Scene};
 
 fn start(scene: &Scene) -> Child {
-    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    start_with(scene, &["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"])
+}
+
+fn start_with(scene: &Scene, args: &[&str]) -> Child {
     scene
-        .command(&args, &[("GEMINI_API_KEY", KEY)])
+        .command(args, &[("GEMINI_API_KEY", KEY)])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -50,21 +53,35 @@ fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
     assert_eq!(resumed.code, Some(0), "{resumed}");
 }
 
-#[test]
-fn ctrl_c_while_the_build_runs_leaves_the_changes_and_no_process() {
-    let scene = Scene::new(&FILES, Script::new([Step::text(MENDS_IT)]));
+/// Presses Ctrl-C while a build runs that would never end, and sees that it is gone.
+fn press_while_it_builds(scene: &Scene, args: &[&str]) {
     let mark = scene.project.beside().join("building");
     let build = format!(
         "#!/bin/sh\ntrap '' INT TERM\necho $$ > {0}.part && mv {0}.part {0}\nwhile :; do sleep 1; done\n",
         mark.display()
     );
     scene.project.write("build.sh", build.as_bytes()).unwrap();
-    let child = start(&scene);
+    let child = start_with(scene, args);
     wait_for(&mark);
     press(&child);
     let ran = end(child);
     assert_eq!(ran.code, Some(130), "{ran}");
     let pid = std::fs::read_to_string(&mark).unwrap();
     assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(), "the build is still there");
+}
+
+#[test]
+fn ctrl_c_while_a_build_is_tried_in_a_copy_leaves_no_process() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    scene.project.write("agent-config/other", MENDS_IT.as_bytes()).unwrap();
+    press_while_it_builds(&scene, &["replay", "--from-round", "1", "--reply", "agent-config/other"]);
+}
+
+#[test]
+fn ctrl_c_while_the_build_runs_leaves_the_changes_and_no_process() {
+    let scene = Scene::new(&FILES, Script::new([Step::text(MENDS_IT)]));
+    let origin = scene.server.origin();
+    press_while_it_builds(&scene, &["--base-url", origin, "--sandbox", "off", "--model", "gemini-test"]);
     assert_eq!(scene.project.status().unwrap(), " M build.sh\n M src/greet.sh\n?? README.md\n");
 }

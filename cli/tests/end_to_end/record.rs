@@ -245,6 +245,24 @@ fn what_if_the_model_had_answered_otherwise() {
 }
 
 #[test]
+fn runs_and_show_tell_that_a_run_was_undone() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    insta::assert_snapshot!(scene.run(&["runs"]), @"
+    exit 0
+    --- out
+    [STAMP]-commit  done, rounds 1, undone since
+    --- err
+    ");
+    assert!(scene.run(&["show"]).out.starts_with("[STAMP]-commit, undone since\n"));
+    for command in ["runs", "show"] {
+        let line: serde_json::Value = serde_json::from_str(&scene.run(&[command, "--json"]).out).unwrap();
+        assert_eq!(line["undone"], true, "{command}");
+    }
+}
+
+#[test]
 fn runs_and_show_tell_what_happened() {
     let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));

@@ -149,6 +149,18 @@ fn a_template_is_written_once_and_can_be_checked() {
 }
 
 #[test]
+fn a_template_that_keeps_the_tree_from_being_clean_is_told_of() {
+    let scene = Scene::with(&[]);
+    let new = |file: &str| ran(&mut scene.program(&["order", "new", file])).err;
+    let outside = scene.beside("new.json");
+    assert_eq!(new(outside.to_str().unwrap()), "");
+    let told = "order run wants a clean work tree: commit the order first, or move it out of there\n";
+    assert_eq!(new("inside.json"), told);
+    scene.project.write(".gitignore", b"/ignored.json\n").unwrap();
+    assert_eq!(new("ignored.json"), "");
+}
+
+#[test]
 fn a_check_asks_no_model_and_says_that_a_tree_is_not_clean() {
     let scene = Scene::with(&[]);
     let file = scene.beside("order.json");

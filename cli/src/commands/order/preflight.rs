@@ -118,7 +118,7 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     let more = dirty.len().saturating_sub(NAMED_FILES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let error = anyhow!("the work tree is not clean: {}{more}", named.join(", "));
-    Err(Failure::refused(error, "commit these files, stash them (git stash -u) or remove them"))
+    Err(Failure::refused(error, "commit these files, stash them (git stash -u) or move them away"))
 }
 
 /// What another git holds could not be rolled back.

@@ -1,7 +1,5 @@
 //! `code-commit runs` and `code-commit show` for the runs of orders.
 
-use std::path::Path;
-
 use engine::{CallFact, OrderFact, Outcome, Problem, facts_of, undo_folders};
 use logging::{Redactor, RunFolder};
 use loop_order::{RunSummary, SUMMARY, Verdict};
@@ -9,14 +7,16 @@ use repo::WorkTree;
 use serde_json::json;
 
 use crate::changes::{self, FileChange};
+use crate::commands::registry::Known;
 use crate::commands::runs;
 use crate::exit::Failure;
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
 use crate::terminal::phrases;
 
 /// One line about the run.
-pub fn list(run: &Path, output: &Output) {
-    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
+    let run = &known.path(tree.root());
+    let folder = RunFolder::open(run.clone(), Redactor::default());
     let facts: Vec<OrderFact> = engine::outline_of(&folder).unwrap_or_default();
     let attempts = facts.iter().filter_map(attempt_of).max().unwrap_or_default();
     let outcome = facts
@@ -26,7 +26,7 @@ pub fn list(run: &Path, output: &Output) {
     let summary = summary(&folder);
     let name = runs::name(run);
     output.object(&json!({
-        "run": name, "loop": "order", "outcome": outcome, "rounds": attempts, "folder": run,
+        "run": name, "loop": "order", "outcome": outcome, "rounds": attempts, "undone": known.undone, "folder": run,
         "verdict": summary.as_ref().map(|summary| summary.verdict),
         "stage": summary.as_ref().map(|summary| &summary.ended_stage),
     }));
@@ -34,21 +34,23 @@ pub fn list(run: &Path, output: &Output) {
         Some(summary) => verdict(summary, output),
         None => output.paint(WARN, "not finished"),
     };
-    output.report(&format!("{name}  order: {ended}, attempts {attempts}"));
+    output.report(&format!("{name}  order: {ended}, attempts {attempts}{}", known.since()));
 }
 
 /// Everything about the run: attempts, prompts, answers, refusals, commands, and what it changed.
-pub fn show(run: &Path, tree: &WorkTree, output: &Output) -> Result<(), Failure> {
-    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failure> {
+    let run = &known.path(tree.root());
+    let folder = RunFolder::open(run.clone(), Redactor::default());
     let facts: Vec<OrderFact> = facts_of(&folder)
         .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))?;
     let changes = changes::of_run(tree.root(), &undo_folders(run))?;
     let stats: Vec<_> = changes.iter().map(FileChange::stat).collect();
     let summary = summary(&folder);
     output.object(&json!({
-        "run": runs::name(run), "loop": "order", "folder": run, "facts": facts, "files": stats, "summary": summary,
+        "run": runs::name(run), "loop": "order", "undone": known.undone, "folder": run, "facts": facts, "files": stats,
+        "summary": summary,
     }));
-    output.report(&output.paint(STRONG, &runs::name(run)));
+    output.report(&format!("{}{}", output.paint(STRONG, &runs::name(run)), known.since()));
     let mut attempt = 0;
     for fact in &facts {
         attempt = attempt_of(fact).unwrap_or(attempt);

@@ -34,7 +34,18 @@ pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
     }
     output.report(&format!("wrote {shown}; fill it in, then: code-commit order check {shown}"));
     output.object(&serde_json::json!({ "event": "wrote", "file": shown }));
+    if makes_the_tree_dirty(&args.file) {
+        output.note("order run wants a clean work tree: commit the order first, or move it out of there");
+    }
     Ok(Exit::Done)
+}
+
+/// Whether git sees the file and does not know it.
+fn makes_the_tree_dirty(file: &Path) -> bool {
+    let (Ok(tree), Ok(file)) = (super::super::work_tree(Path::new(".")), file.canonicalize()) else {
+        return false;
+    };
+    tree.dirty().is_ok_and(|dirty| dirty.iter().any(|path| tree.root().join(path) == file))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ fn what_the_command_line_gets_wrong() {
             case("a command with an open quote", &["--build-command", "'"]),
             case("an end that is none", &["--on-failure", "burn"]),
             case("quiet and verbose", &["--quiet", "--verbose"]),
+            case("flags of another loop", &["--require-clean", "resume"]),
             case("a model without a name", &["--model", "gemini/"]),
             case("a model of nobody", &["--model", "nobody/knows"]),
             case("a model whose provider is not plain", &["--model", "mystery"]),

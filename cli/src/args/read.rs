@@ -1,0 +1,61 @@
+//! From the words of the command line to its meaning.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, CommandFactory as _, Error, FromArgMatches as _};
+
+use super::Cli;
+
+impl Cli {
+    /// Reads the words, the program's name first. A flag of the default loop before the name of a command is an error: it would
+    /// say nothing to that command.
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        if let Some(error) = misplaced(&mut command, &matches) {
+            return Err(error);
+        }
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+}
+
+fn misplaced(command: &mut Command, matches: &ArgMatches) -> Option<Error> {
+    let (name, _) = matches.subcommand()?;
+    let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let of_default_loop = |arg: &&Arg| !arg.is_global_set() && is_given(arg.get_id().as_str());
+    let flag = command.get_arguments().find(of_default_loop)?;
+    let text =
+        format!("'{flag}' before '{name}' says nothing to it; the flags of a command stand behind its name");
+    Some(command.error(ErrorKind::ArgumentConflict, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn read(line: &str) -> Result<Cli, String> {
+        Cli::read(line.split(' ').map(OsString::from)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn flags_of_every_command_stand_before_or_behind_its_name() {
+        for line in ["code-commit --json --quiet runs", "code-commit runs --json --quiet"] {
+            let output = read(line).unwrap().output;
+            assert!(output.json && output.quiet, "{line}");
+        }
+        let order = read("code-commit --color never order check x").unwrap();
+        assert_eq!(order.output.color, super::super::When::Never);
+    }
+
+    #[test]
+    fn a_flag_of_the_default_loop_is_not_dropped_in_silence() {
+        let error = read("code-commit --model scripted/x --json runs").unwrap_err();
+        let line = "error: '--model <MODEL>' before 'runs' says nothing to it; the flags of a command stand behind its name";
+        assert_eq!(error.lines().next(), Some(line));
+        assert!(read("code-commit --require-clean implement").is_err());
+        assert!(read("code-commit implement --require-clean").is_ok());
+    }
+}
