@@ -70,13 +70,13 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
 fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
     WorkTree::at(folder).map_err(|error| {
         let help = if matches!(error, OpenError::NotARepository { .. }) {
-            "run code-commit init here, or change to the project's folder"
+            "run code-commit init here, or change to the project's folder".to_owned()
         } else if matches!(error, OpenError::Bare { .. }) {
-            "run it in a clone that has files"
-        } else if matches!(error, OpenError::ForeignOwner { .. }) {
-            "run it as the user who owns the repository"
+            "run it in a clone that has files".to_owned()
+        } else if let OpenError::ForeignOwner { top, .. } = &error {
+            format!("if you trust it: git config --global --add safe.directory {}", top.display())
         } else {
-            "see what git status says there"
+            "see what git status says there".to_owned()
         };
         Failure::refused(error, help)
     })

@@ -36,11 +36,13 @@ pub enum OpenError {
         /// Its git directory.
         git_dir: PathBuf,
     },
-    /// The repository belongs to somebody else, who could have set a trap in its configuration.
-    #[error("the repository {} is owned by another user", git_dir.display())]
+    /// The repository belongs to somebody else, and `safe.directory` does not name it.
+    #[error("the git repository {} belongs to another user", git_dir.display())]
     ForeignOwner {
         /// Its git directory.
         git_dir: PathBuf,
+        /// The top of its work tree, as `safe.directory` would name it.
+        top: PathBuf,
     },
     /// Something is there, but git's files cannot be read.
     #[error("cannot open the git repository of {}: {reason}", folder.display())]
@@ -97,18 +99,19 @@ impl WorkTree {
         let (found, trust) =
             gix::discover::upwards(&root).map_err(|_| OpenError::NotARepository { folder: root.clone() })?;
         let (git_dir, top) = found.into_repository_and_work_tree_directories();
-        if trust != Trust::Full {
-            return Err(OpenError::ForeignOwner { git_dir });
-        }
         let Some(top) = top else { return Err(OpenError::Bare { git_dir }) };
-        // Reduced trust: a filter or monitor that `.git/config` names is not started.
         let options = gix::open::Options::default()
             .with(Trust::Reduced)
+            .filter_config_section(may_start_programs)
             .permissions(permissions())
             .open_path_as_is(true);
         let repository = gix::open_opts(&git_dir, options).map_err(|e| unreadable(e.to_string()))?;
         let top = repository.workdir().map_or(top, Path::to_owned);
         let top = fs::canonicalize(&top).map_err(|e| unreadable(e.to_string()))?;
+        // The trust of an open repository is full where `safe.directory` says so.
+        if trust != Trust::Full && repository.git_dir_trust() != Trust::Full {
+            return Err(OpenError::ForeignOwner { git_dir, top });
+        }
         if repository.is_bare() || !root.starts_with(&top) {
             return Err(OpenError::Bare { git_dir });
         }
@@ -196,6 +199,12 @@ impl WorkTree {
     fn git_error(&self, doing: &'static str, error: &gix::Error) -> RepoError {
         RepoError::Git { doing, top: self.top.clone(), reason: error.to_string() }
     }
+}
+
+/// Whether filters and monitors that this part of the configuration names are started: never those of the repository itself, even if
+/// `safe.directory` calls it safe.
+fn may_start_programs(part: &gix::config::file::Metadata) -> bool {
+    part.source.kind() != gix::config::source::Kind::Repository && part.trust == Trust::Full
 }
 
 /// As git has them, but for `GIT_*`: a caller's `GIT_INDEX_FILE` or `GIT_WORK_TREE`, as hooks have it, is about another tree.

@@ -46,7 +46,7 @@ pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Resu
 
 fn cannot_judge(error: OpenError) -> Failure {
     let help = if matches!(error, OpenError::ForeignOwner { .. }) {
-        "run it as the user who owns the repository"
+        "or run it as the user who owns the repository"
     } else {
         "name the project's root with --root"
     };

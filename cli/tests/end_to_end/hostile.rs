@@ -220,3 +220,39 @@ fn the_git_variables_of_a_hook_do_not_lead_to_another_tree() {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.err.contains("not committed: untracked.txt;"), "{ran}");
 }
+
+#[test]
+fn a_filter_that_the_repository_configures_is_not_started_however_safe_the_user_calls_it() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let sprung = scene.project.beside().join("sprung");
+    std::fs::write(scene.project.beside().join(".gitconfig"), "[safe]\n\tdirectory = *\n").unwrap();
+    scene.project.write(".gitattributes", b"* filter=trap\n").unwrap();
+    scene.project.commit("attributes").unwrap();
+    let trap = format!("touch {} && cat", sprung.display());
+    for key in ["filter.trap.clean", "filter.trap.process", "core.fsmonitor"] {
+        scene.project.git(&["config", key, &trap]).unwrap();
+    }
+    scene.project.write("src/greet.sh", b"changed\n").unwrap();
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(!sprung.exists());
+}
+
+#[test]
+fn a_repository_of_another_user_is_worked_in_once_git_was_told_that_it_is_safe() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let root = scene.project.root();
+    for path in [root.to_owned(), root.join(".git")] {
+        if let Err(error) = std::os::unix::fs::chown(&path, Some(4711), None) {
+            eprintln!("SKIPPED: a repository of another user because chown is not permitted here: {error}");
+            return;
+        }
+    }
+    let refused = scene.commit(&[]);
+    assert_eq!(refused.code, Some(3), "{refused}");
+    assert!(refused.err.contains("git config --global --add safe.directory"), "{refused}");
+    let safe = format!("[safe]\n\tdirectory = {}\n", root.display());
+    std::fs::write(scene.project.beside().join(".gitconfig"), safe).unwrap();
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+}
