@@ -1,5 +1,6 @@
 """The two-round task: a project whose build wants one word in one file, and a model that gets it right the second time."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +9,8 @@ from parts import measure
 
 QUERY = "Make ./build.sh pass. Say hello in greeting.txt.\n"
 START = "good day\n"
+# Git reads a file again that may have changed since its index was written; most files of a project are older than that.
+LONG_AGO = 1_700_000_000
 FILES = {
     ".gitignore": "/agent-config\n",
     # Its complaint is put together, so that no prompt holds it before the build has failed.
@@ -52,13 +55,12 @@ class Project:
         self.git("config", "maintenance.auto", "false")
         self.git("add", "--all")
         self.git("-c", "user.name=bench", "-c", "user.email=bench@example.invalid", "commit", "--quiet", "--message=start")
-        # Settles the index, whose times would be too young to be believed.
-        self.git("status", "--short")
 
     def write(self, name, text):
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+        os.utime(path, (LONG_AGO, LONG_AGO))
 
     def git(self, *args):
         subprocess.run(["git", *args], cwd=self.root, env=measure.environment(self.home), check=True, stdout=subprocess.DEVNULL)
