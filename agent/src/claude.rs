@@ -105,7 +105,8 @@ fn result(told: &mut Told, event: &Value) {
     let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten();
     let said: Vec<&str> =
         text(event, "/result").into_iter().chain(errors.filter_map(Value::as_str)).collect();
-    if !is_error && let Some(answer) = text(event, "/result") {
+    // An empty one takes nothing back of what was said.
+    if !is_error && let Some(answer) = text(event, "/result").filter(|answer| !answer.trim().is_empty()) {
         answer.clone_into(&mut told.answer);
     }
     told.session = text(event, "/session_id").map(str::to_owned).or_else(|| told.session.take());

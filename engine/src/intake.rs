@@ -1,8 +1,8 @@
 //! The one place where parser, guard and apply meet: a reply comes in as text and is on disk afterwards, or is not.
 //!
 //! Invariants, in the order in which they are enforced:
-//! 1. A reply that the service cut off, or that holds a key, is not looked at further.
-//! 2. A reply with one bad fence is not looked at further.
+//! 1. Of a reply that the service cut off, or that holds a key, nothing is used but what it says to the person.
+//! 2. The same of a reply with one bad fence.
 //! 3. Every path is judged before any is written; one refusal and none is written.
 //! 4. What is written goes through the guard's capabilities, all of it in one transaction.
 
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use apply::{Applied, ChangeSet, Lock};
 use guard::{Admitted, Guard, Op, Request, Verdict};
 use llm::{Advice, Finish};
+use parser::fence::Kind;
 use parser::partial::Openers;
 use parser::{FileAction, Reply, habits};
 
@@ -61,7 +62,7 @@ pub enum Intake {
 const MOST_TOLD: usize = 200;
 
 impl Intake {
-    fn rejected(problems: Vec<Problem>) -> Self {
+    fn rejected(problems: Vec<Problem>, said: Vec<String>) -> Self {
         let mut report = "The reply was not used and no file was changed, because:\n".to_owned();
         problems
             .iter()
@@ -71,7 +72,7 @@ impl Intake {
         if more > 0 {
             report.push_str(&format!("- and {more} more of the kind.\n"));
         }
-        Self::Rejected { problems, report, said: Vec::new() }
+        Self::Rejected { problems, report, said }
     }
 }
 
@@ -83,29 +84,35 @@ impl Rules {
         if let Some(applied) = apply::applied_before(undo).map_err(Fault::Undo)? {
             return Ok(applied_already(applied, text));
         }
+        let parsed = parser::parse(text);
+        // What is meant for the person is shown whatever becomes of the rest.
+        let said = match &parsed {
+            Ok(reply) => said(reply),
+            Err(errors) => errors.salvaged(text, Kind::User).map(str::to_owned).collect(),
+        };
         if answer.finish == Finish::Stopped {
-            return Ok(Intake::rejected(self.refused_early(text)));
+            return Ok(Intake::rejected(self.refused_early(text), said));
         }
         if let Some(problem) = unusable(answer) {
-            return Ok(Intake::rejected(vec![problem]));
+            return Ok(Intake::rejected(vec![problem], said));
         }
-        let reply = match parser::parse(text) {
+        let reply = match parsed {
             Ok(reply) => reply,
-            Err(errors) => return Ok(malformed(&errors, text)),
+            Err(errors) => return Ok(malformed(&errors, said)),
         };
         let slips = self.diff_prefixes(&reply);
         if !slips.is_empty() {
-            return Ok(Intake::rejected(slips));
+            return Ok(Intake::rejected(slips, said));
         }
         let admitted = match self.judge(&reply)? {
             Ok(admitted) => admitted,
-            Err(refusals) => return Ok(Intake::rejected(refusals)),
+            Err(refusals) => return Ok(Intake::rejected(refusals, said)),
         };
         let mut warnings = habits(&reply, &self.root);
         warnings.extend(admitted.iter().filter_map(flagged));
         let applied =
             apply::apply(&self.lock, &self.root, change_set(&reply, admitted), undo).map_err(Fault::Apply)?;
-        Ok(Intake::Applied { applied, warnings, said: said(&reply), no_change: no_change(&reply) })
+        Ok(Intake::Applied { applied, warnings, said, no_change: no_change(&reply) })
     }
 
     /// Paths that were copied out of a diff: `a/src/main.rs` where no folder `a` is.
@@ -214,7 +221,7 @@ fn unusable(Answer { finish, held_key, .. }: &Answer) -> Option<Problem> {
     })
 }
 
-fn malformed(errors: &parser::Errors, text: &str) -> Intake {
+fn malformed(errors: &parser::Errors, said: Vec<String>) -> Intake {
     let problems = errors
         .iter()
         .map(|error| Problem {
@@ -226,7 +233,6 @@ fn malformed(errors: &parser::Errors, text: &str) -> Intake {
         .collect();
     let report =
         format!("The reply was not used and no file was changed, because:\n{}\n", errors.for_model());
-    let said = errors.salvaged(text, parser::fence::Kind::User).map(str::to_owned).collect();
     Intake::Rejected { problems, report, said }
 }
 
@@ -311,7 +317,8 @@ mod tests {
             line: None,
             message: format!("problem {n}"),
         };
-        let Intake::Rejected { problems, report, .. } = Intake::rejected((0..5000).map(problem).collect())
+        let Intake::Rejected { problems, report, .. } =
+            Intake::rejected((0..5000).map(problem).collect(), Vec::new())
         else {
             panic!("nothing was rejected")
         };

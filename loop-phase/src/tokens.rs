@@ -3,32 +3,23 @@
 use agent::ModelUsage;
 use engine::Turned;
 
-use crate::has_report;
+/// The seed's columns.
+pub const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\n";
 
-/// The seed's columns, then ours.
-pub const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id,\
-    status,thoughts,cost_usd,duration_ms,note\n";
-
-/// What a row says of a turn whose CLI reported nothing.
-const NO_USAGE: &str = "no usage reported";
-/// What a row says of a turn that ended well without the report that is required of the role.
-const NO_REPORT: &str = "no run report";
+/// What stands behind the model of a turn whose CLI reported nothing.
+const NO_USAGE: &str = " (no usage reported)";
 
 /// The rows of one turn: one for each model, or one that says that nothing is known.
 pub fn rows(turned: &Turned, phase: u32, iteration: u32, asked_model: &str) -> String {
-    let is_unreported = turned.end == agent::End::Ok && !has_report(turned);
-    let report = is_unreported.then_some(NO_REPORT);
     if turned.usage.is_empty() {
-        let nothing = ModelUsage { model: asked_model.to_owned(), ..ModelUsage::default() };
-        let notes: Vec<&str> = [NO_USAGE].into_iter().chain(report).collect();
-        return row(turned, phase, iteration, &nothing, &notes.join("; "));
+        let model = format!("{asked_model}{NO_USAGE}");
+        return row(turned, phase, iteration, &ModelUsage { model, ..ModelUsage::default() });
     }
-    let note = report.unwrap_or_default();
-    turned.usage.iter().map(|usage| row(turned, phase, iteration, usage, note)).collect()
+    turned.usage.iter().map(|usage| row(turned, phase, iteration, usage)).collect()
 }
 
-/// Empty is unknown, 0 is a reported zero. `candidates` are what the model said without its thoughts.
-fn row(turned: &Turned, phase: u32, iteration: u32, usage: &ModelUsage, note: &str) -> String {
+/// Empty is unknown, 0 is a reported zero. `candidates` are what the model said without its thoughts; these are in the total.
+fn row(turned: &Turned, phase: u32, iteration: u32, usage: &ModelUsage) -> String {
     let said = usage.output_tokens.map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or(0)));
     let total = usage.input_tokens.zip(usage.output_tokens).map(|(input, output)| input + output);
     let count = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
@@ -43,11 +34,6 @@ fn row(turned: &Turned, phase: u32, iteration: u32, usage: &ModelUsage, note: &s
         count(usage.cache_read_tokens),
         count(total),
         turned.session.clone().unwrap_or_default(),
-        turned.end.code().to_owned(),
-        count(usage.reasoning_tokens),
-        usage.cost_usd.map(|cost| cost.to_string()).unwrap_or_default(),
-        turned.elapsed_ms.to_string(),
-        note.to_owned(),
     ];
     fields.map(|field| quoted(&field)).join(",") + "\n"
 }
@@ -80,10 +66,13 @@ pub struct Row {
     pub cached: Option<u64>,
     /// All of it.
     pub total: Option<u64>,
-    /// Thoughts.
-    pub thoughts: Option<u64>,
-    /// What the CLI reckoned.
-    pub cost_usd: Option<f64>,
+}
+
+impl Row {
+    /// The thoughts, which have no column of their own.
+    pub fn thoughts(&self) -> Option<u64> {
+        self.total?.checked_sub(self.input?)?.checked_sub(self.candidates?)
+    }
 }
 
 /// Reads the file: columns are found by their names, rows that do not fit are counted and left out.
@@ -102,17 +91,16 @@ pub fn read(text: &str) -> (Vec<Row>, usize) {
             at.and_then(|at| record.get(at)).map(String::as_str).unwrap_or_default()
         };
         let count = |name: &str| field(name).parse().ok();
+        let model = field("model");
         rows.push(Row {
             phase: field("phase").to_owned(),
             step: field("step").to_owned(),
             role: field("role").to_owned(),
-            model: field("model").to_owned(),
+            model: model.strip_suffix(NO_USAGE).unwrap_or(model).to_owned(),
             input: count("input"),
             candidates: count("candidates"),
             cached: count("cached"),
             total: count("total"),
-            thoughts: count("thoughts"),
-            cost_usd: field("cost_usd").parse().ok(),
         });
     }
     (rows, odd)
@@ -151,22 +139,24 @@ mod tests {
     #[test]
     fn rows_come_back_and_quotes_do_no_harm() {
         let line =
-            ["t", "1", "2", "builder", "odd,\"model\"", "10", "3", "0", "15", "s", "ok", "2", "", "9", ""];
-        let line = line.map(quoted).join(",");
+            ["t", "1", "2", "builder", "odd,\"model\"", "10", "3", "0", "15", "s"].map(quoted).join(",");
         let (rows, odd) = read(&format!("{HEADER}{line}\nbroken,row\n"));
-        assert_eq!(odd, 1);
+        assert_eq!((rows.len(), odd), (1, 1));
         assert_eq!(rows[0].model, "odd,\"model\"");
-        assert_eq!(
-            (rows[0].input, rows[0].total, rows[0].thoughts, rows[0].cost_usd),
-            (Some(10), Some(15), Some(2), None)
-        );
+        assert_eq!((rows[0].input, rows[0].total, rows[0].thoughts()), (Some(10), Some(15), Some(2)));
     }
 
     #[test]
-    fn a_file_with_the_seeds_columns_alone_is_read_too() {
-        let text = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\r\n\
-            t,1,1,verifier,gemini-2.5-pro,100,20,5,120,abc\r\n";
+    fn a_row_without_usage_is_of_the_model_that_was_asked() {
+        let (rows, odd) = read(&format!("{HEADER}t,1,2,builder,one{NO_USAGE},,,,,s\n"));
+        assert_eq!((rows[0].model.as_str(), rows[0].total, odd), ("one", None, 0));
+    }
+
+    #[test]
+    fn columns_are_found_by_their_names() {
+        let text = "model,timestamp,phase,step,role,input,candidates,cached,total,session_id,note\r\n\
+            gemini-2.5-pro,t,1,1,verifier,100,20,5,120,abc,x\r\n";
         let (rows, odd) = read(text);
-        assert_eq!((rows.len(), odd, rows[0].total, rows[0].thoughts), (1, 0, Some(120), None));
+        assert_eq!((rows.len(), odd, rows[0].total, rows[0].thoughts()), (1, 0, Some(120), Some(0)));
     }
 }

@@ -99,9 +99,6 @@ fn a_builder_that_never_reports_is_warned_about_told_so_and_verified_all_the_sam
         let (_, prompt) = logs.iter().find(|(path, _)| path.ends_with(format!("{turn}-query.txt"))).unwrap();
         assert!(prompt.contains("wrote no report into `builder_reports/`"), "{turn}: {prompt}");
     }
-    let rows = scene.read(".abl/logs/tokens.csv");
-    let notes: Vec<&str> = rows.lines().skip(1).map(|row| row.rsplit(',').next().unwrap()).collect();
-    assert_eq!(notes[..3], ["no run report", "no run report", ""], "{rows}");
 }
 
 #[test]

@@ -84,19 +84,19 @@ fn phases(root: &Path, found: &mut Found) -> Result<(), Failure> {
 }
 
 fn of_row(row: Row) -> Call {
-    let said = row.candidates.map(|said| said.saturating_add(row.thoughts.unwrap_or(0)));
+    let said = row.candidates.map(|said| said.saturating_add(row.thoughts().unwrap_or(0)));
     let usage = Usage {
         input_tokens: row.input,
         cache_read_tokens: row.cached,
         cache_write_tokens: None,
         output_tokens: said,
-        reasoning_tokens: row.thoughts,
+        reasoning_tokens: row.thoughts(),
     };
     Call {
         origin: PHASE.to_owned(),
         phase: Some(row.phase),
         role: Some(row.role),
-        cost_usd: row.cost_usd.or_else(|| price(&row.model, &usage)),
+        cost_usd: price(&row.model, &usage),
         model: row.model,
         total: row.total,
         usage,
