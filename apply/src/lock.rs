@@ -15,6 +15,7 @@ pub struct Lock {
     file: File,
     pub(crate) state: Folder,
     pub(crate) path: PathBuf,
+    was_abandoned: bool,
 }
 
 /// Why the lock was not taken.
@@ -68,14 +69,22 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(held(&mut file)),
             Err(TryLockError::Error(source)) => return Err(failed(&path, source)),
         }
+        let was_abandoned = file.metadata().is_ok_and(|signed| signed.len() > 0);
         sign(&mut file, what).map_err(|source| failed(&path, source))?;
-        Ok(Lock { file, state, path: state_dir.to_owned() })
+        Ok(Lock { file, state, path: state_dir.to_owned(), was_abandoned })
+    }
+
+    /// Whether its last holder was killed: it has left its name behind, and perhaps processes.
+    pub fn was_abandoned(&self) -> bool {
+        self.was_abandoned
     }
 }
 
 impl Drop for Lock {
-    /// Closing the file is not enough while another thread starts a process: until its `exec` that holds a copy.
+    /// Takes the holder's name off. Closing the file is not enough while another thread starts a process: until its `exec` that holds
+    /// a copy.
     fn drop(&mut self) {
+        let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }
 }

@@ -24,6 +24,7 @@ mod trust;
 mod undo;
 mod wall;
 
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,6 +32,7 @@ use std::time::Duration;
 use ::apply::{Lock, LockError};
 use anyhow::Context as _;
 use repo::{OpenError, WorkTree};
+use runner::Orphans;
 
 use crate::args::{Cli, Command};
 use crate::commands::commit::Which;
@@ -40,6 +42,7 @@ use crate::output::{Output, printable};
 
 /// Runs the command that was given.
 pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    recover_first(cli.command.as_ref(), output)?;
     match &cli.command {
         None => commit::run(Which::Commit, &cli.run, environment, output),
         Some(Command::Implement(args)) => commit::run(Which::Implement, args, environment, output),
@@ -82,12 +85,57 @@ fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
     })
 }
 
+/// Puts right a transaction that a killed run has left, whatever the command: what it looks at is the old tree or the new one. Where
+/// another run is at work, the transaction is that run's.
+fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failure> {
+    let folder = match command {
+        Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_) | Command::Demo(_)) => {
+            return Ok(());
+        }
+        Some(Command::Guard(args)) => &args.root,
+        _ => Path::new("."),
+    };
+    if !repo::may_hold_state(folder, ::apply::TXN) {
+        return Ok(());
+    }
+    let Ok(tree) = WorkTree::at(folder) else { return Ok(()) };
+    let state = state(&tree)?;
+    match acquire(&state) {
+        Ok(lock) => recover(&lock, &tree, output),
+        Err(LockError::Held { .. }) => Ok(()),
+        Err(error) => Err(no_lock(error)),
+    }
+}
+
 /// Takes the lock of a work tree and puts right what a killed run has left.
 fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
-    let state =
-        tree.state_dir().map_err(|error| Failure::refused(error, "see that it is a folder of yours"))?;
-    let lock = acquire(&state).map_err(no_lock)?;
-    let recovery = ::apply::recover(&lock, tree.root()).map_err(|error| {
+    let lock = acquire(&state(tree)?).map_err(no_lock)?;
+    if lock.was_abandoned() {
+        end_orphans(None, output);
+    }
+    recover(&lock, tree, output)?;
+    Ok(lock)
+}
+
+fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
+    tree.state_dir().map_err(|error| Failure::refused(error, "see that it is a folder of yours"))
+}
+
+/// What a harness that was killed has left running, in containers or without.
+fn end_orphans(docker_host: Option<&OsStr>, output: &Output) {
+    let Orphans { processes, containers } = runner::remove_orphans(docker_host);
+    // Where no daemon answers there is none that could still run anything.
+    let containers = containers.unwrap_or(0);
+    if processes + containers > 0 {
+        output.note(&format!(
+            "ended what a killed run had left; processes: {processes}, containers: {containers}"
+        ));
+    }
+}
+
+fn recover(lock: &Lock, tree: &WorkTree, output: &Output) -> Result<(), Failure> {
+    let state = state(tree)?;
+    let recovery = ::apply::recover(lock, tree.root()).map_err(|error| {
         let waits = state.join(::apply::TXN);
         let help = format!(
             "mend that and try again, or move {} away: then the files stay as they are",
@@ -109,7 +157,7 @@ fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
             output.warn("an earlier run was killed just after it wrote files; they are complete");
         }
     }
-    Ok(lock)
+    Ok(())
 }
 
 /// The files that somebody has changed since the run was killed, and where they are as they were before it.

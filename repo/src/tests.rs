@@ -120,3 +120,17 @@ fn a_filter_that_the_repository_configures_is_not_started() {
     assert_eq!(WorkTree::at(scratch.path()).unwrap().dirty().unwrap(), ["a"]);
     assert!(!sprung.exists());
 }
+
+#[test]
+fn where_no_state_can_be_is_told_without_opening_anything() {
+    let scratch = Scratch::new();
+    scratch.write("below/a", "x");
+    scratch.commit();
+    let holds = |folder: &str| may_hold_state(&scratch.path().join(folder), "txn");
+    assert!(!holds("") && !holds("below") && !may_hold_state(Path::new("/"), "txn"));
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    fs::create_dir(tree.state_dir().unwrap().join("txn")).unwrap();
+    assert!(holds("") && holds("below"));
+    scratch.git(&["worktree", "add", "--quiet", "linked"]);
+    assert!(holds("linked"), "its git directory is elsewhere");
+}

@@ -38,7 +38,8 @@ fn kill_processes() -> usize {
     }
 }
 
-/// Not ourselves and what we were started from: a person may work on in a session whose harness is gone.
+/// Not ourselves and what we were started from: a person may work on in a session whose harness is gone. Nor what another user has
+/// started.
 fn orphans() -> Vec<Process> {
     let all = procfs::all();
     let mut spared = BTreeSet::new();
@@ -49,6 +50,7 @@ fn orphans() -> Vec<Process> {
     let is_orphan = |process: &Process| {
         !process.is_dead
             && !spared.contains(&process.pid)
+            && process.is_ours()
             && process.variable(RUN_MARKER).is_some_and(|marker| owner::is_gone(&marker))
     };
     all.into_iter().filter(is_orphan).collect()

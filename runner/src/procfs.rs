@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// One process, as it was when it was looked at.
@@ -42,6 +43,12 @@ impl Process {
     /// Whether the number still means this process, and it has not died.
     pub(crate) fn is_still_there(&self) -> bool {
         Self::read(self.pid).is_some_and(|now| now.started == self.started && !now.is_dead)
+    }
+
+    /// Whether it runs as the user that we are.
+    pub(crate) fn is_ours(&self) -> bool {
+        let owner = fs::metadata(format!("/proc/{}", self.pid)).map(|process| process.uid());
+        owner.is_ok_and(|owner| owner == rustix::process::geteuid().as_raw())
     }
 
     /// The value of a variable that it was started with. A process can wipe this.

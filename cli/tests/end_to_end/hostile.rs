@@ -225,7 +225,7 @@ fn the_git_variables_of_a_hook_do_not_lead_to_another_tree() {
 fn a_filter_that_the_repository_configures_is_not_started_however_safe_the_user_calls_it() {
     let scene = Scene::with_replies([MENDS_IT]);
     let sprung = scene.project.beside().join("sprung");
-    std::fs::write(scene.project.beside().join(".gitconfig"), "[safe]\n\tdirectory = *\n").unwrap();
+    scene.project.write("../.gitconfig", b"[safe]\n\tdirectory = *\n").unwrap();
     scene.project.write(".gitattributes", b"* filter=trap\n").unwrap();
     scene.project.commit("attributes").unwrap();
     let trap = format!("touch {} && cat", sprung.display());
@@ -252,7 +252,7 @@ fn a_repository_of_another_user_is_worked_in_once_git_was_told_that_it_is_safe()
     assert_eq!(refused.code, Some(3), "{refused}");
     assert!(refused.err.contains("git config --global --add safe.directory"), "{refused}");
     let safe = format!("[safe]\n\tdirectory = {}\n", root.display());
-    std::fs::write(scene.project.beside().join(".gitconfig"), safe).unwrap();
+    scene.project.write("../.gitconfig", safe.as_bytes()).unwrap();
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
 }

@@ -11,7 +11,7 @@ use engine::{AgentFact, AgentFault, AgentShop, Guarded, Kept, Outcome, Record, d
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
 use repo::WorkTree;
-use runner::{Cancel, Confinement, Env, Orphans, Probed};
+use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 
 use crate::commands::phase::agents::{self, Chosen, Secrets};
@@ -39,7 +39,7 @@ pub fn run(
         .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))?;
     let docker_host = environment.docker_host();
     // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
-    end_orphans(docker_host, output);
+    crate::commands::end_orphans(docker_host, output);
     let mut project = Project::open(root, environment)?;
     settle(&mut project)?;
     let project = &project;
@@ -54,18 +54,6 @@ pub fn run(
     let probed = walls::choose(args.sandbox, docker_host, output)?;
     let cancel = crate::interrupt::watched()?;
     Setup { project, args, environment, output, probed, state, docker_host, cancel }.begin(phase)
-}
-
-/// What a harness that was killed has left running, in containers or without.
-fn end_orphans(docker_host: Option<&OsStr>, output: &Output) {
-    let Orphans { processes, containers } = runner::remove_orphans(docker_host);
-    // Where no daemon answers there is none that could still run anything.
-    let containers = containers.unwrap_or(0);
-    if processes + containers > 0 {
-        output.note(&format!(
-            "ended what a killed run had left; processes: {processes}, containers: {containers}"
-        ));
-    }
 }
 
 fn phase(project: &Project, action: Action) -> Result<Option<u32>, Failure> {

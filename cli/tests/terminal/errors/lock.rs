@@ -105,6 +105,31 @@ fn a_run_that_was_killed_while_it_wrote_is_taken_back() {
 }
 
 #[test]
+fn whatever_command_comes_next_finds_no_half_written_tree() {
+    for args in [["guard", "a"].as_slice(), &["runs"], &["spec", "status"], &["order", "new", "-"]] {
+        let scene = killed_when(Transaction::is_begun);
+        let parsed = scene.program(&["parse", "agent-config/old"], &[]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&parsed.stderr), "", "parse looks at no tree");
+        let done = scene.program(args, &[]).output().unwrap();
+        let words = String::from_utf8_lossy(&done.stderr);
+        assert!(words.contains("its unfinished changes were taken back"), "{args:?}: {words}");
+        assert!(all_are(&scene, "old"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_command_that_only_looks_leaves_the_transaction_of_a_run_at_work_alone() {
+    let scene = killed_when(Transaction::is_begun);
+    let lock = scene.project.root().join(".git/code-commit/lock");
+    let held = fs::OpenOptions::new().write(true).open(lock).unwrap();
+    held.lock().unwrap();
+    let done = scene.program(&["runs"], &[]).output().unwrap();
+    assert_eq!((code(&done), String::from_utf8_lossy(&done.stderr).into_owned()), (0, String::new()));
+    assert!(scene.project.root().join(".git/code-commit/txn/journal").exists());
+    drop(held);
+}
+
+#[test]
 fn a_run_that_was_killed_behind_its_last_write_is_whole() {
     let scene = killed_when(Transaction::is_through);
     check("errors_finished", &scene, &next(&scene));
