@@ -103,9 +103,9 @@ impl WorkTree {
         let options = gix::open::Options::default()
             .with(Trust::Reduced)
             .filter_config_section(may_start_programs)
-            .permissions(permissions())
-            .open_path_as_is(true);
-        let repository = gix::open_opts(&git_dir, options).map_err(|e| unreadable(e.to_string()))?;
+            .permissions(permissions());
+        // By its work tree: of a submodule's git directory, and of one that lies elsewhere, gix does not know whose it is.
+        let repository = gix::open_opts(&top, options).map_err(|e| unreadable(e.to_string()))?;
         let top = repository.workdir().map_or(top, Path::to_owned);
         let top = fs::canonicalize(&top).map_err(|e| unreadable(e.to_string()))?;
         // The trust of an open repository is full where `safe.directory` says so.

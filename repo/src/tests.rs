@@ -134,3 +134,26 @@ fn where_no_state_can_be_is_told_without_opening_anything() {
     scratch.git(&["worktree", "add", "--quiet", "linked"]);
     assert!(holds("linked"), "its git directory is elsewhere");
 }
+
+#[test]
+fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
+    let (library, scratch) = (Scratch::new(), Scratch::new());
+    library.write("file", "one");
+    library.commit();
+    let from = library.path().to_str().unwrap();
+    scratch.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", from, "library"]);
+    let elsewhere = scratch.path().join("elsewhere");
+    library.git(&["init", "--quiet", "--separate-git-dir", elsewhere.to_str().unwrap()]);
+    for (root, git_dir) in [
+        (scratch.path().join("library"), scratch.path().join(".git/modules/library")),
+        (library.path().to_owned(), elsewhere),
+    ] {
+        let tree = WorkTree::at(&root).unwrap();
+        assert_eq!((tree.root(), tree.top()), (root.as_path(), root.as_path()));
+        assert_eq!(tree.git_dir().canonicalize().unwrap(), git_dir);
+        assert!(tree.dirty().unwrap().is_empty());
+        fs::write(root.join("file"), "two, longer").unwrap();
+        assert_eq!(tree.dirty().unwrap(), ["file"]);
+        assert_eq!(tree.tracked().unwrap().len(), 1);
+    }
+}
