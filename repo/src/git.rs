@@ -1,29 +1,19 @@
 //! The few things that only the git program can do: reset, clean, commit.
 //!
 //! A model may have written into the tree and a build may have run in it, so git is started with nothing that could make it run a
-//! program of the repository: no hooks, no file-system monitor, no pager, no editor, no prompt. Of the environment it gets what it
-//! needs to find its configuration, and no `GIT_*` but author and committer. The user's own configuration counts, because what it
-//! ignores must not be cleaned away; the system's does not.
+//! program of the repository: no hooks, no file-system monitor, no filter of the repository's own configuration, no other git in a
+//! submodule, no fetch, no pager, no editor, no prompt. Of the environment it gets what it needs to find its configuration, and no
+//! `GIT_*` but author and committer. The user's own configuration counts, because what it ignores must not be cleaned away; the
+//! system's does not.
 
 mod hold;
+mod program;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
-/// Settings that go before whatever a configuration says.
-const HARDENED: [&str; 7] = [
-    "core.fsmonitor=false",
-    // Not a folder, so nothing can lie in it.
-    "core.hooksPath=/dev/null",
-    "core.pager=cat",
-    "core.editor=true",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "submodule.recurse=false",
-];
+use crate::WorkTree;
 
 /// What passes from the caller's environment.
 const PASSED: [&str; 11] = [
@@ -148,7 +138,8 @@ impl Git {
         Ok(PathBuf::from(folder.trim_end_matches('\n')))
     }
 
-    /// What differs from the commit that is checked out: staged, changed or untracked, relative to the top.
+    /// What differs from the commit that is checked out: staged, changed or untracked, relative to the top. Changes within a submodule
+    /// are not looked for: git would start another git there, which would start what the submodule's configuration names.
     pub fn dirty(&self) -> Result<Vec<String>, GitError> {
         let listed = self.run(&[
             "--no-optional-locks",
@@ -157,7 +148,7 @@ impl Git {
             "-z",
             "--untracked-files=all",
             "--no-renames",
-            "--ignore-submodules=none",
+            "--ignore-submodules=dirty",
         ])?;
         Ok(listed.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
     }
@@ -177,7 +168,11 @@ impl Git {
         }
         self.reset_hard(commit)?;
         self.clean()?;
-        let paths = self.dirty()?;
+        let mut paths = self.dirty()?;
+        let tree = WorkTree::at(&self.top).map_err(|error| self.failed("status", error.to_string()))?;
+        paths.extend(tree.dirty().map_err(|error| self.failed("status", error.to_string()))?);
+        paths.sort();
+        paths.dedup();
         if paths.is_empty() { Ok(()) } else { Err(GitError::StillDirty { paths }) }
     }
 
@@ -211,11 +206,26 @@ impl Git {
                 left_out.push(format!(":(top,exclude,literal){path}"));
             }
         }
+        // To add a submodule git starts another git in it; to note the commit that it is at, it does not.
+        let submodules = self.submodules()?;
+        left_out.extend(submodules.iter().map(|path| format!(":(top,exclude,literal){path}")));
         let mut add = vec!["add", "--all", "--", ":/"];
         add.extend(left_out.iter().map(String::as_str));
         self.run(&add)?;
+        if !submodules.is_empty() {
+            let mut note = vec!["update-index", "--"];
+            note.extend(submodules.iter().map(String::as_str));
+            self.run(&note)?;
+        }
         let commit = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message];
         self.committed(&commit, fallback)
+    }
+
+    /// The paths of the submodules that the index names.
+    fn submodules(&self) -> Result<Vec<String>, GitError> {
+        let listed = self.run(&["ls-files", "--stage", "-z"])?;
+        let paths = listed.split('\0').filter(|entry| entry.starts_with("160000 "));
+        Ok(paths.filter_map(|entry| entry.split_once('\t')).map(|(_, path)| path.to_owned()).collect())
     }
 
     /// Whether configuration or environment say in whose name a commit is made.
@@ -234,43 +244,6 @@ impl Git {
         self.run(&words)?;
         let made = self.commit_of("HEAD")?;
         made.ok_or_else(|| self.failed("commit", "there is no commit".to_owned()))
-    }
-
-    /// Runs git and gives its standard output.
-    fn run(&self, words: &[&str]) -> Result<String, GitError> {
-        let done = self.start(words)?;
-        if done.status.success() {
-            return Ok(text(&done.stdout));
-        }
-        let command = words.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
-        Err(self.failed(command, text(&done.stderr).trim().to_owned()))
-    }
-
-    fn failed(&self, command: &str, message: String) -> GitError {
-        GitError::Failed { command: command.to_owned(), top: self.top.clone(), message }
-    }
-
-    fn start(&self, words: &[&str]) -> Result<Output, GitError> {
-        let start = |source| GitError::Start { top: self.top.clone(), source };
-        self.command(words).output().map_err(start)
-    }
-
-    /// In a process group of its own: Ctrl-C in a terminal is for the harness, which must not find a rollback cut in half.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new("git");
-        command
-            .args(HARDENED.iter().flat_map(|setting| ["-c", setting]))
-            .args(words)
-            .current_dir(&self.top)
-            .env_clear()
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("LC_ALL", "C.UTF-8")
-            .stdin(Stdio::null())
-            .process_group(0);
-        command
     }
 }
 

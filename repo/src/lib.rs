@@ -7,9 +7,10 @@ mod stable_hash;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use gix::bstr::ByteSlice as _;
+use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::config::source::Kind;
 use gix::sec::Trust;
 
 pub use git::{Git, GitError, Head, Identity};
@@ -190,8 +191,21 @@ impl WorkTree {
         }
     }
 
-    fn below_root(&self, path: &gix::bstr::BStr) -> Option<String> {
-        let absolute = self.top.join(gix::path::from_bstr(path).ok()?);
+    /// The names of the filters that its own configuration has.
+    fn own_filters(&self) -> Vec<BString> {
+        let config = self.repository.config_snapshot();
+        let filters = config.plumbing().sections_by_name("filter").into_iter().flatten();
+        let own = filters.filter(|section| section.meta().source.kind() == Kind::Repository);
+        own.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned)).collect()
+    }
+
+    /// An index may hold any text for a path, also one that leads out.
+    fn below_root(&self, path: &BStr) -> Option<String> {
+        let path = gix::path::from_bstr(path).ok()?;
+        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            return None;
+        }
+        let absolute = self.top.join(path);
         let relative = absolute.strip_prefix(&self.root).ok()?;
         Some(relative.as_os_str().as_encoded_bytes().as_bstr().to_string())
     }
@@ -204,7 +218,7 @@ impl WorkTree {
 /// Whether filters and monitors that this part of the configuration names are started: never those of the repository itself, even if
 /// `safe.directory` calls it safe.
 fn may_start_programs(part: &gix::config::file::Metadata) -> bool {
-    part.source.kind() != gix::config::source::Kind::Repository && part.trust == Trust::Full
+    part.source.kind() != Kind::Repository && part.trust == Trust::Full
 }
 
 /// As git has them, but for `GIT_*`: a caller's `GIT_INDEX_FILE` or `GIT_WORK_TREE`, as hooks have it, is about another tree.

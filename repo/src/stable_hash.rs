@@ -107,10 +107,15 @@ pub fn empty_folders(root: &Path) -> Result<Vec<EmptyFolder>, TreeError> {
         .collect()
 }
 
-/// Makes those of `folders` that are not there any more.
+/// Makes those of `folders` that are not there any more, none through a link.
 pub fn restore_empty_folders(root: &Path, folders: &[EmptyFolder]) -> Result<(), TreeError> {
     for folder in folders {
         let path = root.join(&folder.path);
+        let above = folder.path.ancestors().skip(1).map(|above| root.join(above));
+        let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        if let Some(other) = above.filter(|above| above != root).find(|above| !is_folder(above)) {
+            return Err(error(&other, io::ErrorKind::NotADirectory.into()));
+        }
         match fs::create_dir(&path) {
             Ok(()) => fs::set_permissions(&path, fs::Permissions::from_mode(folder.mode)),
             Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -136,6 +136,7 @@ fn where_no_state_can_be_is_told_without_opening_anything() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test changes what it has made")]
 fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
     let (library, scratch) = (Scratch::new(), Scratch::new());
     library.write("file", "one");
@@ -156,4 +157,19 @@ fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
         assert_eq!(tree.dirty().unwrap(), ["file"]);
         assert_eq!(tree.tracked().unwrap().len(), 1);
     }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the test changes what it has made")]
+fn a_path_of_the_index_that_leads_out_is_no_file_of_the_tree() {
+    let scratch = Scratch::new();
+    scratch.write("inside", "x");
+    scratch.commit();
+    let index = scratch.path().join(".git/index");
+    let forged = fs::read(&index).unwrap().replace("inside", "../out");
+    assert!(forged.contains_str("../out"));
+    // Git does not look at the checksum of an index that has none.
+    let body = forged.len() - 20;
+    fs::write(&index, [&forged[..body], &[0; 20]].concat()).unwrap();
+    assert!(WorkTree::at(scratch.path()).unwrap().tracked().unwrap().is_empty());
 }

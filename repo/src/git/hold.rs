@@ -31,7 +31,7 @@ impl Git {
         let held = Held::take(self.index()?)?;
         let words = ["reset", "--quiet", "--hard", &id];
         let start = |source| GitError::Start { top: self.top.clone(), source };
-        let mut reset = self.command(&words);
+        let mut reset = self.command(&words)?;
         reset.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = reset.spawn().map_err(start)?;
         // Without the note nobody waits for a git that outlives us; its work is done again all the same.
@@ -68,18 +68,29 @@ impl Held {
     fn take(index: PathBuf) -> Result<Self, GitError> {
         let lock = beside(&index, ".lock");
         let failed = |source| GitError::Index { path: lock.clone(), source };
+        // The lock comes to be with its words in it: an empty one would be another git's.
+        let mut words =
+            tempfile::NamedTempFile::new_in(index.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+        words.write_all(WORDS.as_bytes()).map_err(failed)?;
         for look in 0.. {
-            match OpenOptions::new().write(true).create_new(true).open(&lock) {
-                Ok(mut file) => {
+            match words.persist_noclobber(&lock) {
+                Ok(_) => {
                     // Only now is it ours, to be removed again whatever happens.
                     let held = Self { lock: lock.clone(), copy: beside(&index, ".code-commit"), index };
-                    file.write_all(WORDS.as_bytes()).and_then(|()| held.copy_index()).map_err(failed)?;
+                    held.copy_index().map_err(failed)?;
                     return Ok(held);
                 }
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-                Err(_) if is_left_behind(&lock) => remove(&lock).map_err(failed)?,
-                Err(_) if look < LOOKS => thread::sleep(BETWEEN_LOOKS),
-                Err(_) => break,
+                Err(refused) if refused.error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(failed(refused.error));
+                }
+                Err(refused) => words = refused.file,
+            }
+            if is_left_behind(&lock) {
+                remove(&lock).map_err(failed)?;
+            } else if look < LOOKS {
+                thread::sleep(BETWEEN_LOOKS);
+            } else {
+                break;
             }
         }
         Err(GitError::Locked { path: lock })

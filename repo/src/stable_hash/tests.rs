@@ -72,3 +72,14 @@ fn empty_folders_are_found_and_made_again_with_their_modes() {
     restore_empty_folders(root, &found).unwrap();
     assert_eq!(empty_folders(root).unwrap(), found);
 }
+
+#[test]
+fn an_empty_folder_is_not_made_again_behind_a_link() {
+    let (tree, outside) = (tree(&[("a", "")]), tempfile::tempdir().unwrap());
+    fs::create_dir_all(tree.path().join("build/sub")).unwrap();
+    let found = empty_folders(tree.path()).unwrap();
+    fs::remove_dir_all(tree.path().join("build")).unwrap();
+    symlink(outside.path(), tree.path().join("build")).unwrap();
+    assert!(restore_empty_folders(tree.path(), &found).is_err());
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+}

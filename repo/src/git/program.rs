@@ -1,0 +1,97 @@
+//! How git is started: with nothing that could make it run a program of the repository.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Output, Stdio};
+
+use gix::bstr::BString;
+
+use super::{Git, GitError, text};
+use crate::{OpenError, WorkTree};
+
+/// Settings that go before whatever a configuration says.
+const HARDENED: [&str; 9] = [
+    "core.fsmonitor=false",
+    // Not a folder, so nothing can lie in it.
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.editor=true",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "diff.ignoreSubmodules=dirty",
+    // A partial clone fetches what it lacks, by whatever program its configuration names.
+    "protocol.allow=never",
+];
+
+/// What a filter may start, and what has to be said of one that starts nothing.
+const OF_A_FILTER: [(&str, &str); 4] =
+    [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+
+impl Git {
+    /// Runs git and gives its standard output.
+    pub(super) fn run(&self, words: &[&str]) -> Result<String, GitError> {
+        let done = self.start(words)?;
+        if done.status.success() {
+            return Ok(text(&done.stdout));
+        }
+        let command = words.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
+        Err(self.failed(command, text(&done.stderr).trim().to_owned()))
+    }
+
+    pub(super) fn failed(&self, command: &str, message: String) -> GitError {
+        GitError::Failed { command: command.to_owned(), top: self.top.clone(), message }
+    }
+
+    pub(super) fn start(&self, words: &[&str]) -> Result<Output, GitError> {
+        let start = |source| GitError::Start { top: self.top.clone(), source };
+        self.command(words)?.output().map_err(start)
+    }
+
+    /// Settings that take every program off the filters of the repository's own configuration, as it is now.
+    fn without_own_filters(&self) -> Result<Vec<(OsString, &'static str)>, GitError> {
+        let tree = match WorkTree::at(&self.top) {
+            Ok(tree) => tree,
+            Err(OpenError::Unreadable { reason, .. }) if self.top.is_dir() => {
+                return Err(self.failed("config", reason));
+            }
+            // Git finds nothing there, or nothing that it would touch.
+            Err(_) => return Ok(Vec::new()),
+        };
+        let named = |filter: &BString, key: &str| {
+            let name = [b"filter.", filter.as_slice(), b".", key.as_bytes()].concat();
+            OsString::from_vec(name)
+        };
+        let off = |filter| OF_A_FILTER.map(|(key, value)| (named(filter, key), value));
+        Ok(tree.own_filters().iter().flat_map(off).collect())
+    }
+
+    /// In a process group of its own: Ctrl-C in a terminal is for the harness, which must not find a rollback cut in half.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
+    pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
+        let settings = self.without_own_filters()?;
+        let mut command = Command::new("git");
+        command
+            .args(HARDENED.iter().flat_map(|setting| ["-c", setting]))
+            .args(words)
+            .current_dir(&self.top)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            // Whatever `core.worktree` says.
+            .env("GIT_WORK_TREE", &self.top)
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("LC_ALL", "C.UTF-8")
+            .env("GIT_CONFIG_COUNT", settings.len().to_string())
+            .stdin(Stdio::null())
+            .process_group(0);
+        for (number, (key, value)) in settings.iter().enumerate() {
+            command
+                .env(format!("GIT_CONFIG_KEY_{number}"), key)
+                .env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        Ok(command)
+    }
+}
