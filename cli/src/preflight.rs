@@ -40,8 +40,10 @@ impl Missing {
 
 /// Whether `.gitignore` at the root keeps `/agent-config`, where keys are, out of the repository. A final slash is the same.
 pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
-    let rules = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
-    let ignored = rules.lines().any(|line| matches!(line.trim_end(), "/agent-config" | "/agent-config/"));
+    // Git reads bytes: another rule may be in another encoding.
+    let rules = fs::read(root.join(".gitignore")).unwrap_or_default();
+    let mut lines = rules.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let ignored = lines.any(|line| matches!(line, b"/agent-config" | b"/agent-config/"));
     if ignored {
         return Ok(());
     }

@@ -17,6 +17,10 @@ pub trait Model: Send + Sync {
     /// Asks once. A refusal or a cut-off answer is a [`Reply`] (see [`Reply::finish`]), not an error.
     fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError>;
 
+    /// A run that goes on has had the outcomes of so many attempts already. A model that gives fixed ones passes over them; others have
+    /// none to pass over.
+    fn pass_over(&self, _attempts: usize) {}
+
     /// The exact number of input tokens, where the service can count without billing; `None` where it cannot.
     fn count_tokens(&self, _request: &Request<'_>, _watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
         Ok(None)

@@ -124,12 +124,6 @@ impl Scripted {
         Self { retry, ..self }
     }
 
-    /// Begins with the reply after the first `given`: a resumed run has had those.
-    #[must_use]
-    pub fn skip(self, given: usize) -> Self {
-        Self { next: AtomicUsize::new(given), ..self }
-    }
-
     fn attempt(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Tried {
         let outcome = self.answer(request, watch);
         let mut attempt = Attempt::default();
@@ -163,6 +157,10 @@ impl Scripted {
 impl Model for Scripted {
     fn id(&self) -> &ModelId {
         &self.id
+    }
+
+    fn pass_over(&self, attempts: usize) {
+        self.next.fetch_add(attempts, Ordering::Relaxed);
     }
 
     fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {

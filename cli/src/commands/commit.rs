@@ -183,7 +183,14 @@ fn refused(missing: Vec<Missing>) -> Failure {
 
 /// Changes that are not committed are named; they refuse the run only where that is asked for.
 fn clean_enough(tree: &WorkTree, args: &RunArgs, output: &Output) -> Result<(), Failure> {
-    let mut dirty = tree.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let mut dirty = match tree.dirty() {
+        Ok(dirty) => dirty,
+        Err(error) if args.require_clean => return Err(Failure::refused(error, "see what git status says")),
+        Err(error) => {
+            output.warn(&format!("cannot tell what is not committed: {:#}", anyhow::Error::from(error)));
+            return Ok(());
+        }
+    };
     dirty.retain(|path| !is_own(path));
     if dirty.is_empty() {
         return Ok(());

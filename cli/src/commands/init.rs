@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use repo::{OpenError, WorkTree};
 
 use crate::exit::{Exit, Failure};
@@ -20,6 +20,10 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
         output.report("made a git repository");
     }
     let tree = super::work_tree(&here)?;
+    if tree.root().starts_with(tree.git_dir()) {
+        let why = anyhow!("{} belongs to git", tree.root().display());
+        return Err(Failure::refused(why, "change to the folder of the project"));
+    }
     let made = fill(tree.root()).map_err(|error| {
         Failure::refused(error, "see that it can be written and that nothing else has its place")
     })?;

@@ -59,6 +59,7 @@ fn go_on(
     output.note(&format!("going on with {name}"));
     let cancel = crate::interrupt::watched()?;
     let client = models::open(&plan.settings, &keys, environment, tree)?;
+    client.pass_over(facts.iter().filter(|fact| is_attempt(fact)).count());
     let guard = run::guard(tree, &plan)?;
     let (model, without_wall) = (&*client, Otherwise::Refuse);
     let prepared =
@@ -69,6 +70,10 @@ fn go_on(
 fn closed(name: &str, why: &str) -> Failure {
     let help = format!("begin a new run; what this one did: code-commit show {name}");
     Failure::refused(anyhow!("{name} {why}"), help)
+}
+
+fn is_attempt(fact: &Fact) -> bool {
+    matches!(fact, Fact::Call(CallFact::Attempted { .. }))
 }
 
 /// A run that was killed goes on, and one that ended because the model gave no answer. One whose changes were taken back is over.

@@ -59,13 +59,14 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let folder = RunFolder::create(&plan.task.logs(tree.root()), &name, prepared.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     stays_inside(tree.root(), &folder)?;
-    registry::add(tree, folder.path(), Some(plan.store(&folder)?))?;
+    let stored = plan.store(&folder)?;
     if let Some(said) = plan.task.said_log(tree.root()) {
         engine::append_to_own(&said, "")
             .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
     }
-    // The wall holds what is there: the record comes first.
-    let confinement = confine(&prepared)?;
+    // The wall holds what is there: the record comes first. A run that cannot have one has not begun.
+    let confinement = confine(&prepared).inspect_err(|_| drop(std::fs::remove_dir_all(folder.path())))?;
+    registry::add(tree, folder.path(), Some(stored))?;
     let decide = plan.decide();
     let mut observer = observer(&prepared);
     let record = Record::begin(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;

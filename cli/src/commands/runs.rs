@@ -50,7 +50,7 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
     let name_of = |run: &Known| name(&run.path(tree.root()));
     let found = match named {
         Some(wanted) => all.iter().find(|run| name_of(run) == wanted),
-        None => all.first(),
+        None => all.iter().find(|run| has_begun(&run.path(tree.root()))).or(all.first()),
     };
     found.cloned().ok_or_else(|| {
         let what = named
@@ -63,6 +63,12 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
         };
         Failure::refused(anyhow!(what), help)
     })
+}
+
+/// Whether anything happened in it: who names no run does not mean one that was refused before its first step.
+fn has_begun(run: &Path) -> bool {
+    let journal = std::fs::metadata(run.join(engine::JOURNAL));
+    journal.map_or_else(|_| run.join(engine::UNDO).is_dir(), |journal| journal.len() > 0)
 }
 
 /// The answers of a run, in their order, to be given again.
