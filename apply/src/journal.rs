@@ -99,7 +99,8 @@ pub(crate) fn staged(number: usize) -> String {
     format!("{number}.new")
 }
 
-pub(crate) fn kept(number: usize) -> String {
+/// The name of the old file of the entry with that number, in the folder of its set.
+pub fn kept(number: usize) -> String {
     format!("{number}.old")
 }
 

@@ -20,12 +20,13 @@ use std::sync::Arc;
 use guard::Folder;
 
 pub use error::ApplyError;
+pub use journal::kept;
 pub use lock::{Lock, LockError};
 pub use recover::{RecoverError, Recovery, RolledBack, recover};
 pub use report::{Action, Applied, Changed, Warning};
 pub use set::{ChangeSet, dry_run};
 pub use transaction::TXN;
-pub use undo::{Force, PreImage, UndoError, Undone, applied_before, pre_images, undo};
+pub use undo::{Force, PreImage, UndoError, Undone, applied_before, left_as, pre_images, undo};
 
 /// Told the name of each step before it is taken.
 type Steps<'a> = &'a mut dyn FnMut(&'static str);

@@ -143,6 +143,11 @@ pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> 
     History::read(undo_folders)?.files.into_iter().map(image).collect()
 }
 
+/// How the last of the sets that changed a file has left it, by path: the SHA-256 of its content, `None` where it is gone.
+pub fn left_as(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<String>>, UndoError> {
+    Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.left_as)).collect())
+}
+
 fn manifest(undo: &Path) -> Result<Option<Journal>, UndoError> {
     let failed = |source| UndoError::Io { path: undo.join(MANIFEST), source };
     match Folder::open(undo) {

@@ -7,6 +7,7 @@ pub(crate) mod seal;
 
 use std::path::{Path, PathBuf};
 
+use apply::{Action, Applied, Changed};
 use llm::Model;
 use logging::{Durability, FolderError, Layout};
 use runner::Cancel;
@@ -113,7 +114,9 @@ impl Workshop<'_> {
         match self.rules.take_in(answer, &undo)? {
             Intake::Applied { applied, warnings, said, no_change } => {
                 self.say(record, round, &said)?;
-                let warnings = warnings.into_iter().chain(applied.warnings.iter().map(untidy)).collect();
+                let mut warnings = warnings;
+                warnings.extend(applied.warnings.iter().map(untidy));
+                warnings.extend(written_over(&applied, &undo)?);
                 Ok(Fact::Applied { round, changes: applied.changes, warnings, no_change })
             }
             Intake::Rejected { problems, report, said } => {
@@ -157,6 +160,27 @@ pub fn undo_folders(folder: &Path) -> Vec<PathBuf> {
         .collect();
     rounds.sort();
     rounds.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Files that were changed between two writes of this run: by the build, or by a person, whose words are kept.
+fn written_over(applied: &Applied, undo: &Path) -> Result<Vec<Problem>, Fault> {
+    let run = undo.ancestors().nth(2).unwrap_or(undo);
+    let earlier: Vec<PathBuf> = undo_folders(run).into_iter().filter(|folder| folder != undo).collect();
+    let left = apply::left_as(&earlier).map_err(Fault::Undo)?;
+    let changed = applied.changes.iter().enumerate().filter(|(_, change)| {
+        let left = left.get(&change.path);
+        change.action != Action::None && left.is_some_and(|left| *left != change.before_sha256)
+    });
+    let problem = |(number, change): (usize, &Changed)| {
+        let kept = undo.join(apply::kept(number));
+        let message = format!(
+            "`{}` had been changed since this run last wrote it, by the build or by a person; that content is kept in {}.",
+            change.path,
+            kept.strip_prefix(run.ancestors().nth(3).unwrap_or(run)).unwrap_or(&kept).display()
+        );
+        Problem { code: "written-over".to_owned(), path: Some(change.path.clone()), line: None, message }
+    };
+    Ok(changed.map(problem).collect())
 }
 
 pub(crate) fn untidy(warning: &apply::Warning) -> Problem {

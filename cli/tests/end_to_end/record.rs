@@ -325,3 +325,42 @@ fn a_run_that_is_over_is_not_gone_on_with() {
      help: begin a new run; what this one did: code-commit show [STAMP]-commit
     ");
 }
+
+#[test]
+fn what_stood_between_two_writes_of_a_run_is_kept_and_named() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    let build =
+        scene.project.read("build.sh").unwrap().replacen('\n', "\necho precious >> src/greet.sh\n", 1);
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    scene.project.commit("a build that writes").unwrap();
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let (_, kept) = ran.err.split_once("that content is kept in ").unwrap();
+    let kept = kept.split_once(".old").unwrap().0.replace("[STAMP]", "");
+    assert!(kept.contains("/undo/2/"), "{ran}");
+    let folder = scene.runs().pop().unwrap().join("undo/2");
+    let old = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    assert!(old.into_iter().any(|text| text.ends_with("precious\n")));
+}
+
+#[test]
+fn fixed_replies_go_on_where_they_were() {
+    let scene = Scene::with_replies([]);
+    let replies = format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}");
+    scene.project.write("agent-config/replies.txt", replies.as_bytes()).unwrap();
+    let model = "scripted/agent-config/replies.txt";
+    assert_eq!(scene.run(&["--model", model, "--sandbox", "off", "--max-calls", "1"]).code, Some(4));
+    let resumed = scene.run(&["resume", "--max-calls", "2"]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+}
+
+#[test]
+fn a_run_that_was_refused_before_its_first_step_is_not_the_newest() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    scene.project.write("agent-config/query.txt", format!("Use {KEY} for it.\n").as_bytes()).unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(3));
+    assert!(scene.run(&["undo"]).out.contains("src/greet.sh"));
+}
