@@ -1,7 +1,7 @@
 //! The real hands: asks models, takes replies in, runs builds.
 
 pub(crate) mod ask;
-mod build;
+pub(crate) mod build;
 mod purse;
 pub(crate) mod seal;
 

@@ -1,6 +1,9 @@
 //! Says when the walls are the likely reason for a failure, and how to open them.
+//!
+//! For the person who runs the harness, never for a model: whoever wrote the failing program chose the words that are read here, and some
+//! answers depend on what lies outside the walls.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::sandbox::is_visible;
 use crate::{Confinement, Output, Rung, Walls};
@@ -32,6 +35,15 @@ const REFUSED: [&str; 4] =
 const NO_NETWORK: &str =
     "the sandbox has no network: allow it with `--network` or `[sandbox] network = true`";
 
+const NO_HOME: &str = "the sandbox hides your home folder from every build: \
+    a toolchain in it is seen if its `bin` is on PATH, other files belong into the work tree";
+
+const NO_WRITING: &str = "the sandbox lets a build write in the work tree only: allow more with \
+    `[sandbox] writable = [\"FOLDER\"]`";
+
+/// With the home, the places that no advice opens: accounts, keys, sockets and other people's files.
+const SECRET: [&str; 5] = ["/etc", "/home", "/root", "/run", "/var/run"];
+
 /// What the system says when something may not be written.
 const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "os error 30"];
 /// What Landlock makes of the same, and also of what may not be read.
@@ -45,31 +57,53 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
     if output.success() || confinement.rung == Rung::Off {
         return None;
     }
-    let text = output.text();
-    let perhaps = || !confinement.walls.network && REFUSED.iter().any(|phrase| text.contains(phrase));
+    let (text, walls) = (output.text(), &confinement.walls);
+    let perhaps = || !walls.network && REFUSED.iter().any(|phrase| text.contains(phrase));
     text.lines()
         .find_map(|line| of_line(line, confinement))
         .or_else(|| perhaps().then(|| NO_NETWORK.to_owned()))
+        .or_else(|| text.lines().any(|line| misses_home(line, walls)).then(|| NO_HOME.to_owned()))
 }
 
 fn of_line(line: &str, confinement: &Confinement) -> Option<String> {
-    let says = |phrases: &[&str]| phrases.iter().any(|phrase| line.contains(phrase));
     let walls = &confinement.walls;
-    if !walls.network && says(&NETWORK) {
-        return Some(
-            "the sandbox has no network: allow it with `--network` or `[sandbox] network = true`".into(),
-        );
+    if !walls.network && says(line, &NETWORK) {
+        return Some(NO_NETWORK.to_owned());
     }
     // The last one: the first is often the program that speaks.
     let path = paths(line, walls).last();
-    if says(&READ_ONLY) || (confinement.rung == Rung::Landlock && says(&DENIED)) {
+    if says(line, &READ_ONLY) || (confinement.rung == Rung::Landlock && says(line, &DENIED)) {
         return Some(about_rights(path.as_deref(), confinement));
     }
-    let path = path.filter(|path| says(&MISSING) && !is_visible(walls, path))?;
-    if path.exists() {
+    let path = path.filter(|path| says(line, &MISSING) && !is_visible(walls, path))?;
+    if is_there_to_show(&path, walls) {
         return Some(about_hiding(&path));
     }
     is_hidden_folder(path.parent()?, walls).then(|| about_rights(Some(&path), confinement))
+}
+
+fn says(line: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| line.contains(phrase))
+}
+
+/// Said of the whole home, so that it tells nothing about a single file in it.
+fn misses_home(line: &str, walls: &Walls) -> bool {
+    says(line, &MISSING) && paths(line, walls).last().is_some_and(|path| is_hidden_home(&path, walls))
+}
+
+fn is_hidden_home(path: &Path, walls: &Walls) -> bool {
+    walls.home.as_ref().is_some_and(|home| path.starts_with(home)) && !is_visible(walls, path)
+}
+
+/// Whether opening this path would show what is to stay hidden.
+fn is_secret(path: &Path, walls: &Walls) -> bool {
+    let mut secret = SECRET.iter().map(Path::new).chain(walls.home.as_deref());
+    secret.any(|secret| path.starts_with(secret) || secret.starts_with(path))
+}
+
+/// Whether it is on the host, and neither it nor what it leads to is secret.
+fn is_there_to_show(path: &Path, walls: &Walls) -> bool {
+    !is_secret(path, walls) && path.canonicalize().is_ok_and(|real| !is_secret(&real, walls))
 }
 
 /// Whether a folder of the host is missing inside, rather than being another one there.
@@ -77,6 +111,7 @@ fn is_hidden_folder(folder: &Path, walls: &Walls) -> bool {
     let replaced = [Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), walls.home.as_deref()];
     folder.is_dir()
         && !replaced.contains(&Some(folder))
+        && !is_secret(folder, walls)
         && !walls.tree.starts_with(folder)
         && !is_visible(walls, folder)
 }
@@ -98,17 +133,19 @@ fn about_rights(path: Option<&Path>, confinement: &Confinement) -> String {
              make the folder first, or name it in `[sandbox] writable = [\"{}\"]`",
             path.display()
         ),
-        Some(path) if confinement.rung == Rung::Landlock && path.exists() && !is_visible(walls, path) => {
+        Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, walls) => NO_HOME.to_owned(),
+        Some(path)
+            if confinement.rung == Rung::Landlock
+                && !is_visible(walls, path)
+                && is_there_to_show(path, walls) =>
+        {
             about_hiding(path)
         }
-        Some(path) => format!(
-            "the sandbox lets a build write in the work tree only: allow more with \
-             `[sandbox] writable = [\"{}\"]`",
-            path.parent().unwrap_or(path).display()
-        ),
-        None => "the sandbox lets a build write in the work tree only: allow more with \
-                 `[sandbox] writable = [\"FOLDER\"]`"
-            .to_owned(),
+        Some(path) => match path.parent().filter(|folder| !is_secret(folder, walls)) {
+            Some(folder) => NO_WRITING.replace("FOLDER", &folder.display().to_string()),
+            None => NO_WRITING.to_owned(),
+        },
+        None => NO_WRITING.to_owned(),
     }
 }
 
@@ -117,13 +154,13 @@ fn about_hiding(path: &Path) -> String {
 }
 
 /// What looks like a path in a line of output, without quotes and colons: words with a `/`, and the
-/// bare names of protected files. Relative ones are taken to lie in the tree.
+/// bare names of protected files. Relative ones are taken to lie in the tree; one with `..` may lie anywhere.
 fn paths(line: &str, walls: &Walls) -> impl Iterator<Item = PathBuf> {
     let is_edge = |letter: char| letter.is_whitespace() || "'\"`‘’()[]:,;".contains(letter);
     line.split(is_edge).filter(|word| !word.is_empty()).filter_map(|word| {
         let path = walls.tree.join(word.trim_start_matches("./"));
         let is_path = word.contains('/') || walls.read_only.contains(&path) || walls.masked.contains(&path);
-        is_path.then_some(path)
+        (is_path && !path.components().any(|part| part == Component::ParentDir)).then_some(path)
     })
 }
 
@@ -138,6 +175,8 @@ mod tests {
             tree: "/work tree".into(),
             read_only: vec!["/work tree/.git".into()],
             masked: vec!["/work tree/agent-config".into()],
+            // A folder of every machine.
+            home: Some("/var/cache".into()),
             ..Walls::default()
         };
         let output = Output {
@@ -166,6 +205,13 @@ mod tests {
             (Rung::Landlock, "mkdir: cannot create directory './target': Permission denied"),
             (Rung::Landlock, "cat: ./agent-config/gemini-key.txt: Permission denied"),
             (Rung::Landlock, "cat: /var/log: Permission denied"),
+            (Rung::Bwrap, "cat: /var/cache/.ssh/id: No such file or directory"),
+            (Rung::Bwrap, "cat: /var/cache/apt: No such file or directory"),
+            (Rung::Landlock, "cat: /var/cache/apt: Permission denied"),
+            (Rung::Bwrap, "cat: /etc/passwd: No such file or directory"),
+            (Rung::Bwrap, "cat: /var/log/../cache/apt: No such file or directory"),
+            (Rung::Bwrap, "touch: cannot touch '/new': Read-only file system"),
+            (Rung::Bwrap, "touch: cannot touch '/etc/new': Read-only file system"),
             (Rung::Bwrap, "connect ECONNREFUSED 127.0.0.1:5432"),
             (Rung::Bwrap, "src/main.rs: Permission denied"),
             (Rung::Bwrap, "error[E0425]: cannot find value `x` in this scope"),
@@ -193,6 +239,20 @@ mod tests {
           the sandbox hides /work tree/agent-config/gemini-key.txt from every build (`--sandbox off` shows it)
         cat: /var/log: Permission denied
           the sandbox hides /var/log: show it with `[sandbox] readable = ["/var/log"]`
+        cat: /var/cache/.ssh/id: No such file or directory
+          the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH, other files belong into the work tree
+        cat: /var/cache/apt: No such file or directory
+          the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH, other files belong into the work tree
+        cat: /var/cache/apt: Permission denied
+          the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH, other files belong into the work tree
+        cat: /etc/passwd: No such file or directory
+          nothing
+        cat: /var/log/../cache/apt: No such file or directory
+          nothing
+        touch: cannot touch '/new': Read-only file system
+          the sandbox lets a build write in the work tree only: allow more with `[sandbox] writable = ["FOLDER"]`
+        touch: cannot touch '/etc/new': Read-only file system
+          the sandbox lets a build write in the work tree only: allow more with `[sandbox] writable = ["FOLDER"]`
         connect ECONNREFUSED 127.0.0.1:5432
           the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
         src/main.rs: Permission denied

@@ -239,9 +239,12 @@ fn the_user_is_told_what_the_wall_forbade_and_how_to_allow_it() {
         sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
     };
     for rung in [Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
-        let hidden = "the sandbox hides SCRATCH/home/.ssh/id: \
-            show it with `[sandbox] readable = [\"SCRATCH/home/.ssh/id\"]`";
-        assert_eq!(told(rung, &format!("cat {}", scratch.at("home/.ssh/id").display())), hidden, "{rung}");
+        // The same for a key that is there and one that is not.
+        for key in ["home/.ssh/id", "home/.ssh/none"] {
+            let advice = told(rung, &format!("cat {}", scratch.at(key).display()));
+            assert!(advice.starts_with("the sandbox hides your home folder"), "{rung}: {advice}");
+            assert!(!advice.contains(".ssh"), "{rung}: {advice}");
+        }
         let held =
             "the sandbox protects SCRATCH/tree/build.sh: no build may change it (`--sandbox off` lets it)";
         assert_eq!(told(rung, "echo >> build.sh"), held, "{rung}");

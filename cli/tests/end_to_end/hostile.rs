@@ -256,3 +256,26 @@ fn a_repository_of_another_user_is_worked_in_once_git_was_told_that_it_is_safe()
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
 }
+
+#[test]
+fn what_the_walls_hide_is_told_to_the_person_and_never_to_the_model() {
+    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
+    let home = scene.project.beside();
+    std::fs::create_dir_all(home.join("hidden")).unwrap();
+    let asks = |name: &str| format!("echo 'cat: {}: No such file or directory'", home.join(name).display());
+    let build = format!(
+        "#!/bin/sh\n{}\n{}\necho 'connect: Network is unreachable'\nexit 1\n",
+        asks("hidden"),
+        asks("none")
+    );
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    let args = ["--base-url", scene.server.origin(), "--model", "gemini-test", "--rounds", "2"];
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.err.contains("warning: the sandbox "), "{ran}");
+    let asked: Vec<String> = scene.server.requests().iter().map(|request| format!("{request:?}")).collect();
+    assert_eq!(asked.len(), 2, "{ran}");
+    for told in asked.iter().chain([&scene.recorded("1-build.txt")]) {
+        assert!(!told.contains("the sandbox "), "{told}");
+    }
+}

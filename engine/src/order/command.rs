@@ -12,6 +12,7 @@ use runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, S
 use crate::order::{OrderFact, Tail};
 use crate::workshop::Fault;
 use crate::workshop::ask::millis;
+use crate::workshop::build::about_walls;
 use crate::workshop::seal::{Broken, Seal};
 use crate::{Event, Problem, Record};
 
@@ -97,6 +98,9 @@ impl Run<'_> {
         });
         let note = again.clone().or_else(|| note(&output, settings, argv));
         sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
+        if let Some(warning) = about_walls(&output, &settings.confinement, record.folder()) {
+            record.tell(&Event::Warning(&warning));
+        }
         let apart = output.apart.unwrap_or_default();
         let tail = |file: &str, text: String| {
             let text = record.folder().redactor().redact(&text).into_owned();
@@ -135,11 +139,11 @@ impl Run<'_> {
     }
 }
 
-/// A last line for the standard error: why there is no exit code, or what the walls have to do with it.
+/// A last line for the standard error: why there is no exit code.
 fn note(output: &Output, settings: &CommandSettings, argv: &[String]) -> Option<String> {
     let program = argv.first().map(String::as_str).unwrap_or_default();
     let why = match output.ended {
-        Ended::Exited(_) => runner::explain(output, &settings.confinement)?,
+        Ended::Exited(_) => return None,
         Ended::TimedOut => {
             format!("stopped after {} s, the limit for one command", settings.timeout.as_secs())
         }

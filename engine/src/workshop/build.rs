@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use logging::RedactWriter;
+use logging::{RedactWriter, RunFolder};
 use runner::{Command, Confinement, Ended, Env, Limits, Output, Streams};
 
 use crate::workshop::ask::millis;
@@ -94,8 +94,11 @@ impl Workshop<'_> {
         if output.ended == Ended::Interrupted {
             return Err(Fault::Interrupted);
         }
-        let advice = after(&output).or_else(|| runner::explain(&output, &self.build.confinement));
-        lost.map_or_else(|| close(log, &output, advice.as_deref()), Err).map_err(failed)?;
+        let note = after(&output);
+        lost.map_or_else(|| close(log, &output, note.as_deref()), Err).map_err(failed)?;
+        if let Some(warning) = about_walls(&output, &self.build.confinement, &folder) {
+            record.tell(&Event::Warning(&warning));
+        }
         Ok(output)
     }
 }
@@ -120,15 +123,23 @@ impl io::Write for Tee<'_, '_> {
     }
 }
 
-/// The last lines of `N-build.txt`: what stood in the build's way, if that is known, and how it ended.
-fn close(mut log: RedactWriter<Tee<'_, '_>>, output: &Output, advice: Option<&str>) -> io::Result<()> {
+/// How to open the walls, if they are what a command failed at. It goes to the person alone: a model decides nothing about them, and what
+/// it learned here it could ask for.
+pub(crate) fn about_walls(output: &Output, confinement: &Confinement, folder: &RunFolder) -> Option<Problem> {
+    let message = runner::explain(output, confinement)?;
+    let message = folder.redactor().redact(&message).into_owned();
+    Some(Problem { code: "wall".to_owned(), path: None, line: None, message })
+}
+
+/// The last lines of `N-build.txt`: what the harness has to say about it, and how it ended.
+fn close(mut log: RedactWriter<Tee<'_, '_>>, output: &Output, note: Option<&str>) -> io::Result<()> {
     if output.tail.last().or(output.head.last()).is_some_and(|last| *last != b'\n') {
         log.write_all(b"\n")?;
     }
-    let mut tee = log.finish()?;
-    if let Some(advice) = advice {
-        writeln!(tee.file, "[code-commit] {advice}")?;
+    if let Some(note) = note {
+        writeln!(log, "[code-commit] {note}")?;
     }
+    let mut tee = log.finish()?;
     writeln!(tee.file, "{}", ending(output.ended))
 }
 
