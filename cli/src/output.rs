@@ -4,6 +4,7 @@
 //! error. With `--json` standard output is one JSON object a line and nothing else.
 
 mod fold;
+mod plain;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,8 @@ use anstyle::{AnsiColor, Style};
 use logging::Redactor;
 
 use fold::fold;
+pub use plain::printable;
+use plain::tame;
 
 use crate::args::{OutputArgs, When};
 use crate::environment::Environment;
@@ -113,7 +116,7 @@ impl Output {
         if self.json {
             return;
         }
-        self.write(&mut io::stdout().lock(), text);
+        self.write(&mut io::stdout().lock(), &tame(text, self.colour_out));
     }
 
     /// The exit code of a command that ended so: not `Done` where its report could not be printed.
@@ -151,19 +154,19 @@ impl Output {
     /// Lines on standard error that are to stay as they are, unless quiet: what a build prints, a rendered warning.
     pub fn note_block(&self, text: &str) {
         if self.volume > Volume::Quiet {
-            self.write(&mut io::stderr().lock(), text);
+            self.write_note(text);
         }
     }
 
     /// A warning on standard error.
     pub fn warn(&self, text: &str) {
         let text = format!("{} {text}", self.paint_note(WARN, "warning:"));
-        self.write(&mut io::stderr().lock(), &fold(&text, &io::stderr(), Some("warning: ".len())));
+        self.write_note(&fold(&text, &io::stderr(), Some("warning: ".len())));
     }
 
     /// A rendered error of several lines on standard error.
     pub fn error_block(&self, text: &str) {
-        self.write(&mut io::stderr().lock(), text);
+        self.write_note(text);
     }
 
     /// Whether standard error may be coloured.
@@ -179,12 +182,16 @@ impl Output {
             let head = self.paint_note(STRONG, "help:");
             text.push_str(&format!("\n {head} {}", printable(&failure.help)));
         }
-        self.write(&mut io::stderr().lock(), &fold(&text, &io::stderr(), Some("error: ".len())));
+        self.write_note(&fold(&text, &io::stderr(), Some("error: ".len())));
         self.object(&serde_json::json!({
             "event": "error", "exit": failure.exit as i32,
             "message": format!("{:#}", failure.error), "help": failure.help,
         }));
         failure.exit
+    }
+
+    fn write_note(&self, text: &str) {
+        self.write(&mut io::stderr().lock(), &tame(text, self.colour_err));
     }
 
     fn write(&self, sink: &mut dyn io::Write, text: &str) {
@@ -200,32 +207,4 @@ impl Output {
 
 fn paint(colour: bool, style: Style, text: &str) -> String {
     if colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
-}
-
-/// Text from outside (a model, a build, a file name) as a terminal may have it: no escape sequence, no control character but line ends
-/// and tabs, nothing that turns the direction of writing.
-pub fn printable(text: &str) -> String {
-    let plain = anstream::adapter::strip_str(text).to_string();
-    let harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi(c));
-    if plain.chars().all(harmless) {
-        return plain;
-    }
-    plain.chars().map(|c| if harmless(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
-}
-
-/// Characters that change the order in which others are shown (UAX #9).
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_terminal_gets_no_escape_sequence_from_outside() {
-        assert_eq!(printable("\u{1b}[31mred\u{1b}[0m\ttext\n"), "red\ttext\n");
-        assert_eq!(printable("a\u{7}b\u{202e}c"), "ab\\u{202e}c");
-        assert_eq!(printable("\u{1b}]0;title\u{7}x"), "x");
-    }
 }

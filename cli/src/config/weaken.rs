@@ -19,7 +19,7 @@ pub fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases<'_>) -
     take_limits(layer, without, &mut taken);
     take_walls(layer, without, bases, &mut taken);
     for price in layer.price.drain(..) {
-        taken.push(format!("price of {}", price.prefix));
+        taken.push(format!("price of {:?}", price.prefix));
     }
     take(&mut layer.spec.notify, |_| true, |command| taken.push(format!("spec.notify = {:?}", command.text)));
     taken
