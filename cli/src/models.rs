@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use llm::http::{Agent, BaseUrl, Limits, Network, NetworkError};
 use llm::scripted::ScriptError;
-use llm::{Model, Provider, Recorded, Scripted};
+use llm::{Model, Provider, Recorded, Retry, Scripted};
 use llm_gemini::Gemini;
 use llm_openai::{OpenAi, Switches};
 use repo::WorkTree;
@@ -26,15 +26,17 @@ pub fn open(
     let model = &settings.model.value;
     let key = keys.of(model.provider).cloned().unwrap_or_default();
     let agent = || agent(environment, settings.timeout.value);
+    let retry = Retry::default().seeded_at_random();
     match model.provider {
         Provider::Gemini => {
             let base = base(settings, llm_gemini::BASE_URL)?;
-            Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key)))
+            Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key).with_retry(retry)))
         }
         Provider::OpenAi => {
             let base = base(settings, llm_openai::BASE_URL)?;
             let switches = switches(settings.dialect.value, Switches::of(&base));
-            Ok(Box::new(OpenAi::new(agent()?, base, model.clone(), key).with_switches(switches)))
+            let open = OpenAi::new(agent()?, base, model.clone(), key);
+            Ok(Box::new(open.with_switches(switches).with_retry(retry)))
         }
         Provider::Scripted => Ok(Box::new(Scripted::read(Path::new(&model.name)).map_err(no_script)?)),
         Provider::Recorded => {

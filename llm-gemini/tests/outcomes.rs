@@ -282,6 +282,10 @@ fn a_stream_counts_only_with_its_end() {
             vec![Step { stream_error: Some(json!({"code": 503, "message": "busy"})), ..ok() }, ok()],
         ),
         (
+            "error in the middle, for ever",
+            vec![Step { stream_error: Some(json!({"code": 500, "message": "x"})), ..ok() }.times(9)],
+        ),
+        (
             "bad key in the middle",
             vec![Step { stream_error: Some(json!({"code": 401, "message": "no"})), ..ok() }],
         ),
@@ -307,6 +311,7 @@ fn a_stream_counts_only_with_its_end() {
             ],
         ),
         ("empty events and a done", vec![events(KEPT_OPEN)]),
+        ("cut behind the end", vec![events(CUT_BEHIND)]),
         ("done without a finish reason", vec![events("data: [DONE]\n\n"), ok()]),
         ("429, then well", vec![Step::status(429).retry_delay("2s"), ok()]),
         ("slow, but never idle", vec![Step { chunk_bytes: Some(200), chunk_delay_ms: 30, ..ok() }]),
@@ -325,6 +330,7 @@ fn a_stream_counts_only_with_its_end() {
     silence in the middle              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     silence before the head            complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     error in the middle                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    error in the middle, for ever      ERROR server | the service failed (HTTP 500): x | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     bad key in the middle              ERROR bad-key | the key is not valid: no | Error/Unknown []
     truncated                          truncated TellModel "whole and well" | Truncated/Usage []
     safety                             filtered TellPerson "whole and well" | Refused/Usage []
@@ -337,6 +343,7 @@ fn a_stream_counts_only_with_its_end() {
     an event that is no JSON           ERROR bad-reply | the answer cannot be read: not the JSON expected, line 1 column 1 | Error/Unknown []
     comments only                      ERROR stream-cut | the answer broke off after 6 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     empty events and a done            complete Use "a" | Ok/Unknown []
+    cut behind the end                 complete Use "a" | Ok/Unknown []
     done without a finish reason       complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     429, then well                     complete Use "whole and well" | Error/Nothing Ok/Usage [2070]
     slow, but never idle               complete Use "whole and well" | Ok/Usage []
@@ -344,6 +351,7 @@ fn a_stream_counts_only_with_its_end() {
     "#);
 }
 
+const CUT_BEHIND: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"STOP\"}]}\n\ndata: {\"usageMeta";
 const KEPT_OPEN: &str = "data:\n\ndata: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\
     \"finishReason\":\"STOP\"}]}\n\ndata: [DONE]\n\n";
 

@@ -125,6 +125,7 @@ fn every_failure_has_its_outcome() {
             vec![Step::body("{\"error\":{\"message\":\"busy\",\"code\":\"slow_down\"}}"), ok()],
         ),
         ("200 html", vec![Step::html(200, "Sign in")]),
+        ("200 html with the key", vec![Step { status: Some(200), ..Step::html(200, &format!("no {KEY}")) }]),
         ("200 cut", vec![ok().cut_after(30), ok()]),
         ("200 larger than the limit", vec![Step::huge(2)]),
         ("silence in the answer", vec![ok().hang(Hang::After(9)), ok()]),
@@ -154,6 +155,7 @@ fn every_failure_has_its_outcome() {
     the key echoed                     ERROR bad-key | the key is not valid: Incorrect API key provided: …xy | Error/Nothing []
     200 an error object                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     200 html                           ERROR bad-reply | the answer cannot be read: a page of HTML, "Sign in" | Error/Unknown []
+    200 html with the key              ERROR bad-reply | the answer cannot be read: a page of HTML, "no …xy" | Error/Unknown []
     200 cut                            complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     200 larger than the limit          ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
     silence in the answer              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]

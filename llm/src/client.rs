@@ -107,8 +107,10 @@ fn exchange(
     dialect.read(body, next.continuation).map_err(|error| with_size(error, received))
 }
 
+/// The key itself: its header may hold `Bearer` before it.
 fn key_of(post: &Post) -> Secret {
-    post.key.as_ref().map(|(_, key)| key.clone()).unwrap_or_default()
+    let value = post.key.as_ref().map(|(_, value)| value.expose()).unwrap_or_default();
+    Secret::new(value.rsplit(' ').next().unwrap_or_default())
 }
 
 /// JSON that breaks off was cut: a body that ends with its connection shows it in no other way.
@@ -134,7 +136,14 @@ fn read_stream(
         match next {
             Next::Bytes(bytes) => frames.push(&bytes, |data| merge.event(data, watch))?,
             Next::End | Next::Silence => {
-                frames.finish(|data| merge.event(data, watch))?;
+                let whole = merge.stream.over().is_some().then_some(merge.text.len());
+                match (frames.finish(|data| merge.event(data, watch)), whole) {
+                    // Nor is what was cut behind the end mark.
+                    (Err(CallError::StreamCut { .. } | CallError::BadReply { .. }), Some(length)) => {
+                        merge.text.truncate(length);
+                    }
+                    (ended, _) => ended?,
+                }
                 break;
             }
         }

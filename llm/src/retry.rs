@@ -1,5 +1,6 @@
 //! When a failed attempt is worth another, and how long to wait for it.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use crate::watch::{Attempt, Spend, Waited, Watch};
@@ -39,6 +40,13 @@ impl Default for Retry {
 }
 
 impl Retry {
+    /// The same with another seed for every client, so that those that failed together do not come back together.
+    #[must_use]
+    pub fn seeded_at_random(self) -> Self {
+        // The keys of the standard library's hash maps are random and differ in every process.
+        Self { seed: RandomState::new().hash_one(()), ..self }
+    }
+
     /// The wait after failure number `failures` (from 1): the longer of the service's hint and 1, 2, 4 … s, plus up
     /// to a quarter of it. `None` where the hint is too long to wait for.
     pub fn wait(&self, failures: u32, hint: Option<Duration>) -> Option<Duration> {
@@ -119,6 +127,8 @@ struct Call<'r> {
     continuations: u32,
     continuation: Option<String>,
     text: String,
+    /// The last part of an answer that goes on, without what stands in `text` and `usage`.
+    part: Option<Reply>,
     usage: Usage,
 }
 
@@ -140,6 +150,7 @@ impl<'r> Call<'r> {
             continuations: 0,
             continuation: None,
             text: String::new(),
+            part: None,
             usage: Usage::default(),
         }
     }
@@ -155,7 +166,7 @@ impl<'r> Call<'r> {
         attempt.number = self.attempts;
         let wait = match &outcome {
             Ok(answer) => self.wait_after_answer(answer),
-            Err(error) => self.wait_after_failure(error),
+            Err(error) => self.wait_after_failure(error, attempt.spend),
         };
         let wait = wait.filter(|_| watch.may_retry(&attempt));
         attempt.wait_ms = wait.and_then(|wait| u64::try_from(wait.as_millis()).ok());
@@ -164,7 +175,7 @@ impl<'r> Call<'r> {
             (Some(wait), Ok(answer)) => self.keep(answer, wait),
             (Some(wait), Err(_)) => Verdict::Again(wait),
             (None, Ok(answer)) => Verdict::Done(Box::new(self.complete(answer.reply))),
-            (None, Err(error)) => Verdict::Failed(error),
+            (None, Err(error)) => self.give_up(error),
         }
     }
 
@@ -173,7 +184,8 @@ impl<'r> Call<'r> {
     fn wait_after_answer(&mut self, answer: &Answer) -> Option<Duration> {
         if answer.continuation.is_some() {
             self.continuations += 1;
-            return (self.continuations <= self.retry.max_continuations).then_some(Duration::ZERO);
+            let in_time = self.remaining().is_none_or(|left| !left.is_zero());
+            return (in_time && self.continuations <= self.retry.max_continuations).then_some(Duration::ZERO);
         }
         if answer.reply.finish.advice() != Advice::Retry || !self.text.is_empty() {
             return None;
@@ -183,9 +195,10 @@ impl<'r> Call<'r> {
         self.wait(None)
     }
 
-    fn wait_after_failure(&mut self, error: &CallError) -> Option<Duration> {
+    /// `spend` is that of the attempt: an error in the middle of a stream may have been paid for, the same one instead of a stream not.
+    fn wait_after_failure(&mut self, error: &CallError, spend: Spend) -> Option<Duration> {
         self.failures += 1;
-        self.wasted += u32::from(error.spend() == Spend::Unknown);
+        self.wasted += u32::from(spend == Spend::Unknown);
         if error.is_retryable() { self.wait(error.retry_after()) } else { None }
     }
 
@@ -195,8 +208,19 @@ impl<'r> Call<'r> {
         if answer.continuation.is_some() {
             self.text.push_str(&answer.reply.text);
             self.continuation = answer.continuation;
+            self.part = Some(Reply { text: String::new(), usage: Usage::default(), ..answer.reply });
         }
         Verdict::Again(wait)
+    }
+
+    /// Where time is over in the middle of an answer, what there is of it was paid for and is not thrown away.
+    fn give_up(&mut self, error: CallError) -> Verdict {
+        match self.part.take() {
+            Some(part) if matches!(error, CallError::Timeout { .. }) && !self.text.is_empty() => {
+                Verdict::Done(Box::new(self.complete(part)))
+            }
+            _ => Verdict::Failed(error),
+        }
     }
 
     /// Puts what earlier attempts brought into the last one's answer.

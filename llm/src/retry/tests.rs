@@ -38,9 +38,11 @@ fn run(
     let mut outcomes = outcomes.into_iter();
     let mut clock = Clock::default();
     let left = time_left.map(Duration::from_secs);
-    let result = with_retry(&Retry::default(), left, &mut clock, |_, _| Tried {
-        outcome: outcomes.next().unwrap_or(Err(CallError::NothingLeft { given: 0 })),
-        attempt: Attempt { duration_ms: each_ms, ..Attempt::default() },
+    let result = with_retry(&Retry::default(), left, &mut clock, |_, _| {
+        let outcome = outcomes.next().unwrap_or(Err(CallError::NothingLeft { given: 0 }));
+        let mut attempt = Attempt { duration_ms: each_ms, ..Attempt::default() };
+        outcome.as_ref().err().into_iter().for_each(|error| attempt.note_error(error));
+        Tried { outcome, attempt }
     });
     (result, clock)
 }
@@ -108,6 +110,47 @@ fn what_may_have_been_paid_for_is_tried_three_times_only() {
 }
 
 #[test]
+fn a_failure_of_the_service_in_the_middle_of_its_answer_is_tried_three_times_only() {
+    let mut clock = Clock::default();
+    let result = with_retry(&Retry::default(), None, &mut clock, |_, _| Tried {
+        outcome: Err(CallError::Server { status: 500, message: String::new(), retry_after: None }),
+        attempt: Attempt { http_status: Some(200), spend: Spend::Unknown, ..Attempt::default() },
+    });
+    assert_eq!((result.unwrap_err().code(), clock.rows.len()), ("server", 3));
+}
+
+fn part(text: &str) -> Answer {
+    let usage = Usage { output_tokens: Some(5), ..Usage::default() };
+    let reply = Reply { finish: Finish::Endless, usage, ..Reply::of_text(text.into()) };
+    Answer { reply, continuation: Some("more".into()) }
+}
+
+#[test]
+fn an_answer_that_goes_on_past_the_callers_time_ends_with_what_there_is() {
+    let check = |outcomes, rows| {
+        let (result, clock) = run(Some(60), 30_000, outcomes);
+        let reply = result.unwrap();
+        assert_eq!((reply.text.as_str(), reply.finish), ("one two", Finish::Endless));
+        assert_eq!((reply.usage.output_tokens, clock.rows.len()), (Some(10), rows));
+    };
+    check(vec![Ok(part("one ")), Ok(part("two")), Ok(part("three"))], 2);
+    let timeout = || Err(CallError::Timeout { after: Duration::ZERO });
+    let mut outcomes = vec![Ok(part("one ")), Ok(part("two")), timeout()].into_iter();
+    let mut clock = Clock::default();
+    let time = Some(Duration::from_secs(10));
+    let result = with_retry(&Retry::default(), time, &mut clock, |next, _| Tried {
+        outcome: outcomes.next().unwrap_or_else(timeout),
+        attempt: Attempt {
+            duration_ms: if next.continuation.is_none() { 1 } else { 5_000 },
+            ..Attempt::default()
+        },
+    });
+    let reply = result.unwrap();
+    assert_eq!((reply.text.as_str(), reply.finish), ("one two", Finish::Endless));
+    assert_eq!((reply.usage.output_tokens, clock.rows.len()), (Some(10), 3));
+}
+
+#[test]
 fn usage_of_answers_that_were_thrown_away_is_not_forgotten() {
     let paid = |finish| {
         let mut answer = answer(finish);
@@ -133,6 +176,7 @@ fn two_seeds_wait_differently_and_one_seed_the_same() {
     let wait = |seed| Retry { seed, ..Retry::default() }.wait(1, None);
     assert_eq!(wait(1), wait(1));
     assert_ne!(wait(1), wait(2));
+    assert_ne!(Retry::default().seeded_at_random(), Retry::default().seeded_at_random());
 }
 
 proptest! {
