@@ -16,17 +16,18 @@ const LINGER: Duration = Duration::from_secs(5);
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Message<'a> {
-    #[serde(borrow, default)]
-    candidates: Option<Vec<Candidate<'a>>>,
-    #[serde(default)]
+    /// One is asked for.
+    #[serde(borrow, default, deserialize_with = "llm::json::first")]
+    candidates: Option<Candidate<'a>>,
+    #[serde(default, deserialize_with = "llm::json::aside")]
     prompt_feedback: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     usage_metadata: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     model_version: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     response_id: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::error")]
     error: Value,
 }
 
@@ -35,18 +36,18 @@ struct Message<'a> {
 struct Candidate<'a> {
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     finish_reason: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     finish_message: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     continuation_token: Value,
 }
 
 #[derive(Debug, Deserialize)]
 struct Content<'a> {
     #[serde(borrow, default)]
-    parts: Option<Vec<Part<'a>>>,
+    parts: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,10 +55,18 @@ struct Content<'a> {
 struct Part<'a> {
     #[serde(borrow, default)]
     text: Option<&'a RawValue>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     thought: Value,
     #[serde(borrow, default)]
     function_call: Option<&'a RawValue>,
+}
+
+/// `CountTokensResponse`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Count {
+    #[serde(default, deserialize_with = "llm::json::aside")]
+    total_tokens: Value,
 }
 
 /// Reads an answer that came in one piece.
@@ -73,9 +82,8 @@ pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) 
 
 /// Reads the answer to `countTokens`.
 pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
-    let value: Value = serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e))?;
-    let missing = || CallError::BadReply { detail: "no totalTokens".into() };
-    value.get("totalTokens").and_then(Value::as_u64).ok_or_else(missing)
+    let count: Count = serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e))?;
+    count.total_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no totalTokens".into() })
 }
 
 fn parse(json: &str) -> Result<Message<'_>, CallError> {
@@ -124,7 +132,7 @@ impl Merge {
         replace(&mut self.feedback, message.prompt_feedback);
         replace(&mut self.model_version, message.model_version);
         replace(&mut self.response_id, message.response_id);
-        let Some(candidate) = message.candidates.and_then(|c| c.into_iter().next()) else { return Ok(()) };
+        let Some(candidate) = message.candidates else { return Ok(()) };
         if let Some(reason) = candidate.finish_reason.as_str() {
             self.finish_reason = Some(reason.to_owned());
         }
@@ -132,8 +140,8 @@ impl Merge {
             self.continuation = Some(token.to_owned());
         }
         replace(&mut self.finish_message, candidate.finish_message);
-        let parts = candidate.content.and_then(|content| content.parts).unwrap_or_default();
-        parts.iter().try_for_each(|part| self.take_part(part, text))
+        let Some(parts) = candidate.content.and_then(|content| content.parts) else { return Ok(()) };
+        llm::json::each(parts, |part| self.take_part(&part, text))
     }
 
     /// Thoughts are summaries for the reader, never part of the answer.

@@ -12,7 +12,7 @@ use code_commit_llm_gemini::Gemini;
 use fixtures::server::{Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{Finish, Model, Request, Secret};
+use llm::{Finish, Model, Request, Retry, Secret};
 
 /// A field of `/proc/self/status` in bytes.
 fn memory(field: &str) -> Option<usize> {
@@ -80,5 +80,32 @@ fn a_large_answer_is_held_at_most_two_and_a_half_times() {
         eprintln!("{mb} MB, stream {stream}: held {ratio:.2} times");
         // What the process needs besides stays the same however large the answer is.
         assert!(peak < size / 10 * 25 + (6 << 20), "{mb} MB, stream {stream}: held {ratio:.2} times");
+    }
+    check_many_small_things();
+}
+
+/// Called by the one test, since the high-water mark is that of the process.
+fn check_many_small_things() {
+    let json = |inside: &str| Step {
+        body: Some(inside.replace("MANY", &"{},".repeat(2_000_000))),
+        ..Step::default()
+    };
+    let steps = [
+        json(r#"{"candidates":[MANY{}]}"#),
+        json(r#"{"candidates":[{"content":{"parts":[MANY{}]},"finishReason":"STOP"}]}"#),
+        json(r#"{"candidates":[],"usageMetadata":[MANY{}]}"#),
+        json(r#"{"candidates":[],"error":[MANY{}]}"#),
+    ];
+    for step in steps {
+        let size = step.body.as_deref().map_or(0, str::len);
+        let server = Server::start(Script::new([step])).expect("a server");
+        let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
+        let base = server.origin().parse().expect("an origin");
+        let model = Gemini::new(agent, base, "gemini-x".parse().expect("a name"), Secret::new("k"));
+        let once = Retry { max_tries: 1, ..Retry::default() };
+        let model = model.with_retry(once);
+        let mut watch = Silent(Notes::default());
+        let peak = peak_of(|| drop(model.call(&Request::default(), &mut watch))).expect("a high-water mark");
+        assert!(peak < size * 4 + (6 << 20), "{size} bytes held {peak}");
     }
 }

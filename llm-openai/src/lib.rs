@@ -66,7 +66,7 @@ impl Model for OpenAi {
     /// Lists the models, which every server can and none bills for.
     fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
         let body = llm::fetch(&self.agent, &self.wire, &self.wire.address("/models"), watch)?;
-        reply::find_model(&body, &self.wire.id.name)
+        reply::find_model(&body, &self.wire.id.name, &self.wire.key)
     }
 }
 

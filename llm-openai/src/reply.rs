@@ -17,17 +17,18 @@ const LINGER: Duration = Duration::from_millis(100);
 /// A completion, or a chunk of one. What is not text is kept as it came, so that nothing unknown fails to parse.
 #[derive(Debug, Deserialize)]
 struct Message<'a> {
-    #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
+    /// One is asked for.
+    #[serde(borrow, default, deserialize_with = "llm::json::first")]
+    choices: Option<Choice<'a>>,
+    #[serde(default, deserialize_with = "llm::json::aside")]
     usage: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     model: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     id: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     created: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::error")]
     error: Value,
 }
 
@@ -37,7 +38,7 @@ struct Choice<'a> {
     message: Option<Said<'a>>,
     #[serde(borrow, default)]
     delta: Option<Said<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "llm::json::aside")]
     finish_reason: Value,
 }
 
@@ -65,19 +66,35 @@ pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, CallError>
     Ok(answer)
 }
 
+/// The list of all models.
+#[derive(Debug, Deserialize)]
+struct Models<'a> {
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Listed {
+    #[serde(default, deserialize_with = "llm::json::aside")]
+    id: Value,
+}
+
 /// Looks for a model in the list of all.
-pub(crate) fn find_model(body: &[u8], name: &str) -> Result<(), CallError> {
-    let list: Value = serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e))?;
-    let models = list.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let ids = || models.iter().filter_map(|model| model.get("id").and_then(Value::as_str));
-    if ids().any(|id| id == name) {
-        return Ok(());
+pub(crate) fn find_model(body: &[u8], name: &str, key: &Secret) -> Result<(), CallError> {
+    const SHOWN: usize = 10;
+    let list: Models<'_> = serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e))?;
+    let (mut found, mut some) = (false, Vec::new());
+    if let Some(data) = list.data {
+        llm::json::each(data, |listed: Listed| {
+            if let Some(id) = listed.id.as_str() {
+                found |= id == name;
+                some.extend((some.len() < SHOWN).then(|| id.to_owned()));
+            }
+            Ok(())
+        })?;
     }
-    let some: Vec<&str> = ids().take(10).collect();
-    Err(CallError::NotFound {
-        model: name.to_owned(),
-        message: format!("the server has {}", some.join(", ")),
-    })
+    let message = || llm::clean_message(&format!("the server has {}", some.join(", ")), key);
+    if found { Ok(()) } else { Err(CallError::NotFound { model: name.to_owned(), message: message() }) }
 }
 
 fn parse(json: &str) -> Result<Message<'_>, CallError> {
@@ -121,7 +138,7 @@ impl Merge {
         replace(&mut self.served_model, message.model);
         replace(&mut self.id, message.id);
         replace(&mut self.created, message.created);
-        let Some(choice) = message.choices.and_then(|c| c.into_iter().next()) else { return Ok(()) };
+        let Some(choice) = message.choices else { return Ok(()) };
         if let Some(reason) = choice.finish_reason.as_str() {
             self.finish_reason = Some(reason.to_owned());
         }
@@ -197,9 +214,9 @@ fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
     if !raw.get().starts_with('[') {
         return llm::json::append_string(raw, text).ok_or_else(bad);
     }
-    let parts: Vec<Part<'_>> = serde_json::from_str(raw.get()).map_err(|e| llm::json::unreadable(&e))?;
-    let mut texts = parts.iter().filter_map(|part| part.text);
-    texts.try_for_each(|raw| llm::json::append_string(raw, text).ok_or_else(bad))
+    llm::json::each(raw, |part: Part<'_>| {
+        part.text.map_or(Ok(()), |raw| llm::json::append_string(raw, text).ok_or_else(bad))
+    })
 }
 
 impl Stream for Merge {

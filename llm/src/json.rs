@@ -2,8 +2,15 @@
 //!
 //! A reply of 100 MB is one JSON string. `serde_json` decodes such a string into a scratch buffer and copies it out
 //! of there, so that three copies live at once; here it goes straight from the received bytes into the text.
+//!
+//! What stands beside the text is bounded in memory, not in bytes alone: as a tree, `{},{},{}` would take forty times its bytes.
 
-use serde::Serialize;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::CallError;
@@ -29,6 +36,99 @@ pub fn unreadable(error: &serde_json::Error) -> CallError {
     // Its own words may quote the answer.
     let detail = format!("not the JSON expected, line {} column {}", error.line(), error.column());
     CallError::BadReply { detail }
+}
+
+/// A value beside the text may be so long; what is longer is passed over, unless it is a string.
+const LONGEST_ASIDE: usize = 64 << 10;
+
+/// For `deserialize_with`: a value beside the text, null if it is too long.
+pub fn aside<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
+    Ok(bounded(<&RawValue>::deserialize(from)?).unwrap_or_default())
+}
+
+/// For `deserialize_with`: the same for an error, which is one however long it is.
+pub fn error<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
+    let too_long = || "an error that is too long to be read".into();
+    Ok(bounded(<&RawValue>::deserialize(from)?).unwrap_or_else(too_long))
+}
+
+fn bounded(raw: &RawValue) -> Option<Value> {
+    let fits = raw.get().len() <= LONGEST_ASIDE || raw.get().starts_with('"');
+    // Half a surrogate pair is well-formed JSON and no text.
+    fits.then(|| serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+/// For `deserialize_with`: the first element of an array, of which the others are passed over. `None` for null and for no elements.
+pub fn first<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    from.deserialize_option(First(PhantomData))
+}
+
+struct First<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for First<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array or null")
+    }
+
+    fn visit_none<E>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Option<T>, D::Error> {
+        from.deserialize_seq(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Option<T>, A::Error> {
+        let first = elements.next_element()?;
+        while elements.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(first)
+    }
+}
+
+/// Hands the elements of a JSON array to `take`, one after another; none of null.
+pub fn each<'a, T: Deserialize<'a>>(
+    array: &'a RawValue,
+    take: impl FnMut(T) -> Result<(), CallError>,
+) -> Result<(), CallError> {
+    if array.get() == "null" {
+        return Ok(());
+    }
+    let mut elements = Each { take, failed: None, element: PhantomData };
+    (&mut elements).deserialize(array).map_err(|error| unreadable(&error))?;
+    elements.failed.map_or(Ok(()), Err)
+}
+
+struct Each<T, F> {
+    take: F,
+    failed: Option<CallError>,
+    element: PhantomData<T>,
+}
+
+impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<(), CallError>> DeserializeSeed<'a> for &mut Each<T, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'a>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<(), CallError>> Visitor<'a> for &mut Each<T, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut elements: A) -> Result<(), A::Error> {
+        while let Some(element) = elements.next_element()? {
+            if self.failed.is_none() {
+                self.failed = (self.take)(element).err();
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The text of a JSON string, appended to `text`. `None` if `raw` is no string, or holds half a surrogate pair:
@@ -106,6 +206,53 @@ mod tests {
         assert_eq!(decoded(r#""\ud83d""#), None);
         assert_eq!(decoded(r#""\ud83d\u0041""#), None);
         assert_eq!(decoded(r#""\ude00""#), None);
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Beside {
+        #[serde(default, deserialize_with = "first")]
+        first: Option<u8>,
+        #[serde(default, deserialize_with = "aside")]
+        aside: Value,
+        #[serde(default, deserialize_with = "error")]
+        error: Value,
+    }
+
+    #[test]
+    fn beside_the_text_nothing_large_is_kept() {
+        let many = format!("[1{}]", ",{}".repeat(LONGEST_ASIDE));
+        let json = format!(r#"{{"first":{many},"aside":{many},"error":{many}}}"#);
+        let beside: Beside = serde_json::from_str(&json).unwrap();
+        assert_eq!((beside.first, beside.aside), (Some(1), Value::Null));
+        assert_eq!(beside.error, "an error that is too long to be read");
+        let small: Beside = serde_json::from_str(r#"{"first":null,"aside":{"a":[]},"error":null}"#).unwrap();
+        assert_eq!(
+            (small.first, small.aside.to_string(), small.error),
+            (None, r#"{"a":[]}"#.into(), Value::Null)
+        );
+        let none: Beside = serde_json::from_str(r#"{"first":[]}"#).unwrap();
+        assert_eq!(none.first, None);
+    }
+
+    #[test]
+    fn the_elements_of_an_array_are_handed_on_one_by_one() {
+        let check = |json: &str| {
+            let raw: &RawValue = serde_json::from_str(json).unwrap();
+            let mut sum = 0;
+            let told = each(raw, |number: u64| {
+                sum += number;
+                if number > 3 {
+                    Err(CallError::BadReply { detail: "more than three".into() })
+                } else {
+                    Ok(())
+                }
+            });
+            told.map(|()| sum).map_err(|error| error.to_string())
+        };
+        assert_eq!(check("[1, 2]"), Ok(3));
+        assert_eq!(check("null"), Ok(0));
+        assert_eq!(check("[4, 9]").unwrap_err(), "the answer cannot be read: more than three");
+        assert!(check("{}").is_err() && check("[\"x\"]").is_err());
     }
 
     proptest! {

@@ -39,6 +39,13 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     }
 }
 
+#[test]
+fn only_the_first_candidate_is_looked_at() {
+    let body = r#"{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP"},{},7,"x"]}"#;
+    let answer = read(body.into(), merge(), None).unwrap();
+    assert_eq!((answer.reply.text.as_str(), answer.reply.finish), ("ab", Finish::Complete));
+}
+
 proptest! {
     /// Bytes changed at random: an answer, an error, never a panic, and never a log that is no JSON.
     #[test]

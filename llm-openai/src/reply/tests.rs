@@ -39,6 +39,26 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     }
 }
 
+#[test]
+fn only_the_first_choice_is_looked_at() {
+    let body = r#"{"choices":[{"message":{"content":[{"text":"a"},{"text":"b"}]},"finish_reason":"stop"},{},7,"x"]}"#;
+    let answer = read(body.into(), merge()).unwrap();
+    assert_eq!((answer.reply.text.as_str(), answer.reply.finish), ("ab", Finish::Complete));
+}
+
+#[test]
+fn the_names_of_a_servers_models_are_shown_as_its_other_words_are() {
+    let list = format!(
+        r#"{{"data":[{{"id":"a\u001b[2Jsk-secret-key-xy"}},{{"id":7}},{{"id":"{}"}}]}}"#,
+        "x".repeat(9000)
+    );
+    let key = Secret::new("sk-secret-key-xy");
+    assert!(find_model(list.as_bytes(), &"x".repeat(9000), &key).is_ok());
+    let said = find_model(list.as_bytes(), "m", &key).unwrap_err().to_string();
+    assert!(said.starts_with("m not found: the server has a [2J…xy, xxx"), "{said}");
+    assert!(said.chars().count() < 700);
+}
+
 proptest! {
     /// Bytes changed at random: an answer, an error, never a panic, and never a log that is no JSON.
     #[test]
