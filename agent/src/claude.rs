@@ -68,7 +68,7 @@ fn assistant(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
         match text(block, "/type") {
             Some("text") if synthetic => see(Event::Note(owned(block, "/text"))),
             Some("text") if !is_inner => {
-                told.answer.push_str(text(block, "/text").unwrap_or_default());
+                told.say(text(block, "/text").unwrap_or_default());
                 see(Event::Text(owned(block, "/text")));
             }
             Some("tool_use") => {

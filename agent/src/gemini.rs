@@ -14,7 +14,7 @@ pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
             see(Event::System { model: told.model.clone(), session: told.session.clone() });
         }
         Some("message") if text(event, "/role") == Some("assistant") => {
-            told.answer.push_str(text(event, "/content").unwrap_or_default());
+            told.say(text(event, "/content").unwrap_or_default());
             see(Event::Text(owned(event, "/content")));
         }
         Some("tool_use") => see(Event::ToolCall {
@@ -34,7 +34,7 @@ pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
         Some("error") => {
             let message = owned(event, "/message");
             if text(event, "/severity") == Some("error") {
-                told.errors.push(message.clone());
+                told.error = Some(message.clone());
             }
             see(Event::Note(message));
         }

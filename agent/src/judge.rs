@@ -62,7 +62,7 @@ fn without_error(facts: &Facts<'_>) -> End {
     if !told.denials.is_empty() {
         return End::PermissionDenied;
     }
-    match told.errors.last() {
+    match &told.error {
         Some(error) => End::Refused { message: error.clone() },
         None if told.answer.trim().is_empty() => End::NoResult,
         None => End::Ok,

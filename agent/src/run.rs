@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use runner::{Cancel, Captured, Command, Limits, Output, RunError, Stream, Streams};
 
 use crate::judge::{Facts, judge};
-use crate::lines::Lines;
+use crate::lines::{Line, Lines};
 use crate::told::Told;
 use crate::{Event, Home, Installed, Kind, ModelUsage, Outcome, Spawn, home, start};
 
@@ -190,8 +190,11 @@ impl<'a, 's> Hearing<'a, 's> {
         }
     }
 
-    fn line(&mut self, line: &[u8]) {
-        let text = strike_out(self.spawn, &String::from_utf8_lossy(line));
+    fn line(&mut self, line: Line<'_>) {
+        let text = match line {
+            Line::Whole(line) => strike_out(self.spawn, &String::from_utf8_lossy(line)),
+            Line::TooLong(bytes) => format!("[code-commit] a line of {bytes} bytes was passed over"),
+        };
         if let Err(error) = writeln!(self.log, "{text}") {
             self.failed.get_or_insert(error);
         }

@@ -19,8 +19,8 @@ pub(crate) struct Told {
     pub(crate) cost_usd: Option<f64>,
     /// Tools that were denied.
     pub(crate) denials: Vec<Denial>,
-    /// Errors that did not end the turn by themselves.
-    pub(crate) errors: Vec<String>,
+    /// The last error that did not end the turn by itself.
+    pub(crate) error: Option<String>,
     /// When the quota is renewed.
     pub(crate) resets_unix: Option<u64>,
     /// The final event.
@@ -42,7 +42,16 @@ pub(crate) struct Last {
     pub(crate) message: String,
 }
 
+/// An answer is kept up to here: a CLI that never stops talking does not fill the memory.
+const LONGEST_ANSWER: usize = 16 << 20;
+
 impl Told {
+    /// Adds to the answer.
+    pub(crate) fn say(&mut self, words: &str) {
+        let room = LONGEST_ANSWER.saturating_sub(self.answer.len());
+        self.answer.push_str(words.get(..words.floor_char_boundary(room)).unwrap_or_default());
+    }
+
     /// Takes one line of the CLI's standard output and hands on what it says.
     pub(crate) fn line(&mut self, kind: Kind, line: &[u8], see: &mut dyn FnMut(Event)) {
         let text = String::from_utf8_lossy(line);
@@ -124,6 +133,14 @@ mod tests {
         assert_eq!(check(json!({"odd": 1, "other": "o"})).as_deref(), Some("o"));
         assert_eq!(check(json!({"query": "é".repeat(300)})).map(|text| text.chars().count()), Some(201));
         assert_eq!(check(json!(7)), None);
+    }
+
+    #[test]
+    fn an_answer_without_end_is_kept_up_to_its_bound() {
+        let mut told = Told::default();
+        let event = format!(r#"{{"type":"message","role":"assistant","content":"{}"}}"#, "é".repeat(1 << 20));
+        (0..20).for_each(|_| told.line(Kind::Gemini, event.as_bytes(), &mut |_| ()));
+        assert_eq!(told.answer.len(), LONGEST_ANSWER);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Whole turns: recorded streams with an exit code, their events and their end.
 
 use super::*;
-use crate::lines::Lines;
+use crate::lines::{Line, Lines};
 
 /// The events, one a line, then what they add up to.
 fn hear(kind: Kind, stream: &str) -> (Told, String) {
     let (mut told, mut lines, mut shown) = (Told::default(), Lines::default(), String::new());
-    let mut take = |line: &[u8]| {
+    let mut take = |line: Line<'_>| {
+        let Line::Whole(line) = line else { panic!("too long for a recorded stream") };
         told.line(kind, line, &mut |event| {
             shown.push_str(&format!("{}\n", serde_json::to_string(&event).unwrap()));
         });
