@@ -78,6 +78,8 @@ codes! {
         DuplicatePath = "duplicate-path",
         /// Not 64 lower-case hex digits.
         BadSha256 = "bad-sha256",
+        /// A content with a NUL character: not text (S2 §4.2).
+        BinaryContent = "binary-content",
         /// A content over the limit of a file.
         FileTooLarge = "file-too-large",
         /// Contents over the limit of a proposal.
@@ -110,6 +112,7 @@ impl Wording for ProposalCode {
             Self::EmptyPath => "a file has no path".to_owned(),
             Self::DuplicatePath => format!("`{subject}` is written twice"),
             Self::BadSha256 => format!("the `base_sha256` of `{subject}` is not 64 lower-case hex digits"),
+            Self::BinaryContent => format!("the content of `{subject}` holds a NUL character"),
             Self::FileTooLarge => format!("the content of `{subject}` is too large"),
             Self::ProposalTooLarge => "the contents are too large together".to_owned(),
         }
@@ -133,6 +136,7 @@ impl Wording for ProposalCode {
             Self::BadSha256 => {
                 "give the hash of the file's present content, for a new file the hash of nothing"
             }
+            Self::BinaryContent => "propose files of text only",
             Self::FileTooLarge | Self::ProposalTooLarge => "propose less at once",
         };
         advice.to_owned()

@@ -280,6 +280,15 @@ fn all_faults_of_the_files_are_told_at_once() {
 }
 
 #[test]
+fn a_content_that_is_no_text_is_an_error() {
+    insta::assert_snapshot!(check(&proposal(&write("a", "x\\u0000y"))), @r#"
+    binary-content 2:114 "\"x\\u0000y\""
+      line 2: the content of `a` holds a NUL character; propose files of text only
+    "#);
+    assert!(parse(proposal(&write("a", "\\u001b\\u0007")).as_bytes(), &SMALL).is_ok());
+}
+
+#[test]
 fn the_limits_are_reached_but_not_passed() {
     assert!(parse(proposal(&write("a", &"y".repeat(20))).as_bytes(), &SMALL).is_ok());
     let two = [write("a", &"y".repeat(20)), write("b", &"y".repeat(10))].join(",");
@@ -316,7 +325,8 @@ fn accepted(bytes: &[u8]) -> Option<Schema> {
     let mut paths = HashSet::new();
     let is_hash = |hash: &str| hash.len() == 64 && hash.bytes().all(|b| b"0123456789abcdef".contains(&b));
     let is_good = |write: &WriteSchema| !write.path.is_empty() && is_hash(&write.base_sha256);
-    let fits = schema.writes.iter().all(|write| write.content.len() <= SMALL.file_bytes)
+    let is_text = |write: &WriteSchema| !write.content.contains('\0');
+    let fits = schema.writes.iter().all(|write| is_text(write) && write.content.len() <= SMALL.file_bytes)
         && schema.writes.iter().map(|write| write.content.len()).sum::<usize>() <= SMALL.total_bytes;
     let objects =
         value.is_object() && value["writes"].as_array().unwrap().iter().all(serde_json::Value::is_object);

@@ -59,9 +59,20 @@ fn sizes_and_duplicates_end_in_llm_output_invalid() {
     let large = proposal("src/new.sh", None, &"x".repeat(200 * 1024 + 1));
     let write = json!({ "path": "src/new.sh", "base_sha256": NOTHING, "content": "" });
     let twice = json!({ "summary": "", "writes": [write, write] }).to_string();
-    for reply in [large, twice] {
+    // Three files of 200, 200 and 101 KB: none is too large, and all together are.
+    let part = |path: &str, kb: usize| json!({ "path": path, "base_sha256": NOTHING, "content": "x".repeat(kb << 10) });
+    let parts = [part("src/new.sh", 200), part("src/newer.sh", 200), part("src/newest.sh", 101)];
+    let together = json!({ "summary": "", "writes": parts }).to_string();
+    for reply in [large, twice, together] {
         check_failure(&Scene::with(&[&reply]), &["--max-attempts", "1"], "llm_output_invalid");
     }
+}
+
+#[test]
+fn a_content_that_is_no_text_ends_in_llm_output_invalid() {
+    let scene = Scene::with(&[&proposal("src/new.sh", None, "echo \u{0}\n")]);
+    check_failure(&scene, &["--max-attempts", "1"], "llm_output_invalid");
+    assert!(brief(&scene, 1)["primary_error_excerpt"].as_str().unwrap().contains("NUL character"));
 }
 
 #[test]

@@ -207,6 +207,7 @@ impl<'t> Reader<'t> {
                 (path.is_empty(), ProposalCode::EmptyPath, &path_span),
                 (!paths.insert(path.clone()), ProposalCode::DuplicatePath, &path_span),
                 (!is_hash, ProposalCode::BadSha256, &hash_span),
+                (content.contains('\0'), ProposalCode::BinaryContent, &content_span),
                 (content.len() > limits.file_bytes, ProposalCode::FileTooLarge, &content_span),
             ];
             for (_, code, span) in faults.iter().filter(|(is_fault, ..)| *is_fault) {
