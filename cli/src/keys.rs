@@ -33,6 +33,9 @@ struct Key {
     source: String,
 }
 
+/// Keys for programs that look there.
+const DOT_ENV: &str = ".env";
+
 /// Of a key file; nobody's key is longer.
 const LARGEST_KEY_FILE: u64 = 64 << 10;
 
@@ -95,8 +98,14 @@ pub fn remedy(provider: Provider) -> String {
     format!("set {variable}, or put the key into {AGENT_CONFIG}/{file}")
 }
 
+/// What a wall hides of a project, in every loop that works at its root: wherever keys are. `.env` is read by nobody here but `phase`;
+/// it is where other programs have theirs.
+pub fn hidden(root: &Path) -> Vec<PathBuf> {
+    files_at(root).chain([AGENT_CONFIG, DOT_ENV].map(|name| root.join(name))).collect()
+}
+
 /// The two key files that S0 keeps at the root, as far as they are there.
-pub fn files_at(root: &Path) -> impl Iterator<Item = PathBuf> {
+fn files_at(root: &Path) -> impl Iterator<Item = PathBuf> {
     [Provider::Gemini, Provider::OpenAi]
         .map(|provider| root.join(format!("{}-key.txt", provider.as_str())))
         .into_iter()

@@ -59,7 +59,7 @@ fn walls(root: &Path, plan: &Plan, environment: &Environment) -> Walls {
     let settings = &plan.settings;
     Walls {
         read_only: held(root, plan),
-        masked: keys::files_at(root).chain([root.join(AGENT_CONFIG)]).collect(),
+        masked: keys::hidden(root),
         network: settings.network.value,
         writable: writable(root, settings),
         readable: settings.readable.iter().map(|place| place.value.clone()).collect(),

@@ -31,6 +31,27 @@ fn setup_and_check_run_behind_the_agents_wall() {
 }
 
 #[test]
+fn no_key_of_the_project_is_seen_or_changed_behind_the_wall() {
+    let look = "cat agent-config/gemini-key.txt agent-config/query.txt gemini-key.txt .env; \
+        echo agent > agent-config/query.txt; echo agent > agent-config/new; true";
+    let scene = Scene::new(&[&format!("({look}) > seen.txt 2>&1; {BY_PROMPT}")]);
+    let files = ["agent-config/gemini-key.txt", "agent-config/query.txt", "gemini-key.txt", ".env"];
+    for file in files {
+        scene.write(file, "fake-key-of-the-project-1234\n");
+    }
+    scene.write(".gitignore", "/agent-config\n/*-key.txt\n/.env\n/seen.txt\n");
+    scene.configure(&json!({ "checkCommand": look }));
+    for rung in ["bwrap", "landlock"] {
+        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung, "--verbose"]);
+        assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
+        let seen = scene.read("seen.txt");
+        assert!(!seen.is_empty() && !format!("{seen}{}", ran.out).contains("fake-key"), "{rung}: {seen}");
+        assert!(files.iter().all(|file| scene.read(file) == "fake-key-of-the-project-1234\n"), "{rung}");
+        assert!(!crate::harness::is_there(&scene.root().join("agent-config/new")), "{rung}");
+    }
+}
+
+#[test]
 fn limits_are_kept_as_far_as_the_agent_says_what_it_uses() {
     let costs = "finish() { line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.3}'; exit 0; }";
     let turns = [PLAN, DONE, APPROVE].map(|turn| format!("{costs}; {turn}"));

@@ -10,7 +10,7 @@ use crate::commands::order::perform::Setting;
 use crate::commands::wall;
 use crate::config::{PROJECT_FILE, Settings};
 use crate::exit::Failure;
-use crate::preflight::AGENT_CONFIG;
+use crate::keys;
 
 /// What decides whether an order is fulfilled must not be changed by the commands that look: the verification script, the configuration, and
 /// every file that git tracks and the configuration protects (DESIGN: `protect` binds all loops). Relative to the root.
@@ -42,7 +42,7 @@ pub fn confine(
     let read_only = own.chain(sealed.iter().map(|name| root.join(name)));
     let walls = Walls {
         read_only: read_only.filter(|path| path.exists()).collect(),
-        masked: vec![root.join(AGENT_CONFIG)],
+        masked: keys::hidden(root),
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
         readable: readable.chain(elsewhere).collect(),
         network: settings.network.value,

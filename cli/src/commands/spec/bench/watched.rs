@@ -9,7 +9,8 @@ use crate::commands::spec::bench::Bench;
 use crate::config;
 
 /// What no agent may change, whatever its role.
-const OURS: [&str; 4] = ["!.cuggino/", "!.cuggino.json", "!code-commit.toml", "!.code-commit/"];
+const OURS: [&str; 5] =
+    ["!.cuggino/", "!.cuggino.json", "!code-commit.toml", "!.code-commit/", "!agent-config/"];
 /// Folders that are not looked into where there is no git to say what counts.
 const PRODUCTS: [&str; 5] = ["node_modules", "target", ".venv", "__pycache__", "dist"];
 
