@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use runner::Walls;
 use serde_json::json;
 
 use crate::{Kind, Spawn};
@@ -19,13 +20,85 @@ pub(crate) fn variable(kind: Kind, home: &Path) -> (&'static str, PathBuf) {
     }
 }
 
-/// Where the user's own settings and login of a CLI are, below the home folder.
-pub(crate) fn of_user(kind: Kind) -> &'static [&'static str] {
+/// What of the user's own settings, login and sessions a CLI gets behind a wall: all of it to read but what is named here. Whatever it
+/// makes beside that is thrown away after the turn, so that nothing which the user's next session runs or is configured by can be
+/// planted: hooks, servers of tools, commands, skills, plugins, what a shell or git reads first.
+struct Own {
+    /// Its folder, below the home folder.
+    folder: &'static str,
+    /// Files beside the folder.
+    beside: &'static [&'static str],
+    /// Folders of sessions, to be written: nothing in them is run.
+    sessions: &'static [&'static str],
+    /// Files that are written where they are, if they are there: a login is renewed.
+    files: &'static [&'static str],
+    /// Folders of programs among the sessions: they are held.
+    programs: &'static [&'static str],
+    /// How the names begin and end of what each turn has anew: locks, caches, what is run by sessions.
+    anew: &'static [(&'static str, &'static str)],
+}
+
+const fn own(kind: Kind) -> Own {
     match kind {
-        Kind::Claude => &[".claude", ".claude.json"],
-        Kind::Gemini => &[".gemini"],
-        Kind::Codex => &[".codex"],
+        Kind::Claude => Own {
+            folder: ".claude",
+            beside: &[".claude.json"],
+            sessions: &["projects", "todos", "tasks"],
+            files: &[".credentials.json", "history.jsonl"],
+            programs: &[],
+            anew: &[
+                ("shell-snapshots", ""),
+                ("session-env", ""),
+                ("sessions", ""),
+                ("backups", ""),
+                ("statsig", ""),
+                ("debug", ""),
+            ],
+        },
+        Kind::Gemini => Own {
+            folder: ".gemini",
+            beside: &[],
+            sessions: &["tmp"],
+            files: &["oauth_creds.json", "google_accounts.json"],
+            programs: &["tmp/bin"],
+            // Projects are found by their folders in `tmp`, too; each folder of `history` is a git repository.
+            anew: &[("projects.json", ""), ("state.json", ""), ("history", "")],
+        },
+        Kind::Codex => Own {
+            folder: ".codex",
+            beside: &[],
+            sessions: &["sessions"],
+            files: &["auth.json", "history.jsonl", "installation_id"],
+            programs: &[],
+            anew: &[
+                ("", ".sqlite"),
+                ("", ".sqlite-shm"),
+                ("", ".sqlite-wal"),
+                ("thread-writer-locks", ""),
+                ("shell_snapshots", ""),
+                ("log", ""),
+                ("tmp", ""),
+                (".tmp", ""),
+            ],
+        },
     }
+}
+
+/// Opens in the walls what a CLI needs of the user's own.
+pub(crate) fn open(kind: Kind, home: &Path, walls: &mut Walls) {
+    let own = own(kind);
+    let folder = home.join(own.folder);
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let is_anew =
+        |name: &str| own.anew.iter().any(|(head, end)| name.starts_with(head) && name.ends_with(end));
+    let seen = entries.filter(|entry| !entry.file_name().to_str().is_some_and(is_anew));
+    walls.readable.extend(seen.map(|entry| entry.path()));
+    walls.readable.extend(own.beside.iter().map(|name| home.join(name)));
+    // A file that is not there must not be made into a folder.
+    let files = own.files.iter().map(|name| folder.join(name)).filter(|path| path.is_file());
+    walls.writable.extend(own.sessions.iter().map(|name| folder.join(name)).chain(files));
+    let programs = own.programs.iter().map(|name| folder.join(name)).filter(|path| path.exists());
+    walls.read_only.extend(programs);
 }
 
 /// Makes the folder and, for Gemini CLI, the settings without which it refuses a service's address.

@@ -1,7 +1,7 @@
 //! The command line and the environment of each CLI.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use runner::{Confinement, Env, Rung};
 
@@ -222,11 +222,9 @@ pub(crate) fn confinement(cli: &Installed, spawn: &Spawn<'_>) -> Confinement {
     match spawn.home {
         Home::Own(folder) => walls.writable.push(folder.to_owned()),
         Home::User => {
-            let home = spawn.env.get("HOME").map(PathBuf::from);
-            let names = home::of_user(cli.kind).iter();
-            walls.writable.extend(home.iter().flat_map(|home| names.clone().map(|name| home.join(name))));
-            // A file that is not there must not be made into a folder.
-            walls.writable.retain(|path| path.exists());
+            if let Some(home) = spawn.env.get("HOME") {
+                home::open(cli.kind, Path::new(home), walls);
+            }
         }
     }
     confinement

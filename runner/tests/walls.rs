@@ -259,6 +259,33 @@ fn the_user_is_told_what_the_wall_forbade_and_how_to_allow_it() {
 }
 
 #[test]
+fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_thrown_away() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        fs::create_dir_all(scratch.at("home/.tool/sessions")).unwrap();
+        fs::write(scratch.at("home/.tool/settings"), "mine\n").unwrap();
+        let mut walls = scratch.walls();
+        walls.readable = vec![scratch.at("home/.tool/settings")];
+        walls.writable = vec![scratch.at("home/.tool/sessions"), scratch.at("home/.tool/sessions/old")];
+        let line = "cd ~/.tool && cat settings && echo x > sessions/kept && echo x > new && mkdir deep && \
+            ! sh -c 'echo evil >> settings'";
+        let confinement = Confinement { rung, walls };
+        let command = scratch.command(&["sh", "-c", line]);
+        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        assert_eq!(output.ended, Ended::Exited(0), "{rung}: {}", output.text());
+        assert!(output.text().contains("mine"), "{rung}");
+        let mut names: Vec<_> = fs::read_dir(scratch.at("home/.tool"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["sessions", "settings"], "{rung}");
+        assert!(scratch.at("home/.tool/sessions/kept").exists(), "{rung}");
+        assert_eq!(fs::read_to_string(scratch.at("home/.tool/settings")).unwrap(), "mine\n", "{rung}");
+    }
+}
+
+#[test]
 fn what_the_configuration_opens_is_open() {
     for rung in rungs() {
         let scratch = Scratch::new();

@@ -50,6 +50,7 @@ pub(super) fn prepare(command: &Command, walls: &Walls) -> Result<Launch, String
     mounts::make_writable(walls)?;
     let (private, folder) =
         private_folder(command).map_err(|error| format!("cannot make a folder: {error}"))?;
+    link_what_is_open(walls, &folder.join("home")).map_err(|error| format!("cannot make a link: {error}"))?;
     let mut inner = command.clone();
     super::point_inside(&mut inner.env, walls);
     inner.env.set("TMPDIR", folder.join("tmp"));
@@ -68,6 +69,19 @@ fn private_folder(command: &Command) -> io::Result<(Private, PathBuf)> {
     fs::create_dir(path.join("tmp"))?;
     fs::create_dir(path.join("home"))?;
     Ok((Private { folder }, path))
+}
+
+/// What is opened of the home is found in the new one, too, under the same name.
+fn link_what_is_open(walls: &Walls, inside: &Path) -> io::Result<()> {
+    let mut names = mounts::open_in_home(walls);
+    // What lies in another one comes with it.
+    names.sort();
+    names.dedup_by(|inner, outer| inner.starts_with(outer));
+    names.iter().zip(walls.home.iter().cycle()).try_for_each(|(name, home)| {
+        let link = inside.join(name);
+        link.parent().map_or(Ok(()), fs::create_dir_all)?;
+        std::os::unix::fs::symlink(home.join(name), link)
+    })
 }
 
 impl Fence {

@@ -81,6 +81,7 @@ pub(super) fn plan(walls: &Walls) -> Vec<Mount> {
     plan.extend(["/tmp", "/var/tmp"].map(|folder| Mount::Private(folder.into())));
     let home = home(walls);
     plan.extend(home.iter().filter(|home| !home.starts_with(&walls.tree)).cloned().map(Mount::Private));
+    plan.extend(above_what_is_open(walls).into_iter().map(Mount::Private));
     plan.extend(private_cargo_home(walls).map(Mount::Private));
     plan.extend(tools(walls).into_iter().map(Mount::ReadOnly));
     plan.push(Mount::Writable(walls.tree.clone()));
@@ -124,6 +125,26 @@ pub(super) fn etc(walls: &Walls) -> Vec<PathBuf> {
 /// The home to be hidden. A home of `/` is no home.
 pub(super) fn home(walls: &Walls) -> Option<PathBuf> {
     walls.home.clone().filter(|home| home.is_absolute() && home.parent().is_some())
+}
+
+/// What the caller opens below the home to be hidden, by its name there.
+pub(super) fn open_in_home(walls: &Walls) -> Vec<PathBuf> {
+    let Some(home) = home(walls).filter(|home| !home.starts_with(&walls.tree)) else { return Vec::new() };
+    let open = [&walls.readable, &walls.writable].map(|paths| outside_the_tree(walls, paths));
+    let names = open.into_iter().flatten().filter_map(|path| Some(path.strip_prefix(&home).ok()?.to_owned()));
+    names.filter(|name| !name.as_os_str().is_empty()).collect()
+}
+
+/// The folders between the home and what is opened in it are as new as the home is, and can be written: Docker would make them root's.
+fn above_what_is_open(walls: &Walls) -> Vec<PathBuf> {
+    let Some(home) = home(walls) else { return Vec::new() };
+    let names = open_in_home(walls);
+    let above =
+        names.iter().flat_map(|name| name.ancestors().skip(1)).filter(|name| !name.as_os_str().is_empty());
+    let mut folders: Vec<PathBuf> = above.map(|name| home.join(name)).collect();
+    // The outer ones first.
+    folders.sort();
+    folders
 }
 
 /// Why there can be no walls around this tree.
