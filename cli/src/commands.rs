@@ -20,6 +20,7 @@ mod run;
 pub mod runs;
 mod show;
 pub mod spec;
+mod text;
 mod trust;
 mod undo;
 mod wall;

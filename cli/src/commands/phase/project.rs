@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -12,6 +11,7 @@ use repo::Git;
 
 use crate::commands::phase::config::{self, Config};
 use crate::commands::phase::folders;
+use crate::commands::text;
 use crate::environment::Environment;
 use crate::exit::Failure;
 
@@ -21,8 +21,6 @@ pub const SPECS: &str = ".abl/specs";
 pub const ABL: &str = ".abl";
 /// The person's description.
 pub const PROJECT: &str = ".abl/project.md";
-/// A larger file is not read.
-const LARGEST: u64 = 16 << 20;
 /// Where prompts of the roles may be, the first that is there.
 const PROMPTS: [&str; 2] = ["prompts", ".abl/prompts"];
 
@@ -199,23 +197,7 @@ pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
 
 /// A file's text; none if it is not there. A link is not followed and a pipe not read: a role may have planted it.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
-    if let Ok(data) = fs::symlink_metadata(path) {
-        if data.is_symlink() {
-            return Ok(None);
-        }
-        if !data.is_file() || data.len() > LARGEST {
-            let message = anyhow!("{} is no regular file of less than {LARGEST} bytes", path.display());
-            return Err(Failure::refused(message, "remove it, or make it one"));
-        }
-    }
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => {
-            let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
-            Err(Failure::refused(error, "see that it is a file of UTF-8 text that you may read"))
-        }
-    }
+    if path.is_symlink() { Ok(None) } else { text::read(path) }
 }
 
 /// The repository of a folder, made if it is not there. One further up is not it: neither role may see the other's history.

@@ -5,6 +5,7 @@ use std::path::{Component, Path};
 use anyhow::anyhow;
 use serde::{Deserialize, Serialize};
 
+use crate::commands::text;
 use crate::exit::Failure;
 
 /// Where it is.
@@ -57,7 +58,7 @@ impl Default for Config {
 impl Config {
     /// Reads the project's file. One that is not there gives the defaults; one with an error is a refusal.
     pub fn read(root: &Path) -> Result<Self, Failure> {
-        let text = super::project::read(&root.join(FILE))?.unwrap_or_default();
+        let text = text::read(&root.join(FILE))?.unwrap_or_default();
         Self::parse(&text).map_err(|why| {
             Failure::refused(
                 anyhow!("{FILE}: {why}"),

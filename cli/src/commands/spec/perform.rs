@@ -16,6 +16,7 @@ use crate::commands::spec::bench::Bench;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
 use crate::commands::spec::{RunArgs, project, uuid};
+use crate::commands::text;
 use crate::config::{CommitScope as Scope, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -65,7 +66,7 @@ pub fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
             _ => Ok(focus.to_owned()),
         };
     };
-    let text = project::read(&root.join(file))?;
+    let text = text::read(&root.join(file))?;
     match text.filter(|text| !text.trim().is_empty()) {
         Some(text) => Ok(format!("From `{file}`:\n\n{text}")),
         None => Err(Failure::refused(

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use loop_spec::watch::{Item, Listing};
 use loop_spec::{BACKLOG, ISSUES, STORE, TBD, WIP};
 use repo::WorkTree;
@@ -46,20 +46,6 @@ pub fn mend_folders(root: &Path) -> io::Result<()> {
         }
         fs::create_dir(folder)
     })
-}
-
-/// The text of a file; none where there is none.
-pub fn read(path: &Path) -> Result<Option<String>, Failure> {
-    match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes)
-            .map(Some)
-            .map_err(|_| Failure::refused(anyhow!("{} is not UTF-8", path.display()), "save it as UTF-8")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::refused(
-            anyhow::Error::from(error).context(format!("cannot read {}", path.display())),
-            "see who may read it",
-        )),
-    }
 }
 
 /// Writes a file, whole or not at all, through no link.
