@@ -10,6 +10,9 @@ use crate::{Denial, Event, ModelUsage};
 /// The model name of messages that the CLI makes up itself, for errors.
 const SYNTHETIC: &str = "<synthetic>";
 
+/// In seconds since 1970: the last second of ten digits. A later one is no time of renewal.
+const LATEST_RENEWAL: u64 = 9_999_999_999;
+
 /// Takes in one event.
 pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
@@ -18,7 +21,8 @@ pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
         Some("user") => blocks(event).for_each(|block| tool_result(block, see)),
         Some("result") => result(told, event),
         Some("rate_limit_event") if text(event, "/rate_limit_info/status") == Some("rejected") => {
-            told.resets_unix = number(event, "/rate_limit_info/resetsAt");
+            told.resets_unix =
+                number(event, "/rate_limit_info/resetsAt").filter(|when| *when <= LATEST_RENEWAL);
         }
         Some(_) => see(Event::Ping),
         None => {}

@@ -159,11 +159,13 @@ fn is_cut_off(text: &str) -> bool {
     says(text, &["output token maximum", "max_output_tokens", "maximum output tokens"])
 }
 
-/// `…limit reached|1795224363`: when it is renewed.
+/// `…limit reached|1795224363`: when it is renewed. Ten digits, and no more, behind just these words.
 fn epoch(text: &str) -> Option<u64> {
-    let (_, behind) = text.split_once('|')?;
-    let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
+    let text = text.to_ascii_lowercase();
+    let (_, behind) = text.split_once("limit reached|")?;
+    let digits = behind.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+    let is_number = digits.len() == 10 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
 }
 
 fn crashed(facts: &Facts<'_>, code: Option<i32>, signal: Option<i32>) -> End {

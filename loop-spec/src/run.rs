@@ -39,6 +39,8 @@ pub struct SpecLoop {
     /// The last turn that was begun, in a run that goes on after a kill.
     begun: u32,
     tries: Tries,
+    /// For a quota, since a turn last ended otherwise.
+    waits: u32,
     idle_tasks: u32,
     head: Option<String>,
     spare: Arc<[Uncommitted]>,
@@ -69,6 +71,7 @@ impl SpecLoop {
             shell: 1,
             begun: 0,
             tries: Tries::default(),
+            waits: 0,
             idle_tasks: 0,
             head: None,
             spare: Arc::from([]),

@@ -98,6 +98,27 @@ fn end(kind: Kind, stream: &str, code: i32, stderr: &str) -> End {
 }
 
 #[test]
+fn when_a_quota_is_renewed_is_ten_digits_behind_the_words_that_say_so() {
+    let table = [
+        ("Claude AI usage limit reached|1795224363", Some(1_795_224_363)),
+        ("usage limit reached|1795224363.", Some(1_795_224_363)),
+        ("a | b: usage limit reached|1795224363", Some(1_795_224_363)),
+        ("usage limit reached|18446744073709551615", None),
+        ("usage limit reached|7", None),
+        ("usage limit reached|1795224363s", None),
+        ("try model 5|7 instead: usage limit reached", None),
+    ];
+    for (text, wanted) in table {
+        assert_eq!(epoch(text), wanted, "{text}");
+    }
+    let event = |when: &str| {
+        let limit = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":WHEN}}"#;
+        hear(Kind::Claude, &limit.replace("WHEN", when)).0.resets_unix
+    };
+    assert_eq!((event("1795224363"), event("18446744073709551615")), (Some(1_795_224_363), None));
+}
+
+#[test]
 fn bad_ends_are_what_they_are() {
     let ends = [
         end(Kind::Gemini, recorded!("gemini-filtered"), 0, ""),

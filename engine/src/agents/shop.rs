@@ -21,6 +21,9 @@ use crate::{Hands, Record, Text};
 /// A larger file is not read.
 const LARGEST: u64 = 16 << 20;
 
+/// No quota is of more than a week.
+const LONGEST_WAIT: Duration = Duration::from_hours(8 * 24);
+
 /// Everything that is needed to act. The loop decides when.
 pub struct AgentShop<'a> {
     /// By name.
@@ -70,7 +73,7 @@ impl Hands<AgentStep, AgentFact> for AgentShop<'_> {
             AgentStep::Checkpoint { repository, message, spare } => {
                 self.checkpoint(repository, message, spare, record)
             }
-            AgentStep::Wait { until_unix } => self.wait(*until_unix),
+            AgentStep::Wait { until_unix, at_least_secs } => self.wait(*until_unix, *at_least_secs),
             AgentStep::Announce(event) => Ok(AgentFact::Announced { event: event.clone() }),
             AgentStep::Read(place) => self.read(place, record),
             AgentStep::Write { place, text } => {
@@ -95,8 +98,8 @@ impl AgentShop<'_> {
 
     /// By the system's clock, looked at every minute: the machine may sleep meanwhile.
     #[expect(clippy::disallowed_methods, reason = "a quota is renewed at a time of the calendar")]
-    fn wait(&self, until_unix: u64) -> Result<AgentFact, AgentFault> {
-        let until = UNIX_EPOCH + Duration::from_secs(until_unix);
+    fn wait(&self, until_unix: u64, at_least_secs: u32) -> Result<AgentFact, AgentFault> {
+        let until = until(SystemTime::now(), until_unix, at_least_secs);
         while let Ok(left) = until.duration_since(SystemTime::now()) {
             if self.cancel.wait(left.min(Duration::from_mins(1))) {
                 return Err(AgentFault::Interrupted);
@@ -173,6 +176,13 @@ impl AgentShop<'_> {
     }
 }
 
+/// A service, or an agent in its name, may say any number.
+fn until(now: SystemTime, until_unix: u64, at_least_secs: u32) -> SystemTime {
+    let latest = now + LONGEST_WAIT;
+    let soonest = now + Duration::from_secs(at_least_secs.into()).min(LONGEST_WAIT);
+    UNIX_EPOCH.checked_add(Duration::from_secs(until_unix)).unwrap_or(latest).clamp(soonest, latest)
+}
+
 /// Stores a text in the run folder under a name that no earlier text has, since the journal names each by its hash.
 pub(super) fn store(
     record: &Record<'_, AgentFact>,
@@ -190,4 +200,19 @@ pub(super) fn store(
     }
     let stored = record.folder().store(&name, &text, durability)?;
     Ok(Text::new(stored, text.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_has_a_shortest_and_a_longest_length() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_795_000_000);
+        let wait = |until_unix, at_least| until(now, until_unix, at_least).duration_since(now).unwrap();
+        assert_eq!(wait(1_795_000_060, 1), Duration::from_mins(1));
+        assert_eq!(wait(1, 4), Duration::from_secs(4));
+        assert_eq!(wait(u64::MAX, 1), LONGEST_WAIT);
+        assert_eq!(wait(u64::MAX, u32::MAX), LONGEST_WAIT);
+    }
 }

@@ -79,8 +79,10 @@ pub enum AgentStep {
     },
     /// Let time pass. Ends in [`AgentFact::Waited`].
     Wait {
-        /// Until this moment, in seconds since 1970 (UTC).
+        /// Until this moment, in seconds since 1970 (UTC), but no longer than eight days.
         until_unix: u64,
+        /// And no less than so many seconds, should it have passed already.
+        at_least_secs: u32,
     },
     /// Write something that only the loop knows into the journal, for whoever watches. Ends in [`AgentFact::Announced`].
     Announce(Value),

@@ -6,11 +6,19 @@ use crate::limits::Passed;
 use crate::run::SpecLoop;
 use crate::{Files, PhaseEvent};
 
+/// Waits for a quota before one turn. Each is at least twice as long as the one before it.
+const QUOTA_WAITS: u32 = 10;
+
 impl SpecLoop {
+    /// A quota that is said to be renewed already is asked for at growing intervals, and not for ever.
     pub(super) fn wait(&mut self, until_unix: u64) {
-        let iteration = self.iteration;
+        if self.waits >= QUOTA_WAITS {
+            return self.stop(&format!("the agent has used up its quota, also after {QUOTA_WAITS} waits"));
+        }
+        let (iteration, at_least_secs) = (self.iteration, 1 << self.waits);
+        self.waits += 1;
         self.announce(&PhaseEvent::QuotaWaitStart { iteration, until_unix });
-        self.push(AgentStep::Wait { until_unix });
+        self.push(AgentStep::Wait { until_unix, at_least_secs });
         self.begin_turn(self.role);
     }
 

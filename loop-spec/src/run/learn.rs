@@ -19,7 +19,11 @@ impl SpecLoop {
         if !turned.put_back.is_empty() {
             self.put_back.push((self.role, turned.put_back.clone()));
         }
-        match judge(self.role, turned) {
+        let verdict = judge(self.role, turned);
+        if !matches!(verdict, Verdict::Quota(_)) {
+            self.waits = 0;
+        }
+        match verdict {
             Verdict::SpecIssue(content) => self.stop_for_person(content),
             Verdict::Said { marker, content } => self.heard(marker, content, turned),
             Verdict::Silent(why) => self.ask_again(&why),

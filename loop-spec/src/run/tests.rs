@@ -64,7 +64,7 @@ fn answer(step: &AgentStep, turn: &mut dyn FnMut(u32, &str) -> AgentFact) -> Age
             message: message.clone(),
             checkpoint: Checkpoint::Nothing,
         },
-        AgentStep::Wait { until_unix } => AgentFact::Waited { until_unix: *until_unix },
+        AgentStep::Wait { until_unix, .. } => AgentFact::Waited { until_unix: *until_unix },
         AgentStep::Announce(event) => AgentFact::Announced { event: event.clone() },
         AgentStep::Read(place) => AgentFact::WasRead { place: place.clone(), text: Some(text("# Plan\n")) },
         AgentStep::Write { place, .. } | AgentStep::Append { place, .. } | AgentStep::Delete(place) => {
@@ -83,7 +83,9 @@ fn line(step: &AgentStep) -> Option<String> {
         AgentStep::Shell { name, line, .. } => format!("{name}: {line}"),
         AgentStep::Survey { .. } => "survey".to_owned(),
         AgentStep::Checkpoint { message, .. } => format!("checkpoint: {message}"),
-        AgentStep::Wait { until_unix } => format!("wait until {until_unix}"),
+        AgentStep::Wait { until_unix, at_least_secs } => {
+            format!("wait until {until_unix}, at least {at_least_secs} s")
+        }
         AgentStep::Announce(event) => format!("({})", event.get("event")?.as_str()?),
         AgentStep::Write { place, .. } if place.place == crate::ISSUES => "keep the issue".to_owned(),
         _ => return None,
@@ -185,7 +187,7 @@ fn a_quota_is_waited_for_or_ends_the_run() {
     (ImplementingStart)
     implementing
     (QuotaWaitStart)
-    wait until 99
+    wait until 99, at least 1 s
     implementing
     (ReviewingStart)
     reviewing

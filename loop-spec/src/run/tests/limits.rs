@@ -57,3 +57,17 @@ fn no_turn_begins_past_a_limit_or_where_nobody_can_tell() {
     assert_eq!(ended(tokens, None, None), "limit-tokens after 1");
     assert_eq!(ended(time, None, None), "limit-time after 2");
 }
+
+#[test]
+fn a_quota_that_stays_used_up_is_waited_for_at_growing_intervals_and_not_for_ever() {
+    let used_up = || (End::Quota { message: "limit".into(), resets_unix: Some(1) }, &[][..]);
+    let patient = Inputs { patience: Patience::Wait, ..Inputs::new(ID, "X") };
+    let mut turns = vec![used_up(), used_up(), PLANNED];
+    turns.extend((0..11).map(|_| used_up()));
+    let told = play(patient, &turns);
+    let waits: Vec<&str> =
+        told.lines().filter_map(|line| line.strip_prefix("wait until 1, at least ")).collect();
+    assert_eq!(waits.join(" "), "1 s 2 s 1 s 2 s 4 s 8 s 16 s 32 s 64 s 128 s 256 s 512 s");
+    let end = "= quota: implementing: the agent has used up its quota, also after 10 waits";
+    assert_eq!(told.lines().last(), Some(end));
+}
