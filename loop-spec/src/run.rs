@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::limits::Used;
-use crate::{CHECK, Files, Inputs, PROJECT, PhaseEvent, Role};
+use crate::{CHECK, Files, Inputs, Limits, PROJECT, PhaseEvent, Role};
 use engine::{AgentFact, AgentStep, Loop, Next, Outcome, Uncommitted};
 use learn::answers;
 
@@ -90,6 +90,16 @@ impl SpecLoop {
             new.begin_iteration();
         }
         new
+    }
+
+    /// From now on the run may use so much; what it has used counts.
+    pub fn limit(&mut self, limits: Limits) {
+        self.inputs.limits = limits;
+        let turn = self.steps.iter().position(|step| matches!(step, AgentStep::Turn { .. }));
+        if let (Some(turn), Some(passed)) = (turn, self.used.passed(&limits)) {
+            self.steps.truncate(turn);
+            self.stop_at(&passed);
+        }
     }
 
     fn push(&mut self, step: AgentStep) {

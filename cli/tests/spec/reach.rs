@@ -67,6 +67,21 @@ fn limits_are_kept_as_far_as_the_agent_says_what_it_uses() {
 }
 
 #[test]
+fn flags_of_a_run_that_goes_on_rule_over_the_limits_that_it_began_with() {
+    let costs = "finish() { line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.3}'; exit 0; }";
+    let turns = [PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE].map(|turn| format!("{costs}; {turn}"));
+    let check = |most: &[&str], wanted: Option<i32>, calls| {
+        let scene = Scene::new(&turns.each_ref().map(String::as_str));
+        assert_eq!(scene.spec(&["run", "--focus", "X", "--max-cost", "0.5"]).code, None);
+        let ran = scene.spec(&[&["run", "--resume"], most].concat());
+        assert_eq!((ran.code, scene.calls()), (wanted, calls), "{most:?}: {}{}", ran.out, ran.err);
+    };
+    check(&["--max-cost", "0.2"], Some(4), 2);
+    check(&[], Some(4), 3);
+    check(&["--max-cost", "5"], Some(0), 4);
+}
+
+#[test]
 fn what_an_agent_cannot_be_told_or_cannot_keep_is_refused() {
     let scene = Scene::new(&[]);
     for name in ["gemini", "codex"] {

@@ -17,7 +17,7 @@ use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
 use crate::commands::spec::{RunArgs, project, uuid};
 use crate::commands::text;
-use crate::config::{CommitScope as Scope, Settings};
+use crate::config::{CommitScope as Scope, Origin, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
@@ -105,6 +105,17 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
+/// The limits that a run was begun with, under those that flags set now.
+fn overruled(begun: Limits, settings: &Settings) -> Limits {
+    let flags = limits(settings);
+    let is_flag = |origin| origin == Origin::Flag;
+    Limits {
+        max_cost_usd: if is_flag(settings.max_cost.origin) { flags.max_cost_usd } else { begun.max_cost_usd },
+        max_tokens: if is_flag(settings.max_tokens.origin) { flags.max_tokens } else { begun.max_tokens },
+        max_time_ms: if is_flag(settings.max_time.origin) { flags.max_time_ms } else { begun.max_time_ms },
+    }
+}
+
 /// Begins a run and leads it to its end.
 pub fn begin(
     bench: &Bench<'_>,
@@ -154,8 +165,10 @@ fn lead(
     let mut ear = Ear::new(lines.clone(), &bench.root, Some(&files));
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
     let mut shop = bench.shop(&inputs.focus, &files, &mut ear, &mut around, &bench.cancel);
-    let mut decide = SpecLoop::new(inputs.clone());
+    // What has happened, happened under whatever limits were in force then.
+    let mut decide = SpecLoop::new(Inputs { limits: Limits::default(), ..inputs.clone() });
     so_far.iter().for_each(|fact| decide.learn(fact));
+    decide.limit(overruled(inputs.limits, &bench.settings));
     let session = files.session();
     let mut hands = Mending { root: &bench.root, session: &session, shop: &mut shop };
     let outcome = drive(&mut decide, &mut hands, &mut record).map_err(|error| fault(error, &folder))?;
