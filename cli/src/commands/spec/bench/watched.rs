@@ -39,7 +39,7 @@ impl Bench<'_> {
     /// For a session with a person: specs and the mailboxes.
     pub fn watched_plan(&self) -> Watched {
         let folders = [BACKLOG, ISSUES, TBD].map(|name| format!("{STORE}/{name}/"));
-        let own = [format!("{}/", self.config.specs), format!("{STORE}/{MEMORY}")];
+        let own = [format!("{}/", self.config.specs)];
         Watched {
             root: self.root.clone(),
             skip: [".git".to_owned(), repo::STATE_IN_TREE.to_owned()]
