@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Folder changes are acted on after so long without another one.
+pub const SETTLE_MS: u64 = 30_000;
+
 /// What the two folders hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {

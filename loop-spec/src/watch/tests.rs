@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SETTLE: u64 = 30_000;
+const SETTLE: u64 = SETTLE_MS;
 
 fn item(name: &str, sha256: &str) -> Item {
     Item { name: name.to_owned(), sha256: sha256.to_owned() }
@@ -37,6 +37,7 @@ fn what_lies_there_at_the_start_is_worked_on_at_once_in_the_order_of_names() {
 
 #[test]
 fn files_that_appear_in_bursts_wait_for_thirty_quiet_seconds() {
+    assert_eq!(SETTLE, 30_000);
     let mut watch = watch();
     assert_eq!(watch.look(0, &backlog(&[])), (vec![WatchEvent::BacklogEmpty], IDLE));
     assert_eq!(watch.look(1_000, &backlog(&["b"])), (vec![WatchEvent::ChangeDetected], wait(31_000)));

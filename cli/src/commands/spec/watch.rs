@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use engine::Outcome;
-use loop_spec::watch::{Act, Auditing, End, Fate, Item, Watch, WatchEvent};
+use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent};
 use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use runner::{Cancel, Command, Confinement, Env};
@@ -22,8 +22,6 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
 
-/// Folder changes are acted on after so long without another one.
-const SETTLE_MS: u64 = 30_000;
 /// How soon a change is looked at.
 const TICK: Duration = Duration::from_millis(200);
 /// The folders are looked at so often even where nobody tells of changes: file systems over a network.
