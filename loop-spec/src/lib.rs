@@ -2,6 +2,7 @@
 
 mod event;
 mod files;
+mod focus;
 mod inputs;
 mod judge;
 mod limits;
@@ -11,6 +12,7 @@ pub mod watch;
 
 pub use event::PhaseEvent;
 pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
+pub use focus::asks_to_change;
 pub use inputs::{CommitScope, Inputs, Patience};
 pub use limits::Limits;
 pub use marker::{Role, SPEC_ISSUE, is_terminal};

@@ -28,8 +28,15 @@ fn specs_are_changed_only_where_the_focus_asks_for_it() {
     let turns = [PLAN, "echo b > .specs/b.md; echo x > .cuggino.json; say '<DONE>all</DONE>'", APPROVE];
     let scene = Scene::new(&turns);
     scene.configure(&json!({}));
-    assert_eq!(scene.run().code, Some(0));
+    let ran = scene.spec(&["run", "--focus", "Implement what .specs/a.md says"]);
+    assert_eq!(ran.code, Some(0));
     assert_eq!((scene.read(".specs/b.md"), scene.read(".cuggino.json")), (String::new(), "{}".to_owned()));
+    assert!(
+        ran.err.contains("it was put back; ask for it in the focus: `Update .specs/b.md`\n"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains(".cuggino.json is not for the implementing agent to change: it was put back\n"));
     let scene = Scene::new(&turns);
     assert_eq!(scene.spec(&["run", "--focus", "Write .specs/b.md"]).code, Some(0));
     assert_eq!(scene.read(".specs/b.md"), "b\n");
@@ -75,7 +82,7 @@ fn a_commit_leaves_out_specs_and_what_a_person_had_not_committed() {
     scene.write("staged.txt", "mine\n");
     scene.git(&["add", "staged.txt"]);
     scene.configure(&all_settings());
-    assert_eq!(scene.spec(&["run", "--focus", "in .specs"]).code, Some(0));
+    assert_eq!(scene.spec(&["run", "--focus", "Change .specs"]).code, Some(0));
     assert_eq!(scene.git(&["show", "--format=%s", "--name-only"]), "the task\n\nsrc.txt\ntouched.txt\n");
     let status = scene.git(&["status", "--porcelain"]);
     assert_eq!(status, " M .specs/a.md\nA  staged.txt\n?? .cuggino.json\n?? mine.txt\n");

@@ -38,7 +38,7 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let bench = Bench::open(root, args, Limits::default(), environment, output)?;
     let _lock = bench.lock()?;
-    let lines = Lines::new(output.clone());
+    let lines = Lines::new(output.clone(), &bench.config.specs);
     match perform(&bench, &bench.cancel, &lines)? {
         Audited::Whole => Ok(Exit::Done),
         Audited::Interrupted => Ok(Exit::Interrupted),

@@ -2,6 +2,8 @@
 
 mod watched;
 
+pub use watched::put_back;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;

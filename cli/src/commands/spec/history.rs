@@ -90,7 +90,7 @@ pub fn show(past: &Past, output: &Output) -> Result<(), Failure> {
     }
     output.report(&output.paint(STRONG, &name));
     output.report(printable(past.begun.inputs.focus.trim_end()).as_str());
-    let mut lines = Lines::new(output.clone());
+    let mut lines = Lines::new(output.clone(), &past.begun.inputs.specs);
     for fact in &facts {
         if let AgentFact::Turned(turned) = fact {
             output.report(&turn(turned, output));

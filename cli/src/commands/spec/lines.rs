@@ -13,6 +13,7 @@ use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, PhaseEvent, Role, TBD};
 use rustix::fs::OFlags;
 
+use crate::commands::spec::bench::put_back;
 use crate::commands::spec::{events, project, uuid};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, printable};
 use crate::terminal::live::LiveLine;
@@ -27,6 +28,7 @@ pub fn counted(count: u64, what: &str) -> String {
 #[derive(Debug, Clone)]
 pub struct Lines {
     output: Output,
+    specs: String,
     screen: Rc<RefCell<Screen>>,
 }
 
@@ -40,9 +42,11 @@ struct Screen {
 
 impl Lines {
     /// On standard output; as JSON if that is asked for.
-    pub fn new(output: Output) -> Self {
+    /// `specs` is the folder of the specs.
+    pub fn new(output: Output, specs: &str) -> Self {
         let live = LiveLine::new(output.live && !output.json);
-        Self { output, screen: Rc::new(RefCell::new(Screen { live, iteration: 0, open: String::new() })) }
+        let screen = Screen { live, iteration: 0, open: String::new() };
+        Self { output, specs: specs.to_owned(), screen: Rc::new(RefCell::new(screen)) }
     }
 
     fn say(&self, text: &str) {
@@ -124,12 +128,7 @@ impl Lines {
         self.end_of_text();
         self.screen.borrow().live.clear();
         for path in &turned.put_back {
-            let text = format!(
-                "{} is not for the {} agent to change: it was put back",
-                printable(path),
-                turned.role
-            );
-            self.output.warn(&text);
+            self.output.warn(&put_back(path, &turned.role, &self.specs));
         }
     }
 

@@ -44,7 +44,7 @@ pub fn run(root: &Path, args: &RunArgs, environment: &Environment, output: &Outp
     let focus = args.focus.as_deref().map(|focus| focus_of(root, focus)).transpose()?;
     let bench = Bench::open(root, &args.agent, args.limits.layer(), environment, output)?;
     let _lock = bench.lock()?;
-    let lines = Lines::new(output.clone());
+    let lines = Lines::new(output.clone(), &bench.config.specs);
     let (outcome, folder) = match focus {
         Some(focus) => begin(&bench, inputs(&bench, focus, Patience::Stop)?, None, &lines)?,
         None => {

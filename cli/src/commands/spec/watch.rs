@@ -37,7 +37,8 @@ pub fn run(
     let bench = Bench::open(root, &args.agent, args.limits.layer(), environment, output)?;
     let _only = bench.lock_watch()?;
     let auditing = if bench.config.audit { Auditing::On } else { Auditing::Off };
-    let watching = Watching { folders: Folders::new(root, output), lines: Lines::new(output.clone()), bench };
+    let lines = Lines::new(output.clone(), &bench.config.specs);
+    let watching = Watching { folders: Folders::new(root, output), lines, bench };
     watching.work(&mut Watch::new(SETTLE_MS, auditing))
 }
 

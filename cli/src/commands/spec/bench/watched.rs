@@ -1,18 +1,31 @@
 //! Who may touch what.
 
+use std::path::Path;
+
 use engine::Watched;
 use guard::Policy;
-use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD};
+use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD, asks_to_change};
 use repo::WorkTree;
 
 use crate::commands::spec::bench::Bench;
 use crate::config;
+use crate::output::printable;
 
 /// What no agent may change, whatever its role.
 const OURS: [&str; 5] =
     ["!.cuggino/", "!.cuggino.json", "!code-commit.toml", "!.code-commit/", "!agent-config/"];
 /// Folders that are not looked into where there is no git to say what counts.
 const PRODUCTS: [&str; 5] = ["node_modules", "target", ".venv", "__pycache__", "dist"];
+
+/// What a person is told of a change that was put back. Only who implements can be asked for one of the specs.
+pub fn put_back(path: &str, role: &str, specs: &str) -> String {
+    let shown = printable(path);
+    let told = format!("{shown} is not for the {role} agent to change: it was put back");
+    if role == Role::Implementing.name() && Path::new(path).starts_with(specs) {
+        return format!("{told}; ask for it in the focus: `Update {shown}`");
+    }
+    told
+}
 
 impl Bench<'_> {
     /// Who may touch what. Backlog, issues and findings are a person's at all times, and not looked at.
@@ -54,8 +67,7 @@ impl Bench<'_> {
     fn implementing(&self, focus: &str) -> Vec<String> {
         let specs = &self.config.specs;
         let mut entries: Vec<String> = ["/"].iter().chain(&OURS).map(|&entry| entry.to_owned()).collect();
-        // Only where the focus asks for it.
-        if !focus.contains(specs.as_str()) {
+        if !asks_to_change(focus, specs) {
             entries.push(format!("!{specs}/"));
         }
         entries
