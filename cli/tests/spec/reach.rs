@@ -111,6 +111,23 @@ fn behind_the_wall_an_agent_cannot_remove_a_task_that_waits() {
         "rm -rf .cuggino/backlog; echo x > .cuggino/tbd/x.md; mv .cuggino .other; say '<SPEC_ISSUE>x</SPEC_ISSUE>'",
     ]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
-    assert_eq!(scene.spec(&["run", "--focus", "X", "--sandbox", "auto"]).code, Some(6));
+    let ran = scene.spec(&["run", "--focus", "X", "--sandbox", "auto"]);
+    assert_eq!((ran.code, ran.err.contains("which no wall kept")), (Some(6), false), "{}", ran.err);
     assert_eq!((scene.read(".cuggino/backlog/a.md"), scene.stored("tbd").len()), ("do A\n".to_owned(), 0));
+}
+
+#[test]
+fn without_a_wall_it_is_said_what_an_agent_does_to_the_files_that_are_a_persons() {
+    let scene = Scene::new(&[
+        "rm .cuggino/backlog/a.md; echo x > .cuggino/tbd/x.md; echo more >> .cuggino/memory.md; say '<SPEC_ISSUE>x</SPEC_ISSUE>'",
+    ]);
+    for file in ["backlog/a.md", "backlog/b.md", "memory.md"] {
+        scene.write(&format!(".cuggino/{file}"), "mine\n");
+    }
+    let ran = scene.run();
+    let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("which no wall kept")).collect();
+    let end = "changed during the turn of the planning agent, which no wall kept from it";
+    let wanted = ["backlog/a.md", "memory.md", "tbd/x.md"].map(|file| format!(".cuggino/{file} {end}"));
+    assert_eq!(told.len(), 3, "{}", ran.err);
+    assert!(told.iter().zip(&wanted).all(|(line, wanted)| line.ends_with(wanted)), "{told:?}");
 }

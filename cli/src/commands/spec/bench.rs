@@ -16,7 +16,7 @@ use engine::{AgentShop, AgentWatch, Guarded, Kept, Repository, Watched};
 use logging::Redactor;
 use loop_spec::{Files, ISSUES, PROJECT, Role, STORE, WIP};
 use repo::Git;
-use runner::{Cancel, Env, Probed, Walls, probe};
+use runner::{Cancel, Env, Probed, Rung, Walls, probe};
 
 use crate::commands::phase::agents::passed;
 use crate::commands::spec::config::{Config, FILE};
@@ -115,6 +115,11 @@ impl<'b> Bench<'b> {
             cli,
             probed,
         })
+    }
+
+    /// Whether anything holds what an agent may not touch while it runs.
+    pub fn has_wall(&self) -> bool {
+        self.probed.rung != Rung::Off
     }
 
     /// Nobody else works on this tree meanwhile.

@@ -1,5 +1,6 @@
 //! The shop's hands in a store that agents may have turned upside down: `git clean` takes it along.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use engine::{AgentFact, AgentFault, AgentShop, AgentStep, Hands, Place, Record, 
 use loop_spec::{Files, LOG, STORE};
 
 use crate::commands::spec::lines::in_session;
-use crate::commands::spec::project;
+use crate::commands::spec::project::{self, Mailboxes};
+use crate::output::{Output, printable};
 
 /// Folders are folders before each step, and the session file is there after each turn that began with it.
 pub struct Mending<'m, 'a> {
@@ -16,6 +18,8 @@ pub struct Mending<'m, 'a> {
     pub root: &'m Path,
     /// The plan and its progress log.
     pub session: &'m Place,
+    /// Where to say what an agent did to the files that are a person's; none where a wall keeps it from them.
+    pub no_wall: Option<&'m Output>,
     /// What does the work.
     pub shop: &'m mut AgentShop<'a>,
 }
@@ -29,8 +33,10 @@ impl Hands<AgentStep, AgentFact> for Mending<'_, '_> {
         record: &mut Record<'_, AgentFact>,
     ) -> Result<AgentFact, AgentFault> {
         project::mend_folders(self.root).map_err(|source| self.fault(source))?;
-        let before = if let AgentStep::Turn { .. } = step { self.read() } else { None };
+        let AgentStep::Turn { role, .. } = step else { return self.shop.perform(step, record) };
+        let (before, mailboxes) = (self.read(), project::mailboxes(self.root));
         let fact = self.shop.perform(step, record)?;
+        self.warn(role, &mailboxes);
         if let (Some(before), AgentFact::Turned(turned), None) = (before, &fact, self.read()) {
             self.restore(before, turned).map_err(|source| self.fault(source))?;
         }
@@ -39,6 +45,19 @@ impl Hands<AgentStep, AgentFact> for Mending<'_, '_> {
 }
 
 impl Mending<'_, '_> {
+    /// A person, or another program of theirs, may have done it meanwhile: it is said, not put back.
+    fn warn(&self, role: &str, before: &Mailboxes) {
+        let Some(output) = self.no_wall else { return };
+        let after = project::mailboxes(self.root);
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for name in names.into_iter().filter(|name| before.get(*name) != after.get(*name)) {
+            output.warn(&format!(
+                "{STORE}/{} changed during the turn of the {role} agent, which no wall kept from it",
+                printable(name)
+            ));
+        }
+    }
+
     fn path(&self) -> PathBuf {
         self.root.join(Files::path(self.session))
     }

@@ -170,7 +170,8 @@ fn lead(
     so_far.iter().for_each(|fact| decide.learn(fact));
     decide.limit(overruled(inputs.limits, &bench.settings));
     let session = files.session();
-    let mut hands = Mending { root: &bench.root, session: &session, shop: &mut shop };
+    let no_wall = (!bench.has_wall()).then_some(bench.output);
+    let mut hands = Mending { root: &bench.root, session: &session, no_wall, shop: &mut shop };
     let outcome = drive(&mut decide, &mut hands, &mut record).map_err(|error| fault(error, &folder))?;
     Ok((outcome, folder))
 }

@@ -1,14 +1,16 @@
 //! The folders of a project of the spec loop.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::Context as _;
 use loop_spec::watch::{Item, Listing};
-use loop_spec::{BACKLOG, ISSUES, STORE, TBD, WIP};
+use loop_spec::{BACKLOG, ISSUES, MEMORY, STORE, TBD, WIP};
 use repo::WorkTree;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
@@ -97,6 +99,20 @@ pub fn names(root: &Path, name: &str) -> Vec<String> {
     names.retain(|name| !name.starts_with('.'));
     names.sort_unstable();
     names
+}
+
+/// Files of the store, each with what tells it from another.
+pub type Mailboxes = BTreeMap<String, Option<(u64, SystemTime)>>;
+
+/// The files that are a person's: backlog, spec issues, findings and what was dismissed.
+pub fn mailboxes(root: &Path) -> Mailboxes {
+    let looks = |name: String| {
+        let data = fs::symlink_metadata(root.join(STORE).join(&name)).ok()?;
+        Some((name, data.modified().ok().map(|modified| (data.len(), modified))))
+    };
+    let of_folder = |folder| names(root, folder).into_iter().map(move |name| format!("{folder}/{name}"));
+    let all = [BACKLOG, ISSUES, TBD].into_iter().flat_map(of_folder).chain([MEMORY.to_owned()]);
+    all.filter_map(looks).collect()
 }
 
 /// What waits.
