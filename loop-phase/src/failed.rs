@@ -11,6 +11,14 @@ pub struct Report {
     pub failed: bool,
 }
 
+impl Report {
+    /// Whether the file says that nothing failed: there is no `SPEC:` line, and nothing that could have been meant for one.
+    #[must_use]
+    pub fn is_pass(&self) -> bool {
+        !self.failed && self.problems.is_empty()
+    }
+}
+
 /// One contract that does not hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {
@@ -199,6 +207,7 @@ mod tests {
         for text in ["FAILED SPEC: GET / → 404\n", "{\"spec\": \"a\", \"note\": \"SPEC: a\"}"] {
             let report = parse(text);
             assert!(!report.failed && report.problems.len() == 1, "{text}: {report:?}");
+            assert!(!report.is_pass(), "{text}");
         }
     }
 

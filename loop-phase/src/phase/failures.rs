@@ -17,8 +17,9 @@ impl PhaseLoop {
         {
             return self.again(complaint);
         }
-        self.stage = if report.failed { Stage::CommitFailed } else { Stage::RemoveFailures };
-        self.failures = text.filter(|_| report.failed);
+        // What nobody can make sense of is no pass: it goes to the builder as it is.
+        self.stage = if report.is_pass() { Stage::RemoveFailures } else { Stage::CommitFailed };
+        self.failures = text.filter(|_| !report.is_pass());
     }
 
     /// Whether the verifier made something where its failures go, or in it.

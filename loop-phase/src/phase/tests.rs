@@ -177,6 +177,26 @@ fn a_malformed_entry_goes_back_once_and_then_counts_as_a_failure() {
 }
 
 #[test]
+fn failures_that_nobody_can_make_sense_of_are_never_a_pass_and_never_deleted() {
+    for odd in ["FAILED SPEC: GET / -> 404\n", "INPUT: a\nOBSERVED: b\n"] {
+        let mut facts = Vec::new();
+        let log =
+            run(&World { ends: &[], failed: &[Some(odd), Some(odd), Some(odd), Some(odd)] }, &mut facts);
+        assert!(log.lines().last().unwrap().starts_with("NeedsPerson"), "{log}");
+        assert!(log.contains("commit tests phase1/verify/step-2") && !log.contains("passed"), "{log}");
+        assert_eq!(log.matches("delete").count(), 2, "only before each verification begins: {log}");
+        let (mut decide, mut heard) = (PhaseLoop::new(inputs()), 0);
+        for fact in &facts {
+            if let Next::Do(AgentStep::Turn { role, prompt, .. }) = decide.next() {
+                heard += usize::from(role == BUILDER && prompt.contains(odd.trim_end()));
+            }
+            decide.learn(fact);
+        }
+        assert_eq!(heard, 1, "the builder is told of it in the second iteration: {odd}");
+    }
+}
+
+#[test]
 fn a_builder_without_a_report_is_asked_again_and_then_verified_all_the_same() {
     let ends = [("builder", End::Ok, false), ("builder", End::Ok, false)];
     let log = run(&World { ends: &ends, failed: &[None] }, &mut Vec::new());
