@@ -1,6 +1,6 @@
 //! Files of the harness, which an agent may have put a link in the place of.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
@@ -9,6 +9,18 @@ use crate::own;
 /// Gives a file a new content, whole or not at all: a state file that is half written would lose a run. A link in its place is
 /// replaced, not followed.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, |file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    })
+}
+
+/// The same with the content of another file, which can be made again: it is not synced.
+pub(super) fn replace_by_copy(path: &Path, from: &Path) -> io::Result<()> {
+    replace(path, |file| io::copy(&mut File::open(from)?, file).map(drop))
+}
+
+fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -16,8 +28,7 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // What an earlier, killed write has left; a link there must not be followed.
     remove(&staged)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(&staged)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    fill(&mut file)?;
     fs::rename(&staged, path)
 }
 

@@ -1,6 +1,5 @@
 //! One turn of an agent: its prompt on disk, its work watched, its output on disk, what it may not touch put back.
 
-use std::fs;
 use std::io::Write as _;
 
 use agent::{End, Home, Kind, ModelUsage, Session, Spawn};
@@ -9,6 +8,7 @@ use runner::Cancel;
 
 use crate::agents::ears::Ears;
 use crate::agents::fault::fault;
+use crate::agents::files::replace_by_copy;
 use crate::agents::role::Role;
 use crate::agents::shop::store;
 use crate::agents::snapshot::{Before, COPIES, Changes};
@@ -51,8 +51,10 @@ impl AgentShop<'_> {
         let taken = record.folder().path().join(format!("taken-{}", request.number));
         let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
             .map_err(fault("list", &role.watched.root))?;
-        let (outcome, markers) = self.run(&role, request, record)?;
-        let changes = before.compare().map_err(fault("list", &role.watched.root))?;
+        let ran = self.run(&role, request, record);
+        // Also after a turn that could not be heard out: its agent has been at work all the same.
+        let changes = before.compare().map_err(fault("list", &role.watched.root));
+        let ((outcome, markers), changes) = (ran?, changes?);
         // A turn may also have been ended by what the agent said.
         if outcome.end == End::Interrupted && self.cancel.is_set() {
             return Err(AgentFault::Interrupted);
@@ -84,7 +86,7 @@ impl AgentShop<'_> {
             .and_then(|()| log.finish().map(drop))
             .map_err(|e| record.folder().error("write", &file, e))?;
         if let Some(path) = &role.log {
-            fs::copy(record.folder().path().join(&file), path).map_err(fault("write", path))?;
+            replace_by_copy(path, &record.folder().path().join(&file)).map_err(fault("write", path))?;
         }
         Ok((outcome, markers))
     }

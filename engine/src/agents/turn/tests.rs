@@ -1,3 +1,4 @@
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -50,16 +51,15 @@ fn role(top: &Path) -> Role {
     }
 }
 
-/// The tokens in and out of each of these turns, one after another, the journal in between.
-fn used(sessions: &[Session]) -> Vec<(Option<u64>, Option<u64>)> {
-    let folder = tempfile::tempdir().unwrap();
+/// What a shop with this role says to these turns, one after another, the journal in between.
+fn turns(top: &Path, role: Role, sessions: &[Session]) -> Vec<Result<Turned, AgentFault>> {
     let (mut watch, mut observer) = (Deaf, Silent);
     let mut around = |_: &str| -> std::io::Result<crate::agents::Guarded> { Ok(Box::new(())) };
     let mut shop = AgentShop {
-        roles: [("builder".to_owned(), role(folder.path()))].into(),
+        roles: [("builder".to_owned(), role)].into(),
         places: [].into(),
         repositories: [].into(),
-        shell_cwd: folder.path().to_owned(),
+        shell_cwd: top.to_owned(),
         shell_env: Env::default(),
         shell_confinement: Confinement::off(),
         shell_timeout: None,
@@ -68,17 +68,27 @@ fn used(sessions: &[Session]) -> Vec<(Option<u64>, Option<u64>)> {
         cancel: Cancel::new().unwrap(),
         kept: Kept::default(),
     };
-    let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
+    let run = RunFolder::create(top, "run", Redactor::default()).unwrap();
     let mut record = Record::begin(run, &mut observer).unwrap();
-    let mut used = Vec::new();
+    let mut turns = Vec::new();
     for (number, session) in (1..).zip(sessions) {
         let request = Request { number, role: "builder", prompt: "go", system: None, session };
-        let fact = shop.turn(&request, &mut record).unwrap();
-        record.note(&fact).unwrap();
-        let AgentFact::Turned(turned) = fact else { panic!("{fact:?}") };
-        used.extend(turned.usage.iter().map(|usage| (usage.input_tokens, usage.output_tokens)));
+        let fact = shop.turn(&request, &mut record);
+        turns.push(fact.map(|fact| {
+            record.note(&fact).unwrap();
+            let AgentFact::Turned(turned) = fact else { panic!("{fact:?}") };
+            *turned
+        }));
     }
-    used
+    turns
+}
+
+/// The tokens in and out of each of these turns.
+fn used(sessions: &[Session]) -> Vec<(Option<u64>, Option<u64>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let turns = turns(folder.path(), role(folder.path()), sessions);
+    let usage = turns.into_iter().flat_map(|turned| turned.unwrap().usage);
+    usage.map(|usage| (usage.input_tokens, usage.output_tokens)).collect()
 }
 
 #[test]
@@ -91,4 +101,30 @@ fn each_turn_of_a_session_of_codex_counts_what_it_used_itself() {
 fn what_another_session_had_used_is_not_taken_off() {
     let sessions = [Session::None, Session::Resume("t-0".into())];
     assert_eq!(used(&sessions), [(Some(100), Some(10)), (Some(200), Some(20))]);
+}
+
+#[test]
+fn the_output_of_the_last_turn_is_not_written_through_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, theirs) = (folder.path().join("builder.log"), folder.path().join("theirs"));
+    fs::write(&theirs, "theirs").unwrap();
+    std::os::unix::fs::symlink(&theirs, &log).unwrap();
+    let role = Role { log: Some(log.clone()), ..role(folder.path()) };
+    turns(folder.path(), role, &[Session::None]).pop().unwrap().unwrap();
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+    assert!(fs::read_to_string(&log).unwrap().contains("thread.started"));
+}
+
+#[test]
+fn what_a_role_may_not_touch_is_put_back_after_a_turn_that_could_not_be_heard_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut role = role(folder.path());
+    let (not_its_own, program) = (role.cwd.join("theirs"), folder.path().join("codex"));
+    fs::write(&not_its_own, "theirs").unwrap();
+    fs::write(&program, format!("{CODEX}echo mine > theirs\n")).unwrap();
+    role.watched.may_touch = Some(Vec::new());
+    // A folder in the place of the log: the turn ends with an error.
+    role.log = Some(folder.path().join("home"));
+    turns(folder.path(), role, &[Session::None]).pop().unwrap().unwrap_err();
+    assert_eq!(fs::read_to_string(&not_its_own).unwrap(), "theirs");
 }
