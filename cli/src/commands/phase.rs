@@ -23,7 +23,7 @@ use clap::Args;
 
 pub use self::project::{ABL, read};
 use crate::args::{Sandbox, duration};
-use crate::commands::here;
+use crate::commands::root;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -86,7 +86,8 @@ impl FromStr for Action {
 
 /// Does what was asked for in the current folder.
 pub fn run(args: &PhaseArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let root = here()?;
+    let root = root()?;
+    folders::refuse_links(&root)?;
     match args.action {
         Action::Init => init::run(&root, output),
         Action::Check => check(&root, output),

@@ -95,6 +95,27 @@ fn a_configuration_that_is_not_right_is_refused_with_its_name() {
 }
 
 #[test]
+fn links_of_a_cloned_project_lead_no_role_and_no_record_anywhere() {
+    let scene = Scene::new(&[]);
+    std::fs::write(scene.at("theirs"), "theirs").unwrap();
+    std::fs::create_dir_all(scene.project(".abl/logs")).unwrap();
+    symlink("../../../theirs", scene.project(".abl/logs/builder.log")).unwrap();
+    assert_eq!(scene.run(&["run"]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(scene.at("theirs")).unwrap(), "theirs");
+    symlink(".", scene.project("all")).unwrap();
+    scene.write(".abl/abl.config.yaml", "directories: {src: all}\n");
+    assert_eq!(scene.run(&["run"]).code, Some(3));
+    std::fs::remove_dir_all(scene.project(".abl/specs")).unwrap();
+    symlink("..", scene.project(".abl/specs")).unwrap();
+    for action in ["init", "check", "run"] {
+        let ran = scene.run(&[action]);
+        assert_eq!(ran.code, Some(3), "{action}: {ran:?}");
+        assert!(ran.err.contains(".abl/specs is a link"), "{action}: {}", ran.err);
+    }
+    assert_eq!(scene.turns("builder"), 1);
+}
+
+#[test]
 fn a_pipe_among_the_specs_is_refused_and_a_link_is_no_spec() {
     let scene = Scene::new(&[]);
     symlink("/etc/passwd", scene.project(".abl/specs/phase2.md")).unwrap();

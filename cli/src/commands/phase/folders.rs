@@ -1,4 +1,4 @@
-//! Whether the two folders of the configuration may be the roles' own: a repository brings that file along, and what it names there
+//! The two folders of the configuration, if they may be the roles' own: a repository brings that file along, and what it names there
 //! becomes writable to an agent.
 
 use std::path::{Component, Path, PathBuf};
@@ -10,46 +10,86 @@ use crate::commands::phase::project::{ABL, SPECS};
 use crate::commands::phase::walls::HIDDEN;
 use crate::exit::Failure;
 
-/// Refuses folders outside the project, in the harness's own, or the same one for both; and a link in the place of the harness's own.
-pub fn check(root: &Path, config: &Config) -> Result<(), Failure> {
-    if inside(root, &Path::new(ABL).join("logs")).is_none() {
-        let why = anyhow!("{ABL}/logs leads out of the project");
-        return Err(Failure::refused(why, "remove the link: records are kept inside of the project"));
-    }
-    let (src, tests) = (place(root, "src", &config.src)?, place(root, "tests", &config.tests)?);
-    if src == tests {
-        return Err(refused("directories.src and directories.tests are the same folder"));
-    }
-    if tests == root.canonicalize().unwrap_or_else(|_| root.to_owned()) {
-        return Err(refused("directories.tests is the project itself, and the source with it"));
-    }
-    Ok(())
+/// Where the roles work: below the root by their real names, each for one role, and nothing of the harness's. They need not be there yet.
+#[derive(Debug, Clone)]
+pub struct Folders {
+    src: PathBuf,
+    tests: PathBuf,
 }
 
-/// Where the folder really is, or will be.
+impl Folders {
+    /// Refuses folders outside of the project, behind links, in the harness's own, or the same one for both. `root` is without links.
+    pub fn find(root: &Path, config: &Config) -> Result<Self, Failure> {
+        let (src, tests) = (place(root, "src", &config.src)?, place(root, "tests", &config.tests)?);
+        if src == tests {
+            return Err(refused("directories.src and directories.tests are the same folder"));
+        }
+        if tests == root {
+            return Err(refused("directories.tests is the project itself, and the source with it"));
+        }
+        Ok(Self { src, tests })
+    }
+
+    /// The source folder.
+    pub fn src(&self) -> &Path {
+        &self.src
+    }
+
+    /// The tests folder.
+    pub fn tests(&self) -> &Path {
+        &self.tests
+    }
+}
+
+/// Refuses links in the place of the harness's own folders: a repository may have brought them along. Through one that leads up, a role
+/// would see with the specs what is hidden from it; through one that leads out, records would be written there.
+pub fn refuse_links(root: &Path) -> Result<(), Failure> {
+    let own = [SPECS.to_owned(), format!("{ABL}/logs"), format!("{ABL}/prompts")];
+    match own.iter().find_map(|folder| link_on_the_way(root, Path::new(folder))) {
+        None => Ok(()),
+        Some(link) => {
+            let why = anyhow!("{} is a link", link.display());
+            Err(Failure::refused(why, "put a folder there: specs and records are kept inside of the project"))
+        }
+    }
+}
+
 fn place(root: &Path, key: &str, folder: &str) -> Result<PathBuf, Failure> {
-    let path = Path::new(folder);
-    if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
-        return Err(refused(&format!(
-            "directories.{key} is {folder:?}, which is not a folder below the project"
-        )));
+    let no = |why: &str| refused(&format!("directories.{key} is {folder:?}, which {why}"));
+    let path = plain(Path::new(folder)).ok_or_else(|| no("is not a folder below the project"))?;
+    if is_no_roles(&path) {
+        return Err(no("is no role's"));
     }
-    let not_for_roles = HIDDEN.iter().copied().chain([".git", SPECS]);
-    if not_for_roles.into_iter().any(|own| path.starts_with(own)) {
-        return Err(refused(&format!("directories.{key} is {folder:?}, which is no role's")));
+    if let Some(link) = link_on_the_way(root, &path) {
+        return Err(no(&format!("leads through the link {}", link.display())));
     }
-    inside(root, path)
-        .ok_or_else(|| refused(&format!("directories.{key} is {folder:?}, which leads out of the project")))
+    // An empty path would add a `/` to the root.
+    Ok(path.components().fold(root.to_owned(), |at, part| at.join(part)))
 }
 
-/// Where a path below the root really is, or will be; none where a link leads out.
-fn inside(root: &Path, path: &Path) -> Option<PathBuf> {
-    let top = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let path = root.join(path);
-    // The part that is there already decides where a link leads.
-    let there = path.ancestors().find(|part| part.symlink_metadata().is_ok()).unwrap_or(root);
-    let real = there.canonicalize().unwrap_or_default();
-    real.starts_with(&top).then(|| real.join(path.strip_prefix(there).unwrap_or(Path::new(""))))
+/// Without `.`, which would hide what a path begins with; none if it leads up or begins at the top.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let names = path.components().filter(|part| *part != Component::CurDir);
+    names.map(|part| matches!(part, Component::Normal(_)).then_some(part)).collect()
+}
+
+/// By names alone, and whatever their case, which some file systems do not tell apart. Repositories at any depth are the harness's.
+fn is_no_roles(path: &Path) -> bool {
+    let is = |part: Component<'_>, name: &str| part.as_os_str().eq_ignore_ascii_case(name);
+    let is_within = |own: &str| {
+        let mut parts = path.components();
+        own.split('/').all(|name| parts.next().is_some_and(|part| is(part, name)))
+    };
+    let is_in_repository = path.components().any(|part| is(part, ".git"));
+    let is_all_of_it = is_within(ABL) && path.components().count() == 1;
+    is_in_repository || is_all_of_it || HIDDEN.into_iter().chain([SPECS]).any(is_within)
+}
+
+/// The first link on the way from the root down, relative to it.
+fn link_on_the_way<'p>(root: &Path, path: &'p Path) -> Option<&'p Path> {
+    let mut ways: Vec<&Path> = path.ancestors().filter(|way| !way.as_os_str().is_empty()).collect();
+    ways.reverse();
+    ways.into_iter().find(|way| root.join(way).is_symlink())
 }
 
 fn refused(message: &str) -> Failure {
@@ -62,49 +102,92 @@ mod tests {
 
     use super::*;
 
-    fn check_folders(root: &Path, src: &str, tests: &str) -> Option<String> {
+    fn find(root: &Path, src: &str, tests: &str) -> Result<(PathBuf, PathBuf), String> {
         let text = format!("directories: {{src: {src:?}, tests: {tests:?}}}\n");
         let config = Config::parse(Some(&text)).unwrap();
-        check(root, &config).err().map(|failure| format!("{failure:?}"))
+        let found = Folders::find(root, &config).map_err(|failure| format!("{failure:?}"))?;
+        let below = |path: &Path| path.strip_prefix(root).unwrap().to_owned();
+        Ok((below(found.src()), below(found.tests())))
+    }
+
+    /// A project with some links.
+    fn project() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("project");
+        std::fs::create_dir_all(root.join("real")).unwrap();
+        for (target, link) in [("/etc", "out"), ("real", "inner"), (".", "all"), ("nowhere", "dangling")] {
+            symlink(target, root.join(link)).unwrap();
+        }
+        (folder, root)
     }
 
     #[test]
     fn folders_of_the_project_are_taken_and_everything_else_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("project");
-        std::fs::create_dir_all(root.join("real")).unwrap();
-        symlink("/etc", root.join("out")).unwrap();
-        symlink("real", root.join("inner")).unwrap();
-        for (src, tests) in
-            [("src", ".abl/tests"), (".", "tests"), ("inner", "a/b/c"), ("./src", "src/tests")]
-        {
-            assert_eq!(check_folders(&root, src, tests), None, "{src} {tests}");
+        let (_folder, root) = project();
+        for (src, tests, found) in [
+            ("src", ".abl/tests", ("src", ".abl/tests")),
+            (".", "tests", ("", "tests")),
+            ("real", "a/b/c", ("real", "a/b/c")),
+            ("./src/./", "src//tests", ("src", "src/tests")),
+            (".gitea", ".abl/specs-too", (".gitea", ".abl/specs-too")),
+        ] {
+            assert_eq!(find(&root, src, tests), Ok((found.0.into(), found.1.into())), "{src} {tests}");
         }
         for (src, tests) in [
             ("..", "tests"),
             ("/etc", "tests"),
             ("src", "../other"),
-            ("out", "tests"),
-            ("out/deep", "tests"),
+            ("src", "real/../../other"),
             ("src", "./src"),
-            ("inner", "real"),
             ("src", "."),
-            (".git/x", "tests"),
-            (".abl/specs", "tests"),
             ("src", ".code-commit/x"),
         ] {
-            assert!(check_folders(&root, src, tests).is_some(), "{src} {tests}");
+            assert!(find(&root, src, tests).is_err(), "{src} {tests}");
         }
     }
 
     #[test]
-    fn records_are_not_kept_behind_a_link_that_leads_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("project");
-        std::fs::create_dir_all(root.join(ABL)).unwrap();
-        assert_eq!(check_folders(&root, "src", "tests"), None);
-        symlink("../..", root.join(ABL).join("logs")).unwrap();
-        let refusal = check_folders(&root, "src", "tests").unwrap();
-        assert!(refusal.contains(".abl/logs leads out of the project"), "{refusal}");
+    fn no_spelling_of_what_is_the_harnesss_is_a_roles_folder() {
+        let (_folder, root) = project();
+        for own in
+            [".git", ".git/hooks", "a/.git/hooks", ".abl", ".abl/specs", ".abl/logs", "prompts", ".env"]
+        {
+            for spelled in [
+                own.to_owned(),
+                format!("./{own}"),
+                format!("{own}/."),
+                format!("././{own}/x"),
+                own.to_uppercase(),
+            ] {
+                let is_deeper_than_all = own == ".abl" && spelled.ends_with('x');
+                assert_eq!(find(&root, &spelled, "tests").is_ok(), is_deeper_than_all, "{spelled}");
+                assert_eq!(find(&root, "src", &spelled).is_ok(), is_deeper_than_all, "{spelled}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_link_is_on_the_way_to_a_roles_folder() {
+        let (_folder, root) = project();
+        for through in ["out", "out/deep", "inner", "all", "all/src", "./all", "all/.abl/logs", "dangling"] {
+            let why = find(&root, through, "tests").unwrap_err();
+            assert!(why.contains("leads through the link"), "{through}: {why}");
+        }
+    }
+
+    #[test]
+    fn specs_and_records_are_not_kept_behind_links() {
+        for (link, target) in
+            [(".abl", "real"), (".abl/specs", ".."), (".abl/logs", "../.."), (".abl/prompts", "nowhere")]
+        {
+            let (_folder, root) = project();
+            let at = root.join(link);
+            refuse_links(&root).unwrap();
+            std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+            refuse_links(&root).unwrap();
+            symlink(target, &at).unwrap();
+            let why = format!("{:?}", refuse_links(&root).unwrap_err());
+            assert!(why.contains(&format!("{link} is a link")), "{why}");
+        }
     }
 }

@@ -58,9 +58,8 @@ fn ignore_secrets(root: &Path, output: &Output) -> Result<(), Failure> {
         return Ok(());
     }
     let start = if rules.is_empty() || rules.ends_with('\n') { "" } else { "\n" };
-    let mut file =
-        OpenOptions::new().append(true).create(true).open(&path).context("cannot open .gitignore")?;
-    file.write_all(format!("{start}/.env\n").as_bytes()).context("cannot write .gitignore")?;
+    // A cloned repository may have a link there.
+    engine::append_to_own(&path, &format!("{start}/.env")).context("cannot write .gitignore")?;
     output.report("made .gitignore: /.env");
     Ok(())
 }

@@ -10,7 +10,7 @@ use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, RoleInputs, Start};
 use repo::Git;
 
 use crate::commands::phase::config::{self, Config};
-use crate::commands::phase::folders;
+use crate::commands::phase::folders::{Folders, refuse_links};
 use crate::commands::text;
 use crate::environment::Environment;
 use crate::exit::Failure;
@@ -31,6 +31,8 @@ pub struct Project {
     pub root: PathBuf,
     /// Its configuration.
     pub config: Config,
+    /// Where the roles work.
+    folders: Folders,
     /// Specs by phase.
     pub specs: BTreeMap<u32, String>,
     /// Where the loop is, as the file says.
@@ -42,11 +44,12 @@ pub struct Project {
 }
 
 impl Project {
-    /// Looks everything over; makes the two folders and their repositories if they are not there.
+    /// Looks everything over; makes the two folders and their repositories if they are not there. `root` is without links.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self, Failure> {
+        refuse_links(root)?;
         let config = Config::parse(read(&root.join(config::FILE))?.as_deref())
             .map_err(|message| Failure::refused(anyhow!("{}: {message}", config::FILE), "mend the file"))?;
-        folders::check(root, &config)?;
+        let folders = Folders::find(root, &config)?;
         let specs = require_specs(root)?;
         let state = match read(&root.join(ABL).join(loop_phase::STATE))? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
@@ -58,19 +61,19 @@ impl Project {
             })?,
             None => State::default(),
         };
-        let git = |folder: &str| repository(&root.join(folder), environment);
-        let (src_git, tests_git) = (git(&config.src)?, git(&config.tests)?);
-        Ok(Self { root: root.to_owned(), config, specs, state, src_git, tests_git })
+        let src_git = repository(folders.src(), environment)?;
+        let tests_git = repository(folders.tests(), environment)?;
+        Ok(Self { root: root.to_owned(), config, folders, specs, state, src_git, tests_git })
     }
 
     /// Where the source is.
-    pub fn src(&self) -> PathBuf {
-        self.root.join(&self.config.src)
+    pub fn src(&self) -> &Path {
+        self.folders.src()
     }
 
     /// Where the tests are.
-    pub fn tests(&self) -> PathBuf {
-        self.root.join(&self.config.tests)
+    pub fn tests(&self) -> &Path {
+        self.folders.tests()
     }
 
     /// Whether a phase has passed: a commit says so, whatever the state file says.
@@ -116,12 +119,12 @@ impl Project {
         }
         let config = &self.config;
         let role =
-            |name: &str, folder: &str, commands: &BTreeMap<String, super::request::Entry>, model: &str| {
+            |name: &str, folder: &Path, commands: &BTreeMap<String, super::request::Entry>, model: &str| {
                 let commands =
                     commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
                 Ok::<_, Failure>(RoleInputs {
                     prompt: self.role_prompt(name)?.into(),
-                    workspace: self.root.join(folder).display().to_string(),
+                    workspace: folder.display().to_string(),
                     commands,
                     model: model.to_owned(),
                 })
@@ -130,8 +133,8 @@ impl Project {
             phase,
             specs,
             project: read(&self.root.join(PROJECT))?.map(Into::into),
-            builder: role(loop_phase::BUILDER, &config.src, &config.builder_commands, builder)?,
-            verifier: role(loop_phase::VERIFIER, &config.tests, &config.verifier_commands, verifier)?,
+            builder: role(loop_phase::BUILDER, self.src(), &config.builder_commands, builder)?,
+            verifier: role(loop_phase::VERIFIER, self.tests(), &config.verifier_commands, verifier)?,
             limits: Limits { iterations: config.iterations, ..Limits::default() },
             start: self.start(phase),
         })

@@ -33,7 +33,7 @@ impl Setup<'_> {
 
     pub(super) fn places(&self) -> BTreeMap<String, PathBuf> {
         let own = self.project.root.join(project::ABL);
-        [(loop_phase::ABL, own), (TESTS, self.project.tests())]
+        [(loop_phase::ABL, own), (TESTS, self.project.tests().to_owned())]
             .map(|(name, path)| (name.to_owned(), path))
             .into()
     }
@@ -67,8 +67,8 @@ impl Setup<'_> {
         let visible = desk.map(Counter::visible).map(Vec::from).unwrap_or_default();
         // The harness's own folder is held fast or hidden where it lies in the role's.
         let state = self.state.join("agents").join(name);
-        let home = desk.filter(|_| state.starts_with(&own)).map_or(state, |desk| desk.home(name));
-        let mut walls = walls::around(&project.root, &own, &other, &visible, &env);
+        let home = desk.filter(|_| state.starts_with(own)).map_or(state, |desk| desk.home(name));
+        let mut walls = walls::around(&project.root, own, other, &visible, &env);
         walls.docker_host = self.docker_host.map(OsString::from);
         if let Some(desk) = desk {
             let path = env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
@@ -78,7 +78,7 @@ impl Setup<'_> {
         }
         Role {
             cli: chosen.cli,
-            cwd: own.clone(),
+            cwd: own.to_owned(),
             confinement: self.probed.confine(walls),
             model: Some(chosen.model),
             env,
@@ -89,7 +89,7 @@ impl Setup<'_> {
             timeout: Some(self.args.turn_timeout),
             idle_timeout: Some(self.args.idle_timeout),
             watched: Watched {
-                root: own,
+                root: own.to_owned(),
                 skip: walls::skipped(),
                 may_touch: None,
                 protected: None,
@@ -103,8 +103,10 @@ impl Setup<'_> {
     fn never_committed(&self, top: &Path) -> Vec<String> {
         let root = &self.project.root;
         let names = [agents::DOT_ENV, project::ABL, "agent-config", repo::STATE_IN_TREE];
-        let inside =
-            names.iter().map(|name| root.join(name)).chain([self.project.tests(), self.project.src()]);
+        let inside = names
+            .iter()
+            .map(|name| root.join(name))
+            .chain([self.project.tests(), self.project.src()].map(Path::to_owned));
         inside
             .filter(|path| path != top)
             .filter_map(|path| path.strip_prefix(top).ok().map(|path| path.display().to_string()))
