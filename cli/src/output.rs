@@ -208,3 +208,29 @@ impl Output {
 fn paint(colour: bool, style: Style, text: &str) -> String {
     if colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
+
+/// The whole lines of a text that comes in pieces, without their last line end; `open` keeps what has not come to the end of its line.
+pub fn whole_lines(open: &mut String, piece: &str) -> String {
+    let Some((lines, rest)) = piece.rsplit_once('\n') else {
+        open.push_str(piece);
+        return String::new();
+    };
+    let mut whole = std::mem::replace(open, rest.to_owned());
+    whole.push_str(lines);
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_whole_however_their_text_comes() {
+        let mut open = String::new();
+        let mut lines = |piece: &str| whole_lines(&mut open, piece);
+        assert_eq!([lines("a"), lines("b\nc\nd"), lines("e"), lines("\n")], ["", "ab\nc", "", "de"]);
+        assert_eq!(lines(&"\n".repeat(1 << 20)).len(), (1 << 20) - 1);
+        assert_eq!(lines("end"), "");
+        assert_eq!(open, "end");
+    }
+}

@@ -4,7 +4,7 @@ use agent::{End, Event};
 use engine::{AgentFact, AgentWatch, Observer, Turned};
 use serde_json::json;
 
-use crate::output::{DIM, Output, printable};
+use crate::output::{DIM, Output, printable, whole_lines};
 use crate::terminal::phrases;
 
 /// Prints what the agents do.
@@ -32,14 +32,8 @@ impl Lines {
     }
 
     fn text(&mut self, role: &str, text: &str) {
-        self.open.push_str(text);
-        while let Some((line, rest)) = self.open.split_once('\n') {
-            let (line, rest) = (line.to_owned(), rest.to_owned());
-            if !line.trim().is_empty() {
-                self.line(role, &line);
-            }
-            self.open = rest;
-        }
+        let lines = whole_lines(&mut self.open, text);
+        lines.lines().filter(|line| !line.trim().is_empty()).for_each(|line| self.line(role, line));
     }
 }
 

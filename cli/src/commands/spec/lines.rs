@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 
 use crate::commands::spec::bench::put_back;
 use crate::commands::spec::{events, project, uuid};
-use crate::output::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, printable};
+use crate::output::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, printable, whole_lines};
 use crate::terminal::live::LiveLine;
 
 /// `1 spec issue`, `2 spec issues`.
@@ -141,13 +141,10 @@ impl Lines {
 
     /// Whole lines at once.
     fn text(&self, piece: &str) {
-        let mut open = std::mem::take(&mut self.screen.borrow_mut().open);
-        open.push_str(piece);
-        let (lines, rest) = open.rsplit_once('\n').map_or(("", open.as_str()), |(lines, rest)| (lines, rest));
+        let lines = whole_lines(&mut self.screen.borrow_mut().open, piece);
         if !lines.trim().is_empty() {
             self.verbose(printable(lines.trim_end()).as_str());
         }
-        rest.clone_into(&mut self.screen.borrow_mut().open);
     }
 
     fn event(&self, event: &Event) {
