@@ -93,3 +93,15 @@ fn a_call_without_usage_is_a_row_that_says_so() {
     ");
     assert_eq!(costs.err, "");
 }
+
+#[test]
+fn a_key_of_the_environment_wins_over_the_one_of_the_project() {
+    let tell = "if [ \"$GEMINI_API_KEY\" = AIza-key-of-the-environment ]; then touch environment; else touch project; fi";
+    for (environment, expected) in
+        [(&[("GEMINI_API_KEY", "AIza-key-of-the-environment")][..], "src/environment"), (&[], "src/project")]
+    {
+        let scene = Scene::new(&[("builder-1", tell)]);
+        assert_eq!(scene.run_with(&["run", "--sandbox", "off"], environment).code, Some(0));
+        assert!(scene.project(expected).exists(), "{expected}");
+    }
+}

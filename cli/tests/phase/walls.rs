@@ -3,6 +3,9 @@
 use crate::docker::Daemon;
 use crate::scene::{KEY, Scene};
 
+/// In `.env` beside the key.
+const OTHER_SECRET: &str = "hunter2-of-the-database";
+
 /// A line for everything that can be read, listed or written and should not be.
 fn probes(scene: &Scene, other: &str) -> String {
     let project = scene.at("project");
@@ -39,6 +42,7 @@ fn probes(scene: &Scene, other: &str) -> String {
 fn check(sandbox: &str, environment: &[(&str, &str)]) {
     let scene = Scene::new(&[]);
     std::fs::write(scene.at("home/secret"), "private").unwrap();
+    scene.write(".env", &format!("GEMINI_API_KEY={KEY}\nOTHER_TOKEN={OTHER_SECRET}\n"));
     scene.write("src/code.txt", "the source");
     scene.write(".abl/tests/test.txt", "the tests");
     for (role, other) in [("builder", ".abl/tests"), ("verifier", "src")] {
@@ -51,6 +55,11 @@ fn check(sandbox: &str, environment: &[(&str, &str)]) {
         assert!(scene.read(&format!("{folder}/spec-seen")).contains("# Phase 1"), "{sandbox}");
         assert!(scene.read(&format!("{folder}/desk-seen")).contains("# Phase 1"), "{sandbox}");
         assert!(!scene.read(&format!("{folder}/env-seen")).contains(KEY), "{sandbox}");
+    }
+    for folder in ["src", ".abl", ".code-commit"] {
+        for (path, text) in scene.files(folder) {
+            assert!(!text.contains(OTHER_SECRET), "{sandbox}: {}", path.display());
+        }
     }
     assert!(scene.project("src/code.txt").exists() && scene.project(".abl/tests/test.txt").exists());
 }

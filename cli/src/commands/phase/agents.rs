@@ -60,7 +60,8 @@ pub fn choose(model: &str, secrets: &Secrets, environment: &Environment) -> Resu
     let cli =
         agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.remedy()))?;
     let variable = kind.key_variable();
-    let key = secrets.get(variable).or_else(|| environment.text(variable)).ok_or_else(|| {
+    // The person's own key wins: a cloned project may bring one along whose owner then sees what is asked.
+    let key = environment.text(variable).or_else(|| secrets.get(variable)).ok_or_else(|| {
         Failure::refused(
             anyhow!("there is no key for {}", kind.name()),
             format!("put a line {variable}=… into {DOT_ENV}"),
