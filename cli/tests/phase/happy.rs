@@ -88,7 +88,10 @@ fn a_command_of_the_configuration_runs_outside_with_its_arguments_as_they_are() 
         ".abl/abl.config.yaml",
         "builder_commands:\n  show: {command: \"pwd; printf '<%s>'\", description: shows}\n  linger: {command: 'sleep 4242 &'}\n",
     );
-    assert_eq!(scene.run(&["run"]).code, Some(0));
+    let ran = scene.run(&["run"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let warning = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(warning.contains("outside of the walls, with all your rights: linger, show"), "{}", ran.err);
     let shown = scene.read("src/shown");
     assert!(shown.starts_with(scene.at("project").to_str().unwrap()), "{shown}");
     assert!(

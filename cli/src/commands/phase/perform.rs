@@ -15,6 +15,7 @@ use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 
 use crate::commands::phase::agents::{self, Chosen, Secrets};
+use crate::commands::phase::config::{self, Config};
 use crate::commands::phase::desk::Counter;
 use crate::commands::phase::past::{RUN, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
@@ -52,8 +53,24 @@ pub fn run(
         return Ok(Exit::Done);
     }
     let probed = walls::choose(args.sandbox, docker_host, output)?;
+    warn_of_commands(&project.config, output);
     let cancel = crate::interrupt::watched()?;
     Setup { project, args, environment, output, probed, state, docker_host, cancel }.begin(phase)
+}
+
+/// A project brings them along, and they run what a model has written.
+fn warn_of_commands(config: &Config, output: &Output) {
+    let mut names: Vec<&str> =
+        config.builder_commands.keys().chain(config.verifier_commands.keys()).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    if !names.is_empty() {
+        output.warn(&format!(
+            "commands of {} run outside of the walls, with all your rights: {}",
+            config::FILE,
+            names.join(", ")
+        ));
+    }
 }
 
 fn phase(project: &Project, action: Action) -> Result<Option<u32>, Failure> {
