@@ -103,6 +103,7 @@ pub enum Leftovers {
     /// They are killed before [`run`](crate::run) returns.
     Sweep,
     /// They live until [`sweep`](crate::sweep), or until an enclosing run ends. Where a rung has a
-    /// process namespace (bubblewrap, Docker) they die with the command all the same.
+    /// process namespace (bubblewrap, Docker) they die with the command all the same. What they
+    /// print once `run` has returned is thrown away.
     Keep,
 }

@@ -135,6 +135,15 @@ impl<'a> Pump<'a> {
         Ok(Room::Left)
     }
 
+    /// Keeps the pipes that are still open so until nobody writes to them any more: who prints into a closed one is killed by that. What
+    /// comes out is thrown away.
+    pub(crate) fn hear_out(&mut self) {
+        for mut pipe in self.sources.iter_mut().filter_map(|source| source.pipe.take()) {
+            // Without a thread it is closed now.
+            let _ = std::thread::Builder::new().spawn(move || std::io::copy(&mut pipe, &mut std::io::sink()));
+        }
+    }
+
     /// The output so far.
     pub(crate) fn text(&self) -> String {
         self.kept.all.so_far().text()

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::pump::{Pump, Room, Stop};
 use crate::reap::Swept;
 use crate::spawn::{connect, start};
-use crate::{Cancel, Captured, Command, Confinement, Ended, Output, Rung, Stream};
+use crate::{Cancel, Captured, Command, Confinement, Ended, Leftovers, Output, Rung, Stream};
 
 /// How long the pipes of a command that is gone may stay open.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -82,6 +82,10 @@ pub fn run(
     check_folder(&command.cwd)?;
     let mut pump = Pump::new(command.limits, live);
     let ends = connect(command, &mut pump)?;
+    if cancel.is_set() {
+        // While it waited for its turn, for instance: whoever set it may be about to exit.
+        return Ok(output(Ended::Interrupted, Swept::default(), pump, begun));
+    }
     let mut running = match start(command, confinement, ends)? {
         Ok(running) => running,
         Err(ended) => return Ok(output(ended, Swept::default(), pump, begun)),
@@ -90,6 +94,9 @@ pub fn run(
     let stop = pump.run(running.handle(), cancel, end);
     let (status, swept) = running.end(command.leftovers, stop.as_ref().ok());
     let drained = pump.drain(now() + DRAIN);
+    if command.leftovers == Leftovers::Keep {
+        pump.hear_out();
+    }
     let ended = match (stop?, status?) {
         (Stop::Exited, Some(status)) => running.aftercare.read(status, || pump.text())?,
         (Stop::Exited, None) => return Err(RunError::Wait { source: io::ErrorKind::TimedOut.into() }),

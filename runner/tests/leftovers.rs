@@ -107,6 +107,18 @@ fn a_flag_that_is_set_already_stops_the_command_at_once() {
 }
 
 #[test]
+fn a_flag_that_is_set_before_a_commands_turn_comes_keeps_it_from_being_started() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let cancel = Cancel::new().unwrap();
+    cancel.set();
+    // Starting it would show that it is not there.
+    let command = scratch.command(&["./no-such-program"]);
+    let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {}).unwrap();
+    assert_eq!(output.ended, Ended::Interrupted);
+}
+
+#[test]
 fn a_sweep_from_another_thread_ends_what_runs() {
     let _turn = turn();
     let scratch = Scratch::new();
@@ -136,4 +148,20 @@ fn what_may_be_kept_lives_until_the_sweep() {
     assert_eq!(processes_with(&token).len(), 1);
     assert_eq!(sweep().killed, 1);
     assert_eq!(processes_with(&token), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_kept_may_print_after_its_command_is_gone() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let fifos = "mkfifo go code || exit 9; ";
+    let server = "(sh -c 'read line < go; echo late; echo later >&2'; echo $? > code) & echo up";
+    let mut command = scratch.command(&["sh", "-c", &[fifos, server].concat()]);
+    command.leftovers = Leftovers::Keep;
+    let cwd = command.cwd.clone();
+    let output = scratch.run(Rung::Off, &command);
+    assert_eq!((output.ended, output.text().as_str()), (Ended::Exited(0), "up\n"));
+    std::fs::write(cwd.join("go"), "go\n").unwrap();
+    assert_eq!(std::fs::read_to_string(cwd.join("code")).unwrap(), "0\n", "141 is SIGPIPE");
+    sweep();
 }

@@ -103,6 +103,23 @@ fn a_command_of_the_configuration_runs_outside_with_its_arguments_as_they_are() 
     assert!(!is_running("sleep\u{0}4242"), "what a command left running ends with the turn");
 }
 
+#[test]
+fn commands_that_wait_for_their_turn_when_the_roles_turn_ends_are_never_begun() {
+    let queue = "i=0; while [ $i -lt 40 ]; do abl-cmd block >/dev/null 2>&1 & i=$((i+1)); done; read -r line < ../begun";
+    let scene = Scene::new(&[("builder-1", queue)]);
+    let fifo = scene.project("begun");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    // What is begun says so; the first makes the turn end.
+    scene.write(
+        ".abl/abl.config.yaml",
+        "builder_commands:\n  block: {command: \"echo >> began; echo > begun; exec sleep 4243\"}\n",
+    );
+    assert_eq!(scene.run(&["run"]).code, Some(0));
+    assert!(!is_running("sleep\u{0}4243"), "what waited was begun when the turn was over");
+    assert_eq!(scene.read("began"), "\n", "one was begun");
+    scene.assert_no_process("after the run");
+}
+
 /// Whether a process has this command line.
 pub(crate) fn is_running(line: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap();

@@ -12,7 +12,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use runner::{Cancel, Command, Confinement, Ended, Env, Leftovers, Limits, run};
@@ -146,8 +146,16 @@ fn try_serve() -> io::Result<()> {
     // Until the harness closes it or is gone.
     io::copy(&mut input, &mut io::sink())?;
     cancel.set();
+    // What runs is ended by now and cleared away, and what waits for its turn is not started any more.
+    let _none_at_work = at_work();
     runner::sweep();
     Ok(())
+}
+
+/// Held while a command is started and runs.
+fn at_work() -> MutexGuard<'static, ()> {
+    static AT_WORK: Mutex<()> = Mutex::new(());
+    AT_WORK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One caller. One that goes away early has lost the answer, no more.
@@ -214,7 +222,11 @@ impl Desk {
             leftovers: Leftovers::Keep,
             ..Command::new(words, &self.cwd, env, "/dev/null")
         };
-        match run(&command, &Confinement::off(), cancel, &mut |_, _| {}) {
+        let ran = {
+            let _at_work = at_work();
+            run(&command, &Confinement::off(), cancel, &mut |_, _| {})
+        };
+        match ran {
             Ok(output) => {
                 Answer { code: code(output.ended), output: with_ending(output.text(), output.ended) }
             }
