@@ -75,6 +75,9 @@ pub struct Walls {
     pub read_only: Vec<PathBuf>,
     /// Inside the tree, but not to be seen: keys.
     pub masked: Vec<PathBuf>,
+    /// Folders inside the tree that may be changed, but not moved away: something further down is not to be changed or seen. Upper
+    /// ones first. Not for Landlock.
+    pub pinned: Vec<PathBuf>,
     /// More that may be changed. A folder that is not there is made.
     pub writable: Vec<PathBuf>,
     /// More that may be seen.

@@ -120,3 +120,22 @@ fn a_project_whose_source_is_its_root_works_behind_the_wall() {
         "{committed}"
     );
 }
+
+#[test]
+fn a_builder_whose_folder_is_the_root_can_move_nothing_away_that_is_not_its_own() {
+    if runner::probe(runner::Mode::Bwrap, None).is_err() {
+        eprintln!("SKIPPED: what a builder can move away, because bubblewrap does not work here");
+        return;
+    }
+    let moves = "for place in .abl .abl/specs .env .git prompts deep deep/er deep/er/tests; do mv $place moved 2>/dev/null && echo $place >> done; done; \
+        echo x 2>/dev/null >> .abl/project.md && echo project >> done; echo x 2>/dev/null > .abl/new && echo new >> done; \
+        echo mine > deep/mine && mv deep/mine deep/er/mine && echo own >> done; true";
+    let scene = Scene::new(&[("builder-1", moves)]);
+    scene.write(".abl/abl.config.yaml", "directories: {src: ., tests: deep/er/tests}\n");
+    let ran = scene.run_with(&["run", "--sandbox", "bwrap"], &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(scene.read("done"), "own\n", "only what lies beside the tests is the builder's to move");
+    assert_eq!(scene.commits("deep/er/tests").len(), 0);
+    assert!(scene.project("deep/er/tests/verifier_reports").exists());
+    assert!(scene.read(".env").contains(KEY) && !scene.project(".abl/new").exists());
+}

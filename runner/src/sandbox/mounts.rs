@@ -85,6 +85,8 @@ pub(super) fn plan(walls: &Walls) -> Vec<Mount> {
     plan.extend(private_cargo_home(walls).map(Mount::Private));
     plan.extend(tools(walls).into_iter().map(Mount::ReadOnly));
     plan.push(Mount::Writable(walls.tree.clone()));
+    // A mount cannot be moved; a folder with mounts in it can.
+    plan.extend(held(walls, &walls.pinned).into_iter().map(Mount::Writable));
     plan.extend(home.iter().filter(|home| home.starts_with(&walls.tree)).cloned().map(Mount::Private));
     plan.extend(outside_the_tree(walls, &walls.readable).map(Mount::ReadOnly));
     plan.extend(outside_the_tree(walls, &walls.writable).map(Mount::Writable));

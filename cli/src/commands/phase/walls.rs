@@ -27,21 +27,30 @@ pub const HIDDEN: [&str; 8] = [
 /// The walls of one role. The same for a container and for bubblewrap.
 pub fn around(root: &Path, own: &Path, other: &Path, visible: &[PathBuf], env: &Env) -> Walls {
     let hidden = HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")]);
-    let specs = root.join(SPECS);
     Walls {
-        // A role's own repository may be looked at; the harness commits.
-        read_only: [own.join(".git"), specs.clone()]
+        // A role's own repository may be looked at; the harness commits. All of `.abl`: around the specs alone a role could move it away and
+        // put one of its own there, whose commands the next run would take for the person's.
+        read_only: [own.join(".git"), root.join(ABL)]
             .into_iter()
             .filter(|path| path.starts_with(own))
             .collect(),
+        pinned: between(own, other),
         masked: hidden.filter(|path| path.starts_with(own) && path != &own.join(".git")).collect(),
-        readable: visible.iter().cloned().chain([specs]).collect(),
+        readable: visible.iter().cloned().chain([root.join(SPECS)]).collect(),
         // The agent has to reach its service.
         network: true,
         // What a PATH of the project's own would open is either the role's already, or not for it.
         path: Walls::new(own, env).path.into_iter().filter(|folder| !folder.starts_with(root)).collect(),
         ..Walls::new(own, env)
     }
+}
+
+/// The folders on the way from one folder down to another. Whoever moved one of them would find what is further down in plain view later.
+fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
+    let above = lower.ancestors().skip(1).take_while(|way| way.starts_with(upper) && *way != upper);
+    let mut between: Vec<PathBuf> = above.map(Path::to_owned).collect();
+    between.reverse();
+    between
 }
 
 /// A container where Docker is there, else bubblewrap, else nothing runs. Not Landlock: behind it a role could make no new file at
