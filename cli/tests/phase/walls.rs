@@ -129,13 +129,15 @@ fn a_builder_whose_folder_is_the_root_can_move_nothing_away_that_is_not_its_own(
     }
     let moves = "for place in .abl .abl/specs .env .git prompts deep deep/er deep/er/tests; do mv $place moved 2>/dev/null && echo $place >> done; done; \
         echo x 2>/dev/null >> .abl/project.md && echo project >> done; echo x 2>/dev/null > .abl/new && echo new >> done; \
-        echo mine > deep/mine && mv deep/mine deep/er/mine && echo own >> done; true";
+        mkdir -p prompts; echo mine > prompts/verifier.md; echo mine > deep/mine && mv deep/mine deep/er/mine && echo own >> done; true";
     let scene = Scene::new(&[("builder-1", moves)]);
     scene.write(".abl/abl.config.yaml", "directories: {src: ., tests: deep/er/tests}\n");
+    std::fs::remove_dir_all(scene.project("prompts")).unwrap();
     let ran = scene.run_with(&["run", "--sandbox", "bwrap"], &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(scene.read("done"), "own\n", "only what lies beside the tests is the builder's to move");
     assert_eq!(scene.commits("deep/er/tests").len(), 0);
     assert!(scene.project("deep/er/tests/verifier_reports").exists());
     assert!(scene.read(".env").contains(KEY) && !scene.project(".abl/new").exists());
+    assert!(!scene.project("prompts/verifier.md").exists(), "no prompt for the verifier's next run");
 }

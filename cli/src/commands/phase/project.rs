@@ -50,6 +50,11 @@ impl Project {
         let config = Config::parse(read(&root.join(config::FILE))?.as_deref())
             .map_err(|message| Failure::refused(anyhow!("{}: {message}", config::FILE), "mend the file"))?;
         let folders = Folders::find(root, &config)?;
+        if folders.src() == root {
+            // Only what is there can be hidden: a builder could else write the verifier's prompt of the next run.
+            let prompts = root.join(PROMPTS[0]);
+            fs::create_dir_all(&prompts).with_context(|| format!("cannot make {}", prompts.display()))?;
+        }
         let specs = require_specs(root)?;
         let state = match read(&root.join(ABL).join(loop_phase::STATE))? {
             Some(text) => serde_json::from_str(&text).map_err(|error| {
