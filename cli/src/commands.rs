@@ -119,7 +119,13 @@ fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
 }
 
 fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
-    tree.state_dir().map_err(|error| Failure::refused(error, "see that it is a folder of yours"))
+    tree.state_dir().map_err(no_state)
+}
+
+/// What to do where the harness has no folder for its state.
+fn no_state(error: repo::RepoError) -> Failure {
+    let help = error.remedy();
+    Failure::refused(error, help)
 }
 
 /// What a harness that was killed has left running, in containers or without.
@@ -154,8 +160,9 @@ fn recover(lock: &Lock, tree: &WorkTree, output: &Output) -> Result<(), Failure>
                 output.warn(&left_alone(&back));
             }
         }
-        ::apply::Recovery::Finished { .. } => {
+        ::apply::Recovery::Finished { applied, .. } => {
             output.warn("an earlier run was killed just after it wrote files; they are complete");
+            applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
         }
     }
     Ok(())

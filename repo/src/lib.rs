@@ -3,10 +3,10 @@
 mod dirty;
 mod git;
 mod stable_hash;
+mod state;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use gix::bstr::{BStr, BString, ByteSlice as _};
@@ -15,11 +15,7 @@ use gix::sec::Trust;
 
 pub use git::{Git, GitError, Head, Identity};
 pub use stable_hash::{EmptyFolder, TreeError, empty_folders, restore_empty_folders, stable_hash};
-
-/// Name of the harness's folder inside of the git directory.
-const STATE_IN_GIT: &str = "code-commit";
-/// Its name at the root of the tree, where it cannot be in the git directory.
-pub const STATE_IN_TREE: &str = ".code-commit";
+pub use state::{STATE_IN_TREE, may_hold_state, state_dir_in_tree};
 
 /// Why a folder is no work tree to run in.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +73,25 @@ pub enum RepoError {
         /// Why.
         source: io::Error,
     },
+    /// A folder of the harness's name that no run has made: a clone or an archive may have brought it along.
+    #[error("{} was not made by a run here, or git tracks what is in it", path.display())]
+    NotMadeHere {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl RepoError {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Git { .. } => "see what git status says there",
+            Self::Io { .. } => "see that it is a folder of yours",
+            Self::NotMadeHere { .. } => {
+                "look at what is in it and move it away; take it out of git if it is tracked"
+            }
+        }
+    }
 }
 
 /// A git work tree, looked at from one folder of it: the root of the run.
@@ -178,19 +193,6 @@ impl WorkTree {
             .collect())
     }
 
-    /// A folder for lock, transactions and whatever else the harness keeps: `code-commit/` in the git directory, or where that
-    /// lies on another disk than the tree, `.code-commit/` at the root, which ignores itself. Made if it is not there.
-    pub fn state_dir(&self) -> Result<PathBuf, RepoError> {
-        let git_dir = self.git_dir();
-        if same_disk(git_dir, &self.root)? {
-            let state = git_dir.join(STATE_IN_GIT);
-            fs::create_dir_all(&state).map_err(|source| RepoError::Io { path: state.clone(), source })?;
-            Ok(state)
-        } else {
-            state_dir_in_tree(&self.root)
-        }
-    }
-
     /// The names of the filters that its own configuration has.
     fn own_filters(&self) -> Vec<BString> {
         let config = self.repository.config_snapshot();
@@ -244,42 +246,6 @@ pub struct Tracked {
     pub path: String,
     /// Its length when git last looked; a hint only.
     pub bytes: u64,
-}
-
-/// `.code-commit/` at `root`, with a `.gitignore` that hides it from git. Made if it is not there.
-pub fn state_dir_in_tree(root: &Path) -> Result<PathBuf, RepoError> {
-    let state = root.join(STATE_IN_TREE);
-    fs::create_dir_all(&state).map_err(|source| RepoError::Io { path: state.clone(), source })?;
-    let ignore = state.join(".gitignore");
-    let made = fs::OpenOptions::new().write(true).create_new(true).open(&ignore);
-    match made {
-        Ok(mut file) => io::Write::write_all(&mut file, b"*\n"),
-        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(other) => Err(other),
-    }
-    .map_err(|source| RepoError::Io { path: ignore, source })?;
-    Ok(state)
-}
-
-/// Whether the state folder of `folder` may hold `name`. A look that opens nothing and makes nothing: false only where it is certain.
-pub fn may_hold_state(folder: &Path, name: &str) -> bool {
-    let Ok(folder) = fs::canonicalize(folder) else { return true };
-    if folder.join(STATE_IN_TREE).join(name).exists() {
-        return true;
-    }
-    let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok());
-    // A `.git` that is a file or a link leads elsewhere.
-    git.is_some_and(|git| {
-        !git.symlink_metadata().is_ok_and(|found| found.is_dir())
-            || git.join(STATE_IN_GIT).join(name).exists()
-    })
-}
-
-fn same_disk(one: &Path, other: &Path) -> Result<bool, RepoError> {
-    let device = |path: &Path| {
-        fs::metadata(path).map(|m| m.dev()).map_err(|source| RepoError::Io { path: path.to_owned(), source })
-    };
-    Ok(device(one)? == device(other)?)
 }
 
 #[cfg(test)]

@@ -102,5 +102,5 @@ fn write(tree: &WorkTree, known: &[Known]) -> Result<(), Failure> {
 }
 
 fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
-    tree.state_dir().map_err(|error| Failure::refused(error, "see that it is a folder of yours"))
+    tree.state_dir().map_err(crate::commands::no_state)
 }

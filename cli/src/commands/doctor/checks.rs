@@ -143,7 +143,8 @@ fn state_folder(tree: &WorkTree) -> Check {
     let folder = match tree.state_dir() {
         Ok(folder) => folder,
         Err(error) => {
-            return Check::bad("state", format!("{:#}", anyhow::Error::from(error)), "see who owns it");
+            let remedy = error.remedy();
+            return Check::bad("state", format!("{:#}", anyhow::Error::from(error)), remedy);
         }
     };
     match tempfile::tempfile_in(&folder) {

@@ -92,7 +92,7 @@ fn state_dir(root: &Path) -> Result<PathBuf, Failure> {
         Ok(tree) => tree.state_dir(),
         Err(_) => repo::state_dir_in_tree(root),
     };
-    state.map_err(|error| Failure::refused(error, "see who owns it"))
+    state.map_err(crate::commands::no_state)
 }
 
 /// What everything else needs.

@@ -185,7 +185,7 @@ pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
         Ok(tree) => tree.state_dir(),
         Err(_) => repo::state_dir_in_tree(root),
     };
-    let state = state.map_err(|error| Failure::refused(error, "see who owns it"))?;
+    let state = state.map_err(crate::commands::no_state)?;
     let runs = state.join(RUNS);
     Ok((state, runs))
 }

@@ -1,0 +1,112 @@
+//! Where the harness keeps its own state, and whether what stands there is its own.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::{RepoError, WorkTree};
+
+/// Name of the harness's folder inside of the git directory.
+const STATE_IN_GIT: &str = "code-commit";
+/// Its name at the root of the tree, where it cannot be in the git directory.
+pub const STATE_IN_TREE: &str = ".code-commit";
+/// Below [`STATE_IN_GIT`]: holds a file for each folder in the tree that was made here, named by its inode.
+const MADE_HERE: &str = "in-tree";
+
+impl WorkTree {
+    /// A folder for lock, transactions and whatever else the harness keeps: `code-commit/` in the git directory, or where that
+    /// lies on another disk than the tree, `.code-commit/` at the root, which ignores itself. Made if it is not there.
+    ///
+    /// What stands in the tree is believed only if the git directory, which no clone fills, says that it was made here, and if git
+    /// tracks nothing in it: an unfinished transaction or a list of runs could be planted.
+    pub fn state_dir(&self) -> Result<PathBuf, RepoError> {
+        let own = self.git_dir().join(STATE_IN_GIT);
+        if same_disk(self.git_dir(), self.root())? {
+            fs::create_dir_all(&own).map_err(io_error(&own))?;
+            return Ok(own);
+        }
+        let state = self.root().join(STATE_IN_TREE);
+        let not_made_here = || RepoError::NotMadeHere { path: state.clone() };
+        if self.tracks_state()? {
+            return Err(not_made_here());
+        }
+        let inode = make(&state).map_err(io_error(&state))?.ok_or_else(not_made_here)?;
+        let marks = own.join(MADE_HERE);
+        let mark = marks.join(inode.to_string());
+        // An empty one says nothing that could be believed; it is what is left of a start that was killed right here.
+        if is_empty(&state).map_err(io_error(&state))? {
+            fs::create_dir_all(&marks).map_err(io_error(&marks))?;
+            fs::File::create(&mark).map_err(io_error(&mark))?;
+        } else if !mark.is_file() {
+            return Err(not_made_here());
+        }
+        hide(&state)?;
+        Ok(state)
+    }
+
+    fn tracks_state(&self) -> Result<bool, RepoError> {
+        let index = self.repository().index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
+        let is_state = |path: String| path.split('/').next() == Some(STATE_IN_TREE);
+        Ok(index.entries().iter().any(|entry| self.below_root(entry.path(&index)).is_some_and(is_state)))
+    }
+}
+
+/// `.code-commit/` at `root`, with a `.gitignore` that hides it from git. Made if it is not there. For a folder without a repository,
+/// where nothing can say who made it.
+pub fn state_dir_in_tree(root: &Path) -> Result<PathBuf, RepoError> {
+    let state = root.join(STATE_IN_TREE);
+    if make(&state).map_err(io_error(&state))?.is_none() {
+        return Err(RepoError::NotMadeHere { path: state });
+    }
+    hide(&state)?;
+    Ok(state)
+}
+
+/// Whether the state folder of `folder` may hold `name`. A look that opens nothing and makes nothing: false only where it is certain.
+pub fn may_hold_state(folder: &Path, name: &str) -> bool {
+    let Ok(folder) = fs::canonicalize(folder) else { return true };
+    if folder.join(STATE_IN_TREE).join(name).exists() {
+        return true;
+    }
+    let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok());
+    // A `.git` that is a file or a link leads elsewhere.
+    git.is_some_and(|git| {
+        !git.symlink_metadata().is_ok_and(|found| found.is_dir())
+            || git.join(STATE_IN_GIT).join(name).exists()
+    })
+}
+
+/// Its inode; none if a link or a file stands there, which would lead elsewhere.
+fn make(state: &Path) -> io::Result<Option<u64>> {
+    match fs::create_dir(state) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let found = fs::symlink_metadata(state)?;
+    Ok(found.is_dir().then(|| found.ino()))
+}
+
+fn is_empty(folder: &Path) -> io::Result<bool> {
+    Ok(fs::read_dir(folder)?.next().is_none())
+}
+
+fn hide(state: &Path) -> Result<(), RepoError> {
+    let ignore = state.join(".gitignore");
+    match fs::OpenOptions::new().write(true).create_new(true).open(&ignore) {
+        Ok(mut file) => io::Write::write_all(&mut file, b"*\n"),
+        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(other) => Err(other),
+    }
+    .map_err(io_error(&ignore))
+}
+
+fn same_disk(one: &Path, other: &Path) -> Result<bool, RepoError> {
+    let device = |path: &Path| fs::metadata(path).map(|m| m.dev()).map_err(io_error(path));
+    Ok(device(one)? == device(other)?)
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> RepoError {
+    let path = path.to_owned();
+    move |source| RepoError::Io { path, source }
+}
