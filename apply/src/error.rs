@@ -1,11 +1,12 @@
 //! Why a set was not applied.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::recover::RecoverError;
+use crate::recover::{RecoverError, RolledBack};
 
-/// Why a set was not applied. Unless it is [`ApplyError::NotRolledBack`], the tree is what it was.
+/// Why a set was not applied. Unless it is [`ApplyError::NotRolledBack`] or
+/// [`ApplyError::PartlyRolledBack`], the tree is what it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
@@ -52,6 +53,17 @@ pub enum ApplyError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// It failed half way, and somebody has changed files since that it had written: theirs were left alone.
+    #[error(
+        "{cause}; changed since, so not put back: {}; as they were: {}",
+        back.left.join(", "), back.left_in.as_deref().unwrap_or(Path::new("")).display()
+    )]
+    PartlyRolledBack {
+        /// What failed.
+        cause: Box<ApplyError>,
+        /// What was put back, what was left, and where the old files of that are.
+        back: RolledBack,
     },
     /// It failed half way and could not be put back either: the journal stays, for `recover` to try again.
     #[error("the tree could not be put back after a failure ({cause})")]

@@ -1,7 +1,7 @@
 //! After the commit: what is left of the transaction becomes the folder that `undo` reads.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use guard::Folder;
@@ -12,26 +12,44 @@ use crate::Steps;
 use crate::files::{copy, sync};
 use crate::journal::{Journal, MANIFEST, kept};
 use crate::lock::Lock;
-use crate::recover::{RecoverError, discard, remove_folder};
+use crate::recover::{RecoverError, discard, remove_folder, set_aside};
+use crate::report::Warning;
 use crate::transaction::TXN;
 
-/// Removes emptied folders and hands the pre-images over. May be repeated after an interruption at any point.
+/// What became of a committed transaction.
+pub(crate) struct Finished {
+    /// Where the pre-images are.
+    pub(crate) undo: PathBuf,
+    /// What could not be tidied up.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Removes emptied folders and hands the pre-images over to `undo`, or keeps them in the state folder where there is none. May be
+/// repeated after an interruption at any point.
 pub(crate) fn finish(
     lock: &Lock,
     txn: &Folder,
     journal: &Journal,
     root: &Arc<Folder>,
-    undo: &Path,
+    undo: Option<&Path>,
     steps: Steps<'_>,
-) -> Result<(), RecoverError> {
+) -> Result<Finished, RecoverError> {
+    let mut warnings = Vec::new();
     for path in &journal.emptied_folders {
         steps("remove an emptied folder");
-        remove_folder(root, path).map_err(RecoverError::io(path))?;
+        // One that has to stay is no reason to keep every later run from starting.
+        let reason = remove_folder(root, path).err().map(|error| format!("cannot remove {path}: {error}"));
+        warnings.extend(reason.map(|reason| Warning::CleanUp { reason }));
     }
     steps("tidy the transaction folder");
     tidy(txn, journal).map_err(RecoverError::io(lock.path.join(TXN)))?;
     steps("hand the pre-images over");
-    hand_over(lock, txn, undo, steps).map_err(RecoverError::io(undo))
+    let handed = match undo {
+        Some(undo) => hand_over(lock, txn, undo, steps).map(|()| undo.to_owned()),
+        None => set_aside(lock),
+    };
+    let undo = handed.map_err(RecoverError::io(undo.unwrap_or(&lock.path)))?;
+    Ok(Finished { undo, warnings })
 }
 
 /// Leaves the manifest and the pre-images only, none of which shares its inode with a file that may still change.

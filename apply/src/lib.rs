@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod belief;
 mod change;
 mod durable;
 mod error;
@@ -34,7 +35,8 @@ type Steps<'a> = &'a mut dyn FnMut(&'static str);
 /// Applies the whole set or nothing of it.
 ///
 /// `undo` is where the old files and `manifest.json` will be; it must not exist or be empty. Everything is on the
-/// disk when this returns. On an error the tree is the old one, except after [`ApplyError::NotRolledBack`].
+/// disk when this returns. On an error the tree is the old one, except after [`ApplyError::NotRolledBack`]
+/// and [`ApplyError::PartlyRolledBack`].
 pub fn apply(lock: &Lock, root: &Path, set: ChangeSet<'_>, undo: &Path) -> Result<Applied, ApplyError> {
     seam::apply(lock, root, set, undo, &mut |_| {})
 }

@@ -9,6 +9,9 @@ use std::time::SystemTime;
 use guard::Folder;
 use serde::{Deserialize, Serialize};
 
+/// Name of a state folder inside of the work tree.
+const IN_TREE: &str = ".code-commit";
+
 /// The right to change the tree, held until it is dropped or the process ends, however it ends.
 #[derive(Debug)]
 pub struct Lock {
@@ -58,7 +61,7 @@ impl Lock {
         let failed = |path: &Path, source| LockError::Io { path: path.to_owned(), source };
         std::fs::create_dir_all(state_dir).map_err(|source| failed(state_dir, source))?;
         let state = Folder::open(state_dir).map_err(|source| failed(state_dir, source))?;
-        if state_dir.file_name() == Some(OsStr::new(".code-commit")) {
+        if is_in_tree(state_dir) {
             let path = state_dir.join(".gitignore");
             hide(&path).map_err(|source| failed(&path, source))?;
         }
@@ -78,6 +81,11 @@ impl Lock {
     pub fn was_abandoned(&self) -> bool {
         self.was_abandoned
     }
+
+    /// Whether the state folder lies in the work tree, where a clone could have brought it.
+    pub(crate) fn is_in_tree(&self) -> bool {
+        is_in_tree(&self.path)
+    }
 }
 
 impl Drop for Lock {
@@ -87,6 +95,10 @@ impl Drop for Lock {
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }
+}
+
+fn is_in_tree(state_dir: &Path) -> bool {
+    state_dir.file_name() == Some(OsStr::new(IN_TREE))
 }
 
 fn open(path: &Path) -> io::Result<File> {

@@ -9,6 +9,7 @@ use guard::{Before, Folder};
 use rustix::fs::{AtFlags, FileType, RenameFlags};
 use rustix::io::Errno;
 
+use crate::belief::{find_root, undo_folder};
 use crate::durable::sync_all;
 use crate::files::sync;
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, hex, kept, staged};
@@ -29,7 +30,7 @@ pub enum Recovery {
     Finished {
         /// What it did.
         applied: Applied,
-        /// Its folder of pre-images.
+        /// Its folder of pre-images; one that no run here could have meant is kept in the state folder instead.
         undo: PathBuf,
     },
 }
@@ -54,6 +55,18 @@ pub enum RecoverError {
     RootMoved {
         /// Where the root was.
         root: PathBuf,
+    },
+    /// The journal belongs to another root, which is not of this work tree: somebody may have planted it.
+    #[error("the interrupted transaction belongs to {}, which is not of this work tree", root.display())]
+    ForeignRoot {
+        /// The root that it names.
+        root: PathBuf,
+    },
+    /// The journal names what no run writes: somebody may have planted it.
+    #[error("the interrupted transaction names {path}, which no run may write")]
+    Blocked {
+        /// As the journal has it.
+        path: String,
     },
     /// The system refused something.
     #[error("cannot put back {}", path.display())]
@@ -85,27 +98,19 @@ pub(crate) fn recover_with(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result
         Err(error) => return Err(RecoverError::io(path)(error)),
     };
     if let Some(journal) = Journal::read(&txn, MANIFEST).map_err(RecoverError::io(path.join(MANIFEST)))? {
-        let root = find_root(&journal, root)?;
-        let undo = PathBuf::from(&journal.undo);
-        finish::finish(lock, &txn, &journal, &root, &undo, steps)?;
-        return Ok(Recovery::Finished { applied: journal.applied(), undo });
+        let root = find_root(lock, &journal, root)?;
+        let undo = undo_folder(lock, &journal, &root);
+        let finished = finish::finish(lock, &txn, &journal, &root.folder, undo.as_deref(), steps)?;
+        let mut applied = journal.applied();
+        applied.warnings.extend(finished.warnings);
+        return Ok(Recovery::Finished { applied, undo: finished.undo });
     }
     if let Some(journal) = Journal::read(&txn, JOURNAL).map_err(RecoverError::io(path.join(JOURNAL)))? {
-        let root = find_root(&journal, root)?;
-        return roll_back(lock, &txn, &journal, &root, steps).map(Recovery::RolledBack);
+        let root = find_root(lock, &journal, root)?;
+        return roll_back(lock, &txn, &journal, &root.folder, steps).map(Recovery::RolledBack);
     }
     discard(lock, steps).map_err(RecoverError::io(path))?;
     Ok(Recovery::Nothing)
-}
-
-/// The root that the journal is about: the given one, or, if a run in another folder was interrupted, that one.
-///
-/// Device numbers may change with a restart of the machine, so inodes alone are compared, here and below.
-fn find_root(journal: &Journal, given: &Path) -> Result<Arc<Folder>, RecoverError> {
-    let recorded = PathBuf::from(&journal.root);
-    let opened = [given, &recorded].map(|path| Folder::open(path).ok());
-    let found = opened.into_iter().flatten().find(|folder| folder.id().1 == journal.root_id.1);
-    found.map(Arc::new).ok_or(RecoverError::RootMoved { root: recorded })
 }
 
 /// Puts back what the journal names, each file only if what stands there is what the transaction put there.
@@ -117,7 +122,8 @@ pub(crate) fn roll_back(
     steps: Steps<'_>,
 ) -> Result<RolledBack, RecoverError> {
     let mut result = RolledBack::default();
-    let mut touched = HashMap::new();
+    let mut touched = Touched::default();
+    let txn_path = lock.path.join(TXN);
     for (number, entry) in journal.entries.iter().enumerate().rev() {
         let path = &entry.change.path;
         let place = Place::find_unless_blocked(root, path).map_err(RecoverError::io(path))?;
@@ -127,17 +133,15 @@ pub(crate) fn roll_back(
             PutBack::Restored => result.restored.push(path.clone()),
             PutBack::Foreign => result.left.push(path.clone()),
         }
-        touched.extend(place.parent().map(|folder| (folder.id(), Arc::clone(folder))));
+        touched.add(place.parent().cloned()).map_err(RecoverError::io(&txn_path))?;
     }
     for path in journal.created_folders.iter().rev() {
         steps("remove a folder");
         let parent = remove_folder(root, path).map_err(RecoverError::io(path))?;
-        touched.extend(parent.map(|folder| (folder.id(), folder)));
+        touched.add(parent).map_err(RecoverError::io(&txn_path))?;
     }
     steps("sync what was put back");
-    let touched: Vec<Arc<Folder>> = touched.into_values().collect();
-    let txn_path = lock.path.join(TXN);
-    sync_all(&touched, |folder| sync(folder)).map_err(RecoverError::io(&txn_path))?;
+    touched.sync().map_err(RecoverError::io(&txn_path))?;
     steps("drop the journal");
     let dropped = if result.left.is_empty() {
         drop_journal(lock, txn, steps)
@@ -146,6 +150,25 @@ pub(crate) fn roll_back(
     };
     dropped.map_err(RecoverError::io(txn_path))?;
     Ok(result)
+}
+
+/// The folders that are not on the disk yet, by device and inode. Each costs a descriptor, and the limit on those may be low.
+#[derive(Default)]
+struct Touched(HashMap<(u64, u64), Arc<Folder>>);
+
+/// How many of them are held open at most.
+const MOST_TOUCHED: usize = 128;
+
+impl Touched {
+    fn add(&mut self, folder: Option<Arc<Folder>>) -> io::Result<()> {
+        self.0.extend(folder.map(|folder| (folder.id(), folder)));
+        if self.0.len() < MOST_TOUCHED { Ok(()) } else { self.sync() }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let folders: Vec<Arc<Folder>> = self.0.drain().map(|(_, folder)| folder).collect();
+        sync_all(&folders, |folder| sync(folder))
+    }
 }
 
 enum PutBack {
@@ -224,7 +247,7 @@ fn drop_journal(lock: &Lock, txn: &Folder, steps: Steps<'_>) -> io::Result<()> {
 }
 
 /// Keeps the transaction's folder under another name, for a person to look at.
-fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
+pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
     let mut number = 1;
     loop {
         let name = format!("left-{number}");

@@ -58,21 +58,25 @@ pub(crate) fn run(
             &site.root,
             transaction.steps,
         );
-        return match undone {
-            Ok(_) => Err(cause),
-            Err(source) => Err(ApplyError::NotRolledBack { cause: Box::new(cause), source }),
-        };
+        return Err(match undone {
+            Ok(back) if back.left.is_empty() => cause,
+            Ok(back) => ApplyError::PartlyRolledBack { cause: Box::new(cause), back },
+            Err(source) => ApplyError::NotRolledBack { cause: Box::new(cause), source },
+        });
     }
     let mut applied = transaction.journal.applied();
-    let cleaned = finish::finish(
+    let finished = finish::finish(
         site.lock,
         &transaction.txn,
         &transaction.journal,
         &site.root,
-        site.undo,
+        Some(site.undo),
         transaction.steps,
     );
-    applied.warnings.extend(cleaned.err().map(|reason| Warning::CleanUp { reason: reason.to_string() }));
+    match finished {
+        Ok(finished) => applied.warnings.extend(finished.warnings),
+        Err(error) => applied.warnings.push(Warning::CleanUp { reason: error.to_string() }),
+    }
     Ok(applied)
 }
 

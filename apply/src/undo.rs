@@ -6,11 +6,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::{Before, Folder, Policy};
+use guard::{Before, Folder};
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 
 use crate::Steps;
+use crate::belief::may_be_written;
 use crate::change::Change;
 use crate::error::ApplyError;
 use crate::journal::{Journal, MANIFEST, hex, kept};
@@ -183,7 +184,9 @@ impl History {
                 if entry.change.action == Action::None {
                     continue;
                 }
-                check_path(&entry.change.path)?;
+                if !may_be_written(&entry.change.path) {
+                    return Err(UndoError::Blocked { path: entry.change.path });
+                }
                 let left_as = entry.change.after_sha256.clone();
                 let kept = entry.old.map(|old| {
                     (undo.join(kept(number)), entry.change.before_mode.unwrap_or(0o600), old.owner)
@@ -198,14 +201,6 @@ impl History {
         history.created_folders.dedup();
         history.created_folders.reverse();
         Ok(history)
-    }
-}
-
-/// A manifest may have been planted: no path of it may lead out, or to git's and the harness's own files.
-fn check_path(path: &str) -> Result<(), UndoError> {
-    match Policy::scoped([path]).refuses(path) {
-        None => Ok(()),
-        Some(_) => Err(UndoError::Blocked { path: path.to_owned() }),
     }
 }
 

@@ -179,3 +179,28 @@ fn an_owner_that_cannot_be_kept_is_a_warning() {
     assert_eq!(applied.warnings, [apply::Warning::OwnerNotKept { path: "a".to_owned() }]);
     assert_eq!((tree.read("a"), tree.mode("a")), ("new".to_owned(), 0o666));
 }
+
+#[test]
+fn an_emptied_folder_that_has_to_stay_is_a_warning_at_every_start() {
+    let mut tree = Tree::new(&[("a", "a")]);
+    tree.apply(&[("n/m", Some(b"new"))]).unwrap();
+    let chown = Command::new("chown").args(["-R", "65534:65534"]).arg(tree.scratch.path()).status();
+    assert!(chown.is_ok());
+    let mut close_and_end = |step: &'static str| {
+        if step == "remove an emptied folder" {
+            tree.chmod("", 0o555);
+        }
+        assert_ne!(step, "tidy the transaction folder", "interrupted");
+    };
+    let recovered = as_nobody(|| {
+        let folders = tree.undos();
+        let mut undo = || apply::seam::undo(&tree.lock, &tree.root, &folders, Force::No, &mut close_and_end);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut undo)).is_err());
+        apply::recover(&tree.lock, &tree.root)
+    });
+    tree.chmod("", 0o755);
+    let Some(recovered) = recovered else { return };
+    let apply::Recovery::Finished { applied, undo } = recovered.unwrap() else { panic!("not finished") };
+    assert!(matches!(&applied.warnings[..], [apply::Warning::CleanUp { .. }]), "{:?}", applied.warnings);
+    assert!(undo.join("manifest.json").exists() && tree.root.join("n").exists());
+}

@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "what was skipped must be seen")]
 
 mod disks;
+mod planted;
 mod random;
 mod recovery;
 mod sets;

@@ -101,3 +101,46 @@ fn a_committed_transaction_is_finished_and_can_be_undone() {
     apply::undo(&tree.lock, &tree.root, &[undo], apply::Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }
+
+#[test]
+fn many_folders_are_put_back_with_few_descriptors() {
+    let tree = Tree::new(&[]);
+    let paths: Vec<String> = (0..400).map(|n| format!("n{n}/f")).collect();
+    let changes: Vec<(&str, Option<&[u8]>)> =
+        paths.iter().map(|path| (path.as_str(), Some(&b"x"[..]))).collect();
+    let set = tree.set(&changes);
+    let mut stop = |step: &'static str| assert_ne!(step, "commit", "interrupted");
+    let run = || apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut stop);
+    assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+    let in_tree = |fd: std::io::Result<fs::DirEntry>| {
+        fs::read_link(fd.unwrap().path()).is_ok_and(|path| path.starts_with(&tree.root))
+    };
+    let mut most = 0;
+    let mut count = |_: &'static str| {
+        most = most
+            .max(fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| in_tree(fd).then_some(())).count())
+    };
+    apply::seam::recover(&tree.lock, &tree.root, &mut count).unwrap();
+    assert!(tree.files().is_empty());
+    assert!((1..200).contains(&most), "{most} descriptors");
+}
+
+#[test]
+fn a_failure_after_which_somebody_has_written_names_what_was_left() {
+    let tree = tree();
+    let set = tree.set(&SET);
+    let mut changed = 0;
+    let mut steps = |step: &'static str| {
+        changed += usize::from(step == "change a file");
+        if step == "change a file" && changed == 2 {
+            fs::remove_file(tree.root.join("a")).unwrap();
+            tree.write("a", "somebody's");
+            tree.write("b", "somebody's too");
+        }
+    };
+    let error = apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps).unwrap_err();
+    let ApplyError::PartlyRolledBack { cause, back } = error else { panic!("{error:?}") };
+    assert!(matches!(*cause, ApplyError::Changed { path } if path == "b"));
+    assert_eq!(back.left, ["a"]);
+    assert_eq!(fs::read_to_string(back.left_in.unwrap().join("0.old")).unwrap(), "old a");
+}

@@ -220,7 +220,11 @@ fn fault(error: Fault, folder: &RunFolder) -> Failure {
     if matches!(error, Fault::Interrupted) {
         return Failure::new(Exit::Interrupted, error).help(after_interruption(folder));
     }
-    let lost = matches!(error, Fault::Restore(_) | Fault::Apply(ApplyError::NotRolledBack { .. }));
+    let lost = matches!(
+        error,
+        Fault::Restore(_)
+            | Fault::Apply(ApplyError::NotRolledBack { .. } | ApplyError::PartlyRolledBack { .. })
+    );
     if lost {
         let kept = folder.path().join(UNDO);
         let help =

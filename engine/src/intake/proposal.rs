@@ -61,7 +61,9 @@ impl Rules {
         }
         match apply::apply(&self.lock, &self.root, set, undo) {
             Ok(applied) => Ok(Taken::Written { touched, applied, warnings }),
-            Err(error @ ApplyError::NotRolledBack { .. }) => Err(Fault::Apply(error)),
+            Err(error @ (ApplyError::NotRolledBack { .. } | ApplyError::PartlyRolledBack { .. })) => {
+                Err(Fault::Apply(error))
+            }
             Err(error) => {
                 Ok(Taken::Refused { why: Why::NotWritten, touched, problems: vec![not_written(&error)] })
             }

@@ -1,0 +1,85 @@
+//! What of an interrupted transaction is believed: a state folder in the tree may have come with a clone.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use guard::{Folder, Policy};
+
+use crate::journal::Journal;
+use crate::lock::Lock;
+use crate::recover::RecoverError;
+
+/// The root that a journal is about, as it is found now.
+pub(crate) struct Root {
+    pub(crate) folder: Arc<Folder>,
+    path: PathBuf,
+}
+
+/// Checks every path of the journal and finds its root: the given one, or, if a run in another folder of the same work tree was
+/// interrupted, that one.
+///
+/// Device numbers may change with a restart of the machine, so inodes alone are compared, here and in the recovery.
+pub(crate) fn find_root(lock: &Lock, journal: &Journal, given: &Path) -> Result<Root, RecoverError> {
+    let files = journal.entries.iter().map(|entry| &entry.change.path);
+    let folders = journal.created_folders.iter().chain(&journal.emptied_folders);
+    if let Some(path) = files.chain(folders).find(|path| !may_be_written(path)) {
+        return Err(RecoverError::Blocked { path: path.clone() });
+    }
+    let given = std::path::absolute(given).map_err(RecoverError::io(given))?;
+    let recorded = PathBuf::from(&journal.root);
+    let open = |path: &Path| Folder::open(path).ok().filter(|folder| folder.id().1 == journal.root_id.1);
+    if let Some(folder) = open(&given) {
+        return Ok(Root { folder: Arc::new(folder), path: given });
+    }
+    let Some(folder) = open(&recorded) else { return Err(RecoverError::RootMoved { root: recorded }) };
+    // A state folder in the tree is about the folder that it lies in, and about no other.
+    if lock.is_in_tree() || !are_in_one_work_tree(&given, &recorded) {
+        return Err(RecoverError::ForeignRoot { root: recorded });
+    }
+    Ok(Root { folder: Arc::new(folder), path: recorded })
+}
+
+/// A journal or manifest may have been planted: no path of it may lead out, or to git's and the harness's own files.
+pub(crate) fn may_be_written(path: &str) -> bool {
+    Policy::scoped([path]).refuses(path).is_none()
+}
+
+/// Where the pre-images go: as recorded, below the root where that lies now. None if a planted journal could mean it.
+pub(crate) fn undo_folder(lock: &Lock, journal: &Journal, root: &Root) -> Option<PathBuf> {
+    let recorded = PathBuf::from(&journal.undo);
+    let undo = match recorded.strip_prefix(PathBuf::from(&journal.root)) {
+        Ok(below) => root.path.join(below),
+        Err(_) => recorded,
+    };
+    let is_good = !lock.is_in_tree()
+        || is_below(&lock.path, &undo, |_| true)
+        || is_below(&root.path, &undo, may_be_written);
+    is_good.then_some(undo)
+}
+
+/// Whether `path` lies below `folder`, by its names and, as far as it is there, without a link that leads out.
+fn is_below(folder: &Path, path: &Path, may_be: fn(&str) -> bool) -> bool {
+    let Ok(below) = path.strip_prefix(folder) else { return false };
+    let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
+    let is_meant = is_plain && below.to_str().is_some_and(|below| !below.is_empty() && may_be(below));
+    let there = path.ancestors().find(|above| above.symlink_metadata().is_ok());
+    let leads_out = || -> io::Result<bool> {
+        let there = there.unwrap_or(path).canonicalize()?;
+        Ok(!there.starts_with(folder.canonicalize()?))
+    };
+    is_meant && !leads_out().unwrap_or(true)
+}
+
+/// Without git, whether one lies in the other.
+fn are_in_one_work_tree(one: &Path, other: &Path) -> bool {
+    let (Ok(one), Ok(other)) = (one.canonicalize(), other.canonicalize()) else { return false };
+    match (top(&one), top(&other)) {
+        (None, None) => one.starts_with(&other) || other.starts_with(&one),
+        (one, other) => one == other,
+    }
+}
+
+fn top(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok())
+}

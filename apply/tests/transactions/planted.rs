@@ -1,0 +1,128 @@
+//! Journals that a clone has brought along, or that speak of a place where the tree no longer is.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use apply::{Lock, RecoverError, Recovery};
+use serde_json::{Value, json};
+
+use crate::tree::Tree;
+
+/// A tree in which a transaction was interrupted before `step`, with `a` written and `n/m` made.
+fn interrupted(step: &str, undo: &Path) -> Tree {
+    let tree = Tree::new(&[("a", "old a"), ("d/c", "old c")]);
+    let set = tree.set(&[("a", Some(b"new a")), ("n/m", Some(b"new"))]);
+    let undo = tree.root.join(undo);
+    let mut steps = |at: &'static str| assert_ne!(at, step, "interrupted");
+    let run = || apply::seam::apply(&tree.lock, &tree.root, set, &undo, &mut steps);
+    assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+    tree
+}
+
+/// The journal or manifest of `txn`, changed.
+fn edit(txn: &Path, name: &str, edit: impl FnOnce(&mut Value)) {
+    let path = txn.join(name);
+    let mut journal: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    edit(&mut journal);
+    fs::write(path, journal.to_string()).unwrap();
+}
+
+/// Moves the transaction to where a clone could bring it.
+fn into_the_tree(tree: &Tree) -> Lock {
+    let state = tree.root.join(".code-commit");
+    let lock = Lock::acquire(&state, "test").unwrap();
+    fs::rename(tree.scratch.path().join("state/txn"), state.join("txn")).unwrap();
+    lock
+}
+
+#[test]
+fn a_journal_in_the_tree_is_about_this_tree_and_no_other() {
+    let tree = interrupted("commit", Path::new("undo"));
+    let lock = into_the_tree(&tree);
+    let inode = fs::metadata(tree.scratch.path()).unwrap().ino();
+    edit(&tree.root.join(".code-commit/txn"), "journal", |journal| {
+        journal["root"] = json!(tree.scratch.path());
+        journal["root_id"] = json!([0, inode]);
+    });
+    let error = apply::recover(&lock, &tree.root).unwrap_err();
+    assert!(matches!(error, RecoverError::ForeignRoot { .. }), "{error:?}");
+}
+
+#[test]
+fn a_journal_of_another_work_tree_is_refused_and_one_of_this_is_not() {
+    let tree = interrupted("commit", Path::new("undo"));
+    let other = tree.scratch.path().join("other");
+    for folder in [&other, &tree.root.join("d")] {
+        fs::create_dir_all(folder.join(".git")).unwrap();
+        let error = apply::recover(&tree.lock, folder).unwrap_err();
+        assert!(matches!(error, RecoverError::ForeignRoot { .. }), "{error:?}");
+        fs::remove_dir(folder.join(".git")).unwrap();
+    }
+    fs::create_dir(tree.scratch.path().join(".git")).unwrap();
+    let recovery = apply::recover(&tree.lock, &other).unwrap();
+    assert!(
+        matches!(recovery, Recovery::RolledBack(_)),
+        "the root of an earlier run beside it: {recovery:?}"
+    );
+}
+
+#[test]
+fn a_path_that_no_run_may_write_is_refused_before_anything_is_touched() {
+    let tree = interrupted("commit", Path::new("undo"));
+    let txn = tree.scratch.path().join("state/txn");
+    let before = tree.files();
+    for bad in ["../x", "/x", ".git/hooks/x", "d/.git", ".code-commit/x"] {
+        for list in ["created_folders", "emptied_folders", "entries"] {
+            let mut good = Value::Null;
+            edit(&txn, "journal", |journal| {
+                good = journal.clone();
+                if list == "entries" {
+                    journal[list][0]["path"] = json!(bad)
+                } else {
+                    journal[list] = json!([bad])
+                }
+            });
+            let error = apply::recover(&tree.lock, &tree.root).unwrap_err();
+            assert!(
+                matches!(&error, RecoverError::Blocked { path } if path == bad),
+                "{list} {bad}: {error:?}"
+            );
+            assert_eq!(tree.files(), before);
+            edit(&txn, "journal", |journal| *journal = good);
+        }
+    }
+    assert!(matches!(apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::RolledBack(_)));
+}
+
+#[test]
+fn pre_images_of_a_planted_manifest_go_nowhere_but_below_the_root() {
+    for (undo, link) in [("../elsewhere", "unused"), (".git", "unused"), ("logs/undo", "logs")] {
+        let tree = interrupted("hand the pre-images over", Path::new("undo"));
+        let lock = into_the_tree(&tree);
+        std::os::unix::fs::symlink("..", tree.root.join(link)).unwrap();
+        let meant = tree.root.join(undo);
+        edit(&tree.root.join(".code-commit/txn"), "manifest.json", |journal| journal["undo"] = json!(meant));
+        let Recovery::Finished { undo, .. } = apply::recover(&lock, &tree.root).unwrap() else { panic!() };
+        assert_eq!(undo, tree.root.join(".code-commit/left-1"));
+        assert!(!meant.exists() && undo.join("manifest.json").is_file());
+    }
+}
+
+#[test]
+fn pre_images_of_a_tree_that_was_moved_go_with_it() {
+    for in_tree in [false, true] {
+        let tree = interrupted("hand the pre-images over", Path::new("logs/run/undo"));
+        let own = in_tree.then(|| into_the_tree(&tree));
+        let moved = tree.scratch.path().join("moved");
+        fs::rename(&tree.root, &moved).unwrap();
+        let own = own.map(drop).map(|()| Lock::acquire(&moved.join(".code-commit"), "test").unwrap());
+        let lock = own.as_ref().unwrap_or(&tree.lock);
+        let Recovery::Finished { undo, .. } = apply::recover(lock, &moved).unwrap() else { panic!() };
+        assert_eq!(undo, moved.join("logs/run/undo"));
+        assert!(!tree.root.exists());
+        apply::undo(lock, &moved, &[undo], apply::Force::No).unwrap();
+        assert_eq!(fs::read(moved.join("a")).unwrap(), b"old a");
+    }
+}
