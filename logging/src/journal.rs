@@ -117,18 +117,19 @@ struct Read<F> {
 }
 
 fn read<F: DeserializeOwned>(path: &Path) -> Result<Read<F>, JournalError> {
-    let text = fs::read_to_string(path).map_err(|source| io_error("read", path, source))?;
+    let bytes = fs::read(path).map_err(|source| io_error("read", path, source))?;
     let mut read = Read { entries: Vec::new(), last_hash: NO_LINE_BEFORE.to_owned(), whole_bytes: 0 };
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        let Some(whole) = line.strip_suffix('\n') else { break };
+    // An unfinished line may end inside of a character: lines are cut before they are text.
+    for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let Some(whole) = line.strip_suffix(b"\n") else { break };
         let broken = |what: String| JournalError::Broken { path: path.to_owned(), line: number + 1, what };
         let entry: Entry<F> =
-            serde_json::from_str(whole).map_err(|e| broken(format!("cannot be understood: {e}")))?;
+            serde_json::from_slice(whole).map_err(|e| broken(format!("cannot be understood: {e}")))?;
         if entry.prev != read.last_hash || entry.index != number as u64 {
             return Err(broken("does not follow from the line before it".to_owned()));
         }
         read.entries.push(entry);
-        read.last_hash = sha256_hex(whole.as_bytes());
+        read.last_hash = sha256_hex(whole);
         read.whole_bytes += line.len() as u64;
     }
     Ok(read)
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_last_line_is_cut_off() {
-        let (_folder, path) = journal_of(&["one", "two"]);
+        let (_folder, path) = journal_of(&["one", "zwei ä"]);
         let text = fs::read_to_string(&path).unwrap();
         for cut in text.find('\n').unwrap() + 1..text.len() {
             File::create(&path).unwrap().write_all(&text.as_bytes()[..cut]).unwrap();
@@ -175,6 +176,10 @@ mod tests {
             journal.append(&"again", Durability::Written).unwrap();
             assert_eq!(Journal::entries::<String>(&path).unwrap().len(), 2);
         }
+        assert!(
+            !text.is_char_boundary(text.find('ä').unwrap() + 1),
+            "one of the cuts is inside of a character"
+        );
     }
 
     #[test]
