@@ -6,6 +6,7 @@
 //! 3. Every path is judged before any is written; one refusal and none is written.
 //! 4. What is written goes through the guard's capabilities, all of it in one transaction.
 
+mod prefix;
 mod proposal;
 
 use std::path::{Path, PathBuf};
@@ -113,20 +114,6 @@ impl Rules {
         let applied =
             apply::apply(&self.lock, &self.root, change_set(&reply, admitted), undo).map_err(Fault::Apply)?;
         Ok(Intake::Applied { applied, warnings, said, no_change: no_change(&reply) })
-    }
-
-    /// Paths that were copied out of a diff: `a/src/main.rs` where no folder `a` is.
-    fn diff_prefixes(&self, reply: &Reply<'_>) -> Vec<Problem> {
-        let exists = |path: &str| self.root.join(path).symlink_metadata().is_ok();
-        let slip = |path: &str| {
-            // A new folder `a` is anybody's right; only a file that is there without the prefix shows that a slip was made.
-            let meant = habits::diff_prefix(path, exists).filter(|meant| exists(meant))?;
-            let message = format!(
-                "`{path}` begins with the prefix of a diff and there is no such folder; write `{meant}`."
-            );
-            Some(Problem { code: "diff-prefix".to_owned(), path: Some(path.to_owned()), line: None, message })
-        };
-        reply.files().filter_map(|file| slip(file.path)).collect()
     }
 
     /// Why an answer was ended before it was whole: what of its beginning is refused for good.

@@ -22,7 +22,7 @@ pub use admitted::{Admitted, Before, Op};
 pub use folder::Folder;
 pub use policy::{Configuration, Ignored, Policy};
 pub use protected::{Binds, FLAGGED, PROTECTED, Protected, Writer};
-pub use refusal::{Code, Refusal};
+pub use refusal::{Code, Refusal, shown};
 pub use repository::OpenError;
 pub use tree::JudgeError;
 

@@ -158,6 +158,11 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// A path as it may be shown: what does not print is escaped, what is very long is cut.
+pub fn shown(path: &str) -> String {
+    escape(path.as_bytes())
+}
+
 /// What is shown of a path: at most 200 characters, nothing that moves a cursor or hides.
 pub(crate) fn escape(path: &[u8]) -> String {
     let mut shown = String::new();

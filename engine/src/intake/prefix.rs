@@ -1,0 +1,70 @@
+//! Paths that a model has copied out of a diff, prefix and all.
+
+use std::path::Path;
+
+use parser::{Reply, habits};
+
+use super::Rules;
+use crate::Problem;
+
+impl Rules {
+    /// Paths that were copied out of a diff: `a/src/main.rs` where no folder `a` is. The disk is looked at for a path only that may
+    /// be written: what is told of any other would tell whether it is there.
+    pub(super) fn diff_prefixes(&self, reply: &Reply<'_>) -> Vec<Problem> {
+        let is_folder = |name: &str| self.root.join(name).symlink_metadata().is_ok();
+        let slip = |path: &str| {
+            // A new folder `a` is anybody's right; only a file that is there without the prefix shows that a slip was made.
+            let meant = habits::diff_prefix(path, is_folder).filter(|meant| self.is_in_the_tree(meant))?;
+            let (path, meant) = (guard::shown(path), guard::shown(meant));
+            let message = format!(
+                "`{path}` begins with the prefix of a diff and there is no such folder; write `{meant}`."
+            );
+            Some(Problem { code: "diff-prefix".to_owned(), path: Some(path), line: None, message })
+        };
+        reply.files().filter_map(|file| slip(file.path)).collect()
+    }
+
+    /// Whether a path that may be written is there, without a link on the way.
+    fn is_in_the_tree(&self, path: &str) -> bool {
+        let file = self.guard.root().join(path);
+        let is_real = |folder: &Path| folder.canonicalize().is_ok_and(|real| real == folder);
+        self.guard.refused_for_good(path).is_none()
+            && file.parent().is_some_and(is_real)
+            && file.symlink_metadata().is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apply::Lock;
+    use guard::Guard;
+
+    use super::*;
+
+    #[test]
+    fn only_a_path_that_may_be_written_is_looked_up_without_the_prefix_of_a_diff() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("root");
+        std::fs::create_dir_all(root.join("src")).unwrap();
+        std::fs::File::create(root.join("src/\u{e9}.rs")).unwrap();
+        std::fs::File::create(root.join("build.sh")).unwrap();
+        std::os::unix::fs::symlink("/", root.join("out")).unwrap();
+        let guard = Guard::open(&root, guard::Policy::commit()).unwrap();
+        let lock = Lock::acquire(&scratch.path().join("state"), "test").unwrap();
+        let rules = Rules { root, guard, lock };
+        let slips = |path: &str| {
+            let text = format!("^^^{path}\nx\n^^^end\n");
+            let reply = parser::parse(&text).unwrap();
+            rules.diff_prefixes(&reply).into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            slips("a/src/\u{e9}.rs"),
+            [
+                "`a/src/\u{e9}.rs` begins with the prefix of a diff and there is no such folder; write `src/\u{e9}.rs`."
+            ]
+        );
+        for hidden in ["a//etc/passwd", "a/../root/src", "a/out/etc/passwd", "a/build.sh", "a/src/none.rs"] {
+            assert_eq!(slips(hidden), [""; 0], "{hidden}");
+        }
+    }
+}
