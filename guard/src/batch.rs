@@ -1,66 +1,136 @@
 //! What the paths of one reply must not be to each other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 use crate::fold::fold;
 use crate::patterns::folders;
 use crate::refusal::{Code, Refusal};
 
-/// The names of one reply, by what they fold to.
-#[derive(Default)]
-pub(crate) struct Batch {
-    /// Folded path to the spellings of it as a file, one for each time that it was named.
-    files: BTreeMap<String, Vec<String>>,
-    /// Folded path to the spellings of it as a folder.
-    folders: BTreeMap<String, BTreeSet<String>>,
-    /// For each folder, the folded names that the reply puts into it.
-    children: BTreeMap<String, BTreeSet<String>>,
+/// The names of one reply as a tree, by what they fold to: each name is kept once, whatever the length of the path before it.
+pub(crate) struct Batch<'a> {
+    nodes: Vec<Node<'a>>,
+    /// By the folder that they stand in and their folded name.
+    names: HashMap<(usize, Cow<'a, str>), usize>,
 }
 
-impl Batch {
-    pub(crate) fn of<'a>(paths: impl Iterator<Item = &'a str>) -> Batch {
-        let mut batch = Batch::default();
-        for path in paths {
-            batch.files.entry(fold(path)).or_default().push(path.to_owned());
-            for folder in folders(path) {
-                batch.folders.entry(fold(folder)).or_default().insert(folder.to_owned());
-            }
-            for below in folders(path).chain([path]) {
-                let (folder, name) = below.rsplit_once('/').unwrap_or(("", below));
-                batch.children.entry(folder.to_owned()).or_default().insert(fold(name));
-            }
-        }
+/// One place of the reply's tree. The spellings are those of whole paths; of many, two tell as much as all.
+#[derive(Default)]
+struct Node<'a> {
+    /// As a file, the first two times that it was named.
+    files: (Option<&'a str>, Option<&'a str>),
+    /// As a folder, the first two that differ.
+    folders: (Option<&'a str>, Option<&'a str>),
+    /// Some file that lies below.
+    below: Option<&'a str>,
+}
+
+/// A folder on the way to a path of the reply, to ask what the reply puts into it.
+#[derive(Clone, Copy)]
+pub(crate) struct Place(usize);
+
+impl<'a> Batch<'a> {
+    pub(crate) fn of(paths: impl Iterator<Item = &'a str>) -> Batch<'a> {
+        let mut batch = Batch { nodes: vec![Node::default()], names: HashMap::new() };
+        paths.for_each(|path| batch.add(path));
         batch
     }
 
-    /// What is wrong with `path` beside the other paths.
+    fn add(&mut self, path: &'a str) {
+        let mut at = 0;
+        for below in folders(path) {
+            at = self.enter(at, below);
+            if let Some(node) = self.nodes.get_mut(at) {
+                node.below.get_or_insert(path);
+                match node.folders {
+                    (None, _) => node.folders.0 = Some(below),
+                    (Some(first), None) if first != below => node.folders.1 = Some(below),
+                    (Some(_), _) => {}
+                }
+            }
+        }
+        at = self.enter(at, path);
+        if let Some(node) = self.nodes.get_mut(at) {
+            match node.files {
+                (None, _) => node.files.0 = Some(path),
+                (Some(_), None) => node.files.1 = Some(path),
+                (Some(_), Some(_)) => {}
+            }
+        }
+    }
+
+    /// The node of the last name of `path` in the folder `at`, made if it is not there.
+    fn enter(&mut self, at: usize, path: &'a str) -> usize {
+        let next = self.nodes.len();
+        let found = *self.names.entry((at, folded_name(path))).or_insert(next);
+        if found == next {
+            self.nodes.push(Node::default());
+        }
+        found
+    }
+
+    /// The root and the folders on the way to `path`, with what the reply says of them.
+    pub(crate) fn folders<'p>(&self, path: &'p str) -> Vec<(&'p str, Place)> {
+        let mut way = vec![("", Place(0))];
+        for folder in folders(path) {
+            let Some(Place(at)) = way.last().map(|(_, place)| *place) else { break };
+            let Some(below) = self.names.get(&(at, folded_name(folder))) else { break };
+            way.push((folder, Place(*below)));
+        }
+        way
+    }
+
+    /// What is wrong with `path`, one of the reply, beside the other paths.
     pub(crate) fn refuses(&self, path: &str) -> Option<Refusal> {
         let refuse = |code, other: &str| Some(Refusal::with(code, path.as_bytes(), other));
-        let folded = fold(path);
-        if let Some([first, second, ..]) = self.files.get(&folded).map(Vec::as_slice) {
+        let way = self.folders(path);
+        let parent = way.last().map(|(_, place)| place.0)?;
+        let own = self.nodes.get(*self.names.get(&(parent, folded_name(path)))?)?;
+        if let (Some(first), Some(second)) = own.files {
             return refuse(Code::Duplicate, if first == path { second } else { first });
         }
-        let below = format!("{folded}/");
-        if let Some((_, files)) =
-            self.files.range(below.clone()..).next().filter(|(file, _)| file.starts_with(&below))
-        {
-            return refuse(Code::FileAndFolder, files.first().map_or("", String::as_str));
+        if let Some(file) = own.below {
+            return refuse(Code::FileAndFolder, file);
         }
-        for folder in folders(path) {
-            let folded = fold(folder);
-            if let Some(file) = self.files.get(&folded).and_then(|files| files.first()) {
+        for (folder, Place(at)) in way.into_iter().skip(1) {
+            let node = self.nodes.get(at)?;
+            if let (Some(file), _) = node.files {
                 return refuse(Code::FileAndFolder, file);
             }
-            let spellings = self.folders.get(&folded).into_iter().flatten();
-            if let Some(other) = spellings.into_iter().find(|other| *other != folder) {
+            if let (Some(first), Some(second)) = node.folders {
+                let other = if first == folder { second } else { first };
                 return refuse(Code::Duplicate, &format!("{other}/"));
             }
         }
         None
     }
 
-    /// Whether the reply puts `name` into `folder`.
-    pub(crate) fn puts(&self, folder: &str, name: &str) -> bool {
-        self.children.get(folder).is_some_and(|names| names.contains(&fold(name)))
+    /// Whether the reply puts `name` there.
+    pub(crate) fn puts(&self, Place(at): Place, name: &str) -> bool {
+        self.names.contains_key(&(at, folded_name(name)))
+    }
+}
+
+/// The last name of `path`, folded; most names are already.
+fn folded_name(path: &str) -> Cow<'_, str> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_folded = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_folded { Cow::Borrowed(name) } else { Cow::Owned(fold(name)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Batch;
+
+    #[test]
+    fn a_name_is_kept_once_however_deep_it_stands() {
+        let path =
+            |n: usize| (0..63).map(|depth| format!("folder-{n}-{depth}/")).collect::<String>() + "file";
+        let paths: Vec<String> = (0..100).map(|n| format!("shared/{}", path(n))).collect();
+        let batch = Batch::of(paths.iter().map(String::as_str));
+        assert_eq!(batch.nodes.len(), 2 + 100 * 64);
+        let bytes: usize = batch.names.keys().map(|(_, name)| name.len()).sum();
+        assert!(bytes < paths.iter().map(String::len).sum());
+        assert!(paths.iter().all(|path| batch.refuses(path).is_none()));
     }
 }

@@ -26,15 +26,13 @@ pub(crate) fn check(path: &[u8]) -> Result<&str, Code> {
         return Err(Code::Absolute);
     }
     path.chars().try_for_each(check_char)?;
-    let mut names = 0;
-    for name in path.split('/') {
-        check_name(name)?;
-        names += 1;
-    }
-    if path.len() > PATH_BYTES || names > NAMES {
-        return Err(Code::TooLong);
-    }
-    Ok(path)
+    path.split('/').try_for_each(check_name)?;
+    if is_too_long(path) { Err(Code::TooLong) } else { Ok(path) }
+}
+
+/// Whether it is longer or deeper than any path that is judged.
+pub(crate) fn is_too_long(path: &str) -> bool {
+    path.len() > PATH_BYTES || path.split('/').nth(NAMES).is_some()
 }
 
 fn check_char(c: char) -> Result<(), Code> {

@@ -4,6 +4,7 @@ mod admitted;
 mod batch;
 mod fold;
 mod folder;
+mod inodes;
 mod lexical;
 mod patterns;
 mod policy;
@@ -13,8 +14,6 @@ mod repository;
 mod rules;
 mod tree;
 
-use std::collections::HashSet;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +26,7 @@ pub use repository::OpenError;
 pub use tree::JudgeError;
 
 use batch::Batch;
+use inodes::Inodes;
 use repository::WorkTree;
 use rules::Rules;
 use tree::{Halt, Tree};
@@ -128,7 +128,7 @@ impl Guard {
         &self,
         path: &str,
         request: &Request<'_>,
-        batch: &Batch,
+        batch: &Batch<'_>,
         tree: &mut Tree<'_>,
     ) -> Result<Admitted, Halt> {
         let refuse = |code| Halt::Refused(Refusal::new(code, path.as_bytes()));
@@ -158,55 +158,35 @@ impl Guard {
         let failed = |source| Halt::Failed(JudgeError { path: admitted.path().to_owned(), source });
         let inodes = match inodes {
             Some(inodes) => inodes,
-            None => inodes.insert(self.protected_inodes().map_err(failed)?),
+            None => inodes.insert(inodes::protected(&self.root, &self.policy).map_err(failed)?),
         };
         if inodes.contains(&before.id) {
             return Err(Halt::Refused(Refusal::new(Code::ProtectedInode, admitted.path().as_bytes())));
         }
         Ok(())
     }
-
-    /// Device and inode of every protected file below the root, whatever git ignores.
-    fn protected_inodes(&self) -> io::Result<Inodes> {
-        let mut inodes = HashSet::new();
-        let mut todo = vec![(String::new(), Arc::clone(&self.root))];
-        while let Some((path, folder)) = todo.pop() {
-            for (name, _) in folder.entries()? {
-                let Ok(name) = String::from_utf8(name) else { continue };
-                let below = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-                let Some(stat) = folder.stat(&name)? else { continue };
-                if name == ".git" || self.policy.protects(&below).is_some() {
-                    inodes.insert((stat.st_dev, stat.st_ino));
-                }
-                if name != ".git" && rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
-                    // What cannot be opened cannot be compared; its names are protected all the same.
-                    todo.extend(folder.open_in(&name).ok().map(|inner| (below, Arc::new(inner))));
-                }
-            }
-        }
-        Ok(inodes)
-    }
 }
 
 /// Refuses what would lie in, or complete, a bare repository: git runs hooks and settings that it finds in one.
-fn finish(judged: Result<Admitted, Halt>, batch: &Batch, tree: &Tree<'_>) -> Result<Verdict, JudgeError> {
+fn finish(judged: Result<Admitted, Halt>, batch: &Batch<'_>, tree: &Tree<'_>) -> Result<Verdict, JudgeError> {
     let admitted = match judged {
         Ok(admitted) => admitted,
         Err(Halt::Refused(refusal)) => return Ok(Verdict::Refused(refusal)),
         Err(Halt::Failed(error)) => return Err(error),
     };
     let path = admitted.path();
-    let is_bare = |folder| BARE.iter().all(|name| tree.has_in(folder, name) || batch.puts(folder, name));
-    if patterns::folders(path).chain([""]).any(is_bare) {
+    let is_bare = |(folder, place): &(&str, batch::Place)| {
+        let has = |name: &&str| tree.has_in(folder, name) || batch.puts(*place, name);
+        BARE.iter().any(|names| names.iter().all(has))
+    };
+    if batch.folders(path).iter().any(is_bare) {
         return Ok(Verdict::Refused(Refusal::new(Code::NestedRepository, path.as_bytes())));
     }
     Ok(Verdict::Admitted(admitted))
 }
 
-type Inodes = HashSet<(u64, u64)>;
-
-/// What git takes for a repository when it finds all three in one folder.
-const BARE: [&str; 3] = ["HEAD", "objects", "refs"];
+/// What git takes for a repository when it finds all of one row in one folder; `commondir` says where the others are.
+const BARE: [&[&str]; 2] = [&["HEAD", "objects", "refs"], &["HEAD", "commondir"]];
 
 /// SHA-256 of no bytes.
 const NO_BYTES: [u8; 32] = [

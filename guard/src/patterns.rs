@@ -25,6 +25,10 @@ impl Patterns {
         Patterns(gix::ignore::parse(&content, false).map(|(pattern, _, _)| pattern).collect())
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// `Some(true)`: ignored; `Some(false)`: taken back by a `!` pattern; `None`: no pattern speaks of it.
     ///
     /// `path` is relative to the folder that the patterns stand in.

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use gix::glob::pattern::Case;
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use crate::folder::Folder;
+use crate::inodes::join;
+use crate::lexical::is_too_long;
 use crate::patterns::{Kind, Patterns, folders};
 
 /// The ignore rules of one work tree.
@@ -15,10 +18,22 @@ use crate::patterns::{Kind, Patterns, folders};
 pub(crate) struct Rules {
     /// From the weakest: the user's excludes file, then `info/exclude`.
     pub(crate) global: Vec<Patterns>,
-    /// The `.gitignore` of each folder, by its path from the top; the top's is empty.
-    pub(crate) by_folder: HashMap<String, Patterns>,
+    /// The `.gitignore` of each folder that has rules in one, by its path from the top; the top's is empty.
+    pub(crate) by_folder: HashMap<String, Arc<Patterns>>,
     /// `core.ignoreCase`.
     pub(crate) case: Case,
+}
+
+/// The `.gitignore` files on the way to a path, the outermost first, each with where the path below its folder begins.
+type Way = Vec<(usize, Arc<Patterns>)>;
+
+/// A folder whose rules were read.
+struct Level {
+    /// From the top of the work tree.
+    path: String,
+    folder: Arc<Folder>,
+    /// The rules for what is in it.
+    way: Arc<Way>,
 }
 
 impl Rules {
@@ -27,38 +42,62 @@ impl Rules {
     /// Git's own order: a folder that is ignored hides all that lies in it; else the nearest `.gitignore` decides,
     /// its last pattern first, then `info/exclude`, then the user's file.
     pub(crate) fn ignore(&self, path: &str) -> bool {
-        folders(path).any(|folder| self.matches(folder, Kind::Folder)) || self.matches(path, Kind::File)
+        let mut way: Way = self.of("").into_iter().collect();
+        for folder in folders(path) {
+            if self.matches(&way, folder, Kind::Folder) {
+                return true;
+            }
+            way.extend(self.of(folder));
+        }
+        self.matches(&way, path, Kind::File)
     }
 
     /// Whether the rules name this one path; whether a folder above it is ignored is not asked.
-    pub(crate) fn matches(&self, path: &str, kind: Kind) -> bool {
-        let nearest_first = folders(path).rev().chain([""]);
-        let local = nearest_first.filter_map(|folder| {
-            let below = path.get(folder.len()..)?.trim_start_matches('/');
-            self.by_folder.get(folder)?.verdict(below, kind, self.case)
-        });
+    fn matches(&self, way: &Way, path: &str, kind: Kind) -> bool {
+        let local = way
+            .iter()
+            .rev()
+            .filter_map(|(start, patterns)| patterns.verdict(path.get(*start..)?, kind, self.case));
         let global = self.global.iter().rev().filter_map(|patterns| patterns.verdict(path, kind, self.case));
         local.chain(global).next().unwrap_or(false)
     }
 
-    /// Reads the `.gitignore` of one folder, unless that was done before.
+    /// What the `.gitignore` of one folder adds to the way.
+    fn of(&self, folder: &str) -> Option<(usize, Arc<Patterns>)> {
+        let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
+        self.by_folder.get(folder).map(|patterns| (start, Arc::clone(patterns)))
+    }
+
+    /// Reads the `.gitignore` of one folder.
     pub(crate) fn read(&mut self, path: &str, folder: &Folder) -> io::Result<()> {
-        if !self.by_folder.contains_key(path) {
-            self.by_folder.insert(path.to_owned(), read_gitignore(folder)?);
+        let patterns = read_gitignore(folder)?;
+        if !patterns.is_empty() {
+            self.by_folder.insert(path.to_owned(), Arc::new(patterns));
         }
         Ok(())
     }
 
-    /// Reads the `.gitignore` of every folder at or below `path` that is not ignored itself.
+    /// Reads the `.gitignore` of every folder at or below `path`, the root, that is not ignored itself and in which a file could
+    /// be written: deeper ones are never asked about.
     ///
     /// Without recursion, since the depth of a tree is not ours to trust; a folder is opened when its turn comes,
     /// so that a wide tree does not use up the descriptors.
     pub(crate) fn read_below(&mut self, path: &str, folder: &Arc<Folder>) -> io::Result<()> {
-        let mut todo = self.read_one(path, folder)?;
-        while let Some((path, parent, name)) = todo.pop() {
-            // What cannot be opened now is judged by the rules of then, when somebody wants to write there.
-            if let Ok(folder) = parent.open_in(&name) {
-                todo.extend(self.read_one(&path, &Arc::new(folder))?);
+        let below_root = if path.is_empty() { 0 } else { path.len() + 1 };
+        let above = [""].into_iter().chain(folders(path)).filter(|above| *above != path);
+        let way = Arc::new(above.filter_map(|above| self.of(above)).collect());
+        let mut todo = self.read_one(path.to_owned(), Arc::clone(folder), &way)?;
+        while let Some((parent, name)) = todo.pop() {
+            let path = join(&parent.path, &name);
+            // A file in it would have one name more.
+            if path.get(below_root..).is_none_or(|path| is_too_long(&join(path, "x"))) {
+                continue;
+            }
+            match parent.folder.open_in(&name) {
+                Ok(folder) => todo.extend(self.read_one(path, Arc::new(folder), &parent.way)?),
+                // What may not be opened now is judged by the rules of then, when somebody wants to write there.
+                Err(error) if is_closed(&error) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -67,23 +106,36 @@ impl Rules {
     /// Reads one folder's rules and returns the folders in it that they do not ignore.
     fn read_one(
         &mut self,
-        path: &str,
-        folder: &Arc<Folder>,
-    ) -> io::Result<Vec<(String, Arc<Folder>, String)>> {
+        path: String,
+        folder: Arc<Folder>,
+        above: &Arc<Way>,
+    ) -> io::Result<Vec<(Arc<Level>, String)>> {
         let may_be_folder = |kind| matches!(kind, FileType::Directory | FileType::Unknown);
         let entries = folder
             .entries_if(|name, kind| name == b".gitignore" || (may_be_folder(kind) && name != b".git"))?;
+        let mut way = Arc::clone(above);
         if entries.iter().any(|(name, _)| name == b".gitignore") {
-            self.read(path, folder)?;
+            self.read(&path, &folder)?;
+            if let Some(own) = self.of(&path) {
+                way = Arc::new(above.iter().cloned().chain([own]).collect());
+            }
         }
+        let level = Arc::new(Level { path, folder, way });
         let folders = entries.into_iter().filter(|(_, kind)| may_be_folder(*kind)).filter_map(|(name, _)| {
             let name = String::from_utf8(name).ok()?;
-            let below = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-            let ignored = self.matches(&below, Kind::Folder);
-            (!ignored).then(|| (below, Arc::clone(folder), name))
+            let ignored = self.matches(&level.way, &join(&level.path, &name), Kind::Folder);
+            (!ignored).then(|| (Arc::clone(&level), name))
         });
         Ok(folders.collect())
     }
+}
+
+/// Whether a folder is none, is gone, is another disk's, or may not be looked into.
+fn is_closed(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::ACCESS | Errno::LOOP | Errno::NOENT | Errno::NOTDIR | Errno::PERM | Errno::XDEV)
+    )
 }
 
 /// A symlinked `.gitignore` is not followed, as git has it; one that is absent has no rules.
@@ -96,4 +148,37 @@ fn read_gitignore(folder: &Folder) -> io::Result<Patterns> {
         folder.open_file(".gitignore")?.read_to_end(&mut content)?;
     }
     Ok(Patterns::parse(&content))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::fs;
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use gix::glob::pattern::Case;
+
+    use super::{Folder, Rules};
+
+    /// The folders whose rules are kept of a tree of 100 folders in each other, each with this `.gitignore`.
+    fn kept(rules: &[u8], prefix: &str) -> usize {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut folder = scratch.path().to_owned();
+        for _ in 0..100 {
+            fs::File::create(folder.join(".gitignore")).unwrap().write_all(rules).unwrap();
+            folder.push("d");
+            fs::create_dir(&folder).unwrap();
+        }
+        let mut read = Rules { global: Vec::new(), by_folder: HashMap::new(), case: Case::Sensitive };
+        read.read_below(prefix, &Arc::new(Folder::open(scratch.path()).unwrap())).unwrap();
+        read.by_folder.len()
+    }
+
+    #[test]
+    fn rules_are_read_as_deep_as_paths_are_judged_and_kept_where_there_are_any() {
+        assert_eq!(kept(b"*.o\n", ""), 64, "the root and 63 folders: a file in the last has 64 names");
+        assert_eq!(kept(b"*.o\n", "below/the/top"), 64, "counted from the root");
+        assert_eq!(kept(b"# none\n\n", ""), 0);
+    }
 }

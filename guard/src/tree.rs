@@ -59,15 +59,17 @@ impl<'a> Tree<'a> {
         submodules: &'a BTreeSet<String>,
         prefix: &'a str,
     ) -> Self {
-        let folders = HashMap::from([(String::new(), Ok(Arc::clone(&root)))]);
-        Tree { root, submodules, prefix, folders, names: HashMap::new(), rules }
+        Tree { root, submodules, prefix, folders: HashMap::new(), names: HashMap::new(), rules }
     }
 
     /// Goes down to `path` and looks at what stands there.
     pub(crate) fn admit(&mut self, path: &str, op: Op) -> Result<Admitted, Halt> {
         let mut folder = Arc::clone(&self.root);
         let mut folder_names = 0;
-        self.read_rules("", &folder)?;
+        if !self.folders.contains_key("") {
+            self.read_rules("", &folder)?;
+            self.folders.insert(String::new(), Ok(Arc::clone(&folder)));
+        }
         for below in folders(path) {
             match self.folder(below, &folder)? {
                 Ok(inner) => folder = inner,
@@ -149,7 +151,7 @@ impl<'a> Tree<'a> {
         Ok(self.names.entry(path.to_owned()).or_default())
     }
 
-    /// Which of the three names that make a folder a repository stand in the folder at `path`.
+    /// Whether a name that makes a folder a repository stands in the folder at `path`.
     pub(crate) fn has_in(&self, path: &str, name: &str) -> bool {
         match self.folders.get(path) {
             Some(Ok(folder)) => holds(folder, name).unwrap_or(true),

@@ -49,6 +49,44 @@ fn a_hard_link_to_a_protected_file_is_refused_and_other_links_are_not() {
 }
 
 #[test]
+fn a_hard_link_to_a_protected_file_is_refused_with_few_descriptors_too() {
+    const CHILD: &str = "GUARD_TEST_FEW_DESCRIPTORS";
+    if std::env::var_os(CHILD).is_none() {
+        let name = "files::a_hard_link_to_a_protected_file_is_refused_with_few_descriptors_too";
+        let child = std::process::Command::new("sh")
+            .args(["-c", "ulimit -n 200 && exec \"$0\" --exact \"$1\""])
+            .arg(std::env::current_exe().unwrap())
+            .arg(name)
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+        return;
+    }
+    let scratch = repository(&[("src/", "")]);
+    let root = scratch.path();
+    (0..400).for_each(|n| fs::create_dir(root.join(format!("d{n}"))).unwrap());
+    let links = (0..400).step_by(40).map(|n| (root.join(format!("d{n}/.gitignore")), format!("src/{n}.rs")));
+    for (protected, link) in links.clone() {
+        fs::File::create(&protected).unwrap();
+        fs::hard_link(protected, root.join(link)).unwrap();
+    }
+    let guard = open(root, Policy::commit());
+    for (_, link) in links {
+        assert_eq!(code(&guard, &link), Some(Code::ProtectedInode), "{link}");
+    }
+}
+
+#[test]
+fn a_hard_link_to_a_file_too_deep_to_be_judged_is_refused() {
+    let deep = format!("{}f", "d/".repeat(70));
+    let scratch = repository(&[(&deep, "x"), ("src/", "")]);
+    fs::hard_link(scratch.path().join(&deep), scratch.path().join("src/b.rs")).unwrap();
+    let guard = open(scratch.path(), Policy::commit());
+    assert_eq!(code(&guard, "src/b.rs"), Some(Code::ProtectedInode));
+}
+
+#[test]
 fn an_admitted_path_says_what_was_there_and_what_has_to_be_made() {
     let scratch = repository(&[("src/a.rs", "a")]);
     fs::set_permissions(scratch.path().join("src/a.rs"), fs::Permissions::from_mode(0o640)).unwrap();

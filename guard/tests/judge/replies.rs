@@ -78,6 +78,24 @@ fn a_batch_is_judged_as_one() {
 }
 
 #[test]
+fn a_bare_repository_whose_parts_lie_elsewhere_is_refused() {
+    let scratch =
+        repository(&[("h/HEAD", "ref: refs/heads/main"), ("c/commondir", "../store"), ("x/commondir", "x")]);
+    let guard = open(scratch.path(), Policy::commit());
+    let reply =
+        ["w/HEAD", "w/CommonDir", "w/config.worktree", "store/config", "h/commondir", "c/HEAD", "x/y/HEAD"];
+    assert_snapshot!(check(&guard, &reply), @r#"
+    nested-repository: `w/HEAD` lies in a submodule or a nested repository; leave it as it is.
+    nested-repository: `w/CommonDir` lies in a submodule or a nested repository; leave it as it is.
+    nested-repository: `w/config.worktree` lies in a submodule or a nested repository; leave it as it is.
+    ok store/config
+    nested-repository: `h/commondir` lies in a submodule or a nested repository; leave it as it is.
+    nested-repository: `c/HEAD` lies in a submodule or a nested repository; leave it as it is.
+    ok x/y/HEAD
+    "#);
+}
+
+#[test]
 fn a_scope_admits_what_it_names_and_nothing_else() {
     let scratch = repository(&[(".gitignore", "*.log\n"), ("src/a.rs", "a")]);
     let allowed = ["src/a.rs", "Cargo.lock", "a.log", ".git/config", ".code-commit/x", "code-commit.toml"];
