@@ -176,8 +176,8 @@ fn finish(judged: Result<Admitted, Halt>, batch: &Batch<'_>, tree: &Tree<'_>) ->
     };
     let path = admitted.path();
     let is_bare = |(folder, place): &(&str, batch::Place)| {
-        let has = |name: &&str| tree.has_in(folder, name) || batch.puts(*place, name);
-        BARE.iter().any(|names| names.iter().all(has))
+        let has = |name: &&str| batch.puts(*place, name) || tree.has_in(folder, name);
+        has(&"HEAD") && BESIDE_HEAD.iter().any(|names| names.iter().all(has))
     };
     if batch.folders(path).iter().any(is_bare) {
         return Ok(Verdict::Refused(Refusal::new(Code::NestedRepository, path.as_bytes())));
@@ -185,8 +185,8 @@ fn finish(judged: Result<Admitted, Halt>, batch: &Batch<'_>, tree: &Tree<'_>) ->
     Ok(Verdict::Admitted(admitted))
 }
 
-/// What git takes for a repository when it finds all of one row in one folder; `commondir` says where the others are.
-const BARE: [&[&str]; 2] = [&["HEAD", "objects", "refs"], &["HEAD", "commondir"]];
+/// What makes a folder with a `HEAD` a repository for git, all of one row; `commondir` says where the others are.
+const BESIDE_HEAD: [&[&str]; 2] = [&["objects", "refs"], &["commondir"]];
 
 /// SHA-256 of no bytes.
 const NO_BYTES: [u8; 32] = [

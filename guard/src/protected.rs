@@ -88,7 +88,7 @@ impl Folded {
     /// take the place of a protected folder.
     pub(crate) fn covers(&self, folded: &str) -> bool {
         self.patterns.covers(folded, Kind::Folder, Case::Sensitive)
-            || self.patterns.covers(folded, Kind::File, Case::Sensitive)
+            || self.patterns.verdict(folded, Kind::File, Case::Sensitive) == Some(true)
     }
 }
 
