@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use guard::{Before, Folder};
 use rustix::fs::{Gid, Mode, Uid};
 use sha2::{Digest, Sha256};
 
-use crate::files::create;
+use crate::files::{create, protect_like};
 use crate::journal::hex;
 use crate::place::Place;
 use crate::report::{Action, Changed};
@@ -22,6 +23,8 @@ pub(crate) struct Change<'a> {
     pub(crate) content: Option<Cow<'a, [u8]>>,
     /// Permission bits and owner, where they are not the old file's.
     pub(crate) attributes: Option<(u32, (u32, u32))>,
+    /// The file whose access list it gets, where that is not the old file.
+    pub(crate) model: Option<PathBuf>,
 }
 
 impl Change<'_> {
@@ -60,6 +63,15 @@ impl Change<'_> {
         let kept = self.before.as_ref().map(|before| (before.mode, before.owner));
         self.attributes.or(kept).map(|(mode, owner)| (mode & 0o777, owner))
     }
+
+    /// The file whose access list the new one gets.
+    fn model(&self) -> io::Result<Option<File>> {
+        match (&self.model, &self.before, self.place.parent()) {
+            (Some(model), ..) => File::open(model).map(Some),
+            (None, Some(_), Some(folder)) => folder.open_file(self.place.name()).map(Some),
+            (None, ..) => Ok(None),
+        }
+    }
 }
 
 /// What was written beside the tree.
@@ -69,7 +81,7 @@ pub(crate) struct Staged {
     pub(crate) owner_kept: bool,
 }
 
-/// Creates it with 0666 less the umask, or with the mode and owner of the file that it replaces.
+/// Creates it with 0666 less the umask, or with the mode, access list and owner of the file that it replaces.
 pub(crate) fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io::Result<Staged> {
     let mut file = create(txn, name, 0o666)?;
     file.write_all(change.content.as_deref().unwrap_or_default())?;
@@ -80,7 +92,10 @@ pub(crate) fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io:
             owner_kept =
                 rustix::fs::fchown(&file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).is_ok();
         }
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        match change.model()? {
+            Some(model) => protect_like(&model, &file, mode)?,
+            None => rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?,
+        }
     }
     if change.before.is_none() {
         inherit_group(&file, change.place.nearest())?;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use guard::{Before, Folder};
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid, XattrFlags};
 use rustix::io::Errno;
 
 /// Makes a new file; one that is there already is an error.
@@ -26,15 +26,36 @@ pub(crate) fn keep_old(folder: &Folder, name: &str, txn: &Folder, kept: &str) ->
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// Copies content, mode and, where permitted, owner, through to the disk.
+/// Copies content, mode, access list and, where permitted, owner, through to the disk.
 pub(crate) fn copy(from: &Folder, name: &str, to: &Folder, copy: &str) -> io::Result<()> {
     let mut source = from.open_file(name)?;
     let mut target = create(to, copy, 0o600)?;
     io::copy(&mut source, &mut target)?;
     let stat = rustix::fs::fstat(&source)?;
     let _ = rustix::fs::fchown(&target, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
-    rustix::fs::fchmod(&target, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+    protect_like(&source, &target, stat.st_mode & 0o777)?;
     target.sync_all()
+}
+
+/// Where Linux keeps a POSIX access list. The group bits of a file that has one are its mask, not what the group may do.
+const ACCESS_LIST: &str = "system.posix_acl_access";
+/// No attribute is longer.
+const ATTRIBUTE_BYTES: usize = 64 << 10;
+
+/// Sets the permission bits and the access list of another file. Where there can be no list, the group gets nothing rather than the
+/// mask.
+pub(crate) fn protect_like(model: &File, file: &File, mode: u32) -> io::Result<()> {
+    let mut list = vec![0; ATTRIBUTE_BYTES];
+    let mode = match rustix::fs::fgetxattr(model, ACCESS_LIST, list.as_mut_slice()) {
+        Ok(len) => {
+            list.truncate(len);
+            let given = rustix::fs::fsetxattr(file, ACCESS_LIST, &list, XattrFlags::empty());
+            if given.is_ok() { mode } else { mode & !0o070 }
+        }
+        Err(Errno::NODATA | Errno::NOTSUP | Errno::NOSYS) => mode,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
 }
 
 /// Moves a staged file to where nothing may stand. Both ways fail with `EEXIST` if something does.

@@ -61,7 +61,7 @@ impl<'a> ChangeSet<'a> {
     pub(crate) fn into_changes(self) -> Vec<Change<'a>> {
         let change = |(path, content): (Admitted, _)| {
             let before = path.before().cloned();
-            Change { place: Place::of(&path), before, content, attributes: None }
+            Change { place: Place::of(&path), before, content, attributes: None, model: None }
         };
         self.changes.into_iter().map(change).collect()
     }
@@ -74,8 +74,14 @@ pub fn dry_run(set: &ChangeSet<'_>) -> Applied {
         .iter()
         .map(|(path, content)| {
             let content = content.as_deref().map(Cow::Borrowed);
-            Change { place: Place::of(path), before: path.before().cloned(), content, attributes: None }
-                .report()
+            Change {
+                place: Place::of(path),
+                before: path.before().cloned(),
+                content,
+                attributes: None,
+                model: None,
+            }
+            .report()
         })
         .collect();
     Applied { changes, warnings: Vec::new() }

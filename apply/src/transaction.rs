@@ -138,8 +138,8 @@ impl Transaction<'_, '_> {
             return Ok(entry);
         }
         (self.steps)("stage");
-        let failed = ApplyError::io("stage", &change.place.path);
-        let staged = write_staged(&self.txn, &staged(number), change).map_err(failed)?;
+        let staged = write_staged(&self.txn, &staged(number), change)
+            .map_err(|error| failed("stage", &change.place.path, error, self.site))?;
         entry.new_id = Some(staged.id);
         entry.change.after_mode = Some(staged.mode);
         let path = || change.place.path.clone();

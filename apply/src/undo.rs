@@ -218,13 +218,14 @@ impl File {
             None => None,
         };
         let Some((kept, mode, owner)) = &self.kept else {
-            return Ok(Change { place, before, content: None, attributes: None });
+            return Ok(Change { place, before, content: None, attributes: None, model: None });
         };
         let content = read(kept).map_err(|source| UndoError::Io { path: kept.clone(), source })?;
         if Some(hex(Sha256::digest(&content).into())) != self.was {
             return Err(UndoError::Damaged { path: path.to_owned(), kept: kept.clone() });
         }
-        Ok(Change { place, before, content: Some(Cow::Owned(content)), attributes: Some((*mode, *owner)) })
+        let (content, attributes) = (Some(Cow::Owned(content)), Some((*mode, *owner)));
+        Ok(Change { place, before, content, attributes, model: Some(kept.clone()) })
     }
 }
 

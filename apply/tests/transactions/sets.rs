@@ -268,3 +268,42 @@ fn the_second_run_is_told_who_holds_the_lock() {
     Lock::acquire(&state, "code-commit").unwrap();
     assert_eq!(fs::read(state.join(".gitignore")).unwrap(), b"*\n", "git must not see it");
 }
+
+/// `user::rw-`, `user:65534:rw-`, `group::---`, `mask::rw-`, `other::---`, as the kernel keeps it.
+fn access_list() -> Vec<u8> {
+    let entry = |tag: u16, may: u16, id: u32| {
+        [&tag.to_le_bytes()[..], &may.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let any = u32::MAX;
+    let entries = [(1, 6, any), (2, 6, 65534), (4, 0, any), (16, 6, any), (32, 0, any)];
+    [2u32.to_le_bytes().to_vec()]
+        .into_iter()
+        .chain(entries.map(|(tag, may, id)| entry(tag, may, id)))
+        .collect::<Vec<_>>()
+        .concat()
+}
+
+#[test]
+fn a_replaced_file_and_one_that_is_put_back_have_their_access_list() {
+    const NAME: &str = "system.posix_acl_access";
+    let mut tree = Tree::new(&[("a", "a"), ("gone", "gone")]);
+    for path in ["a", "gone"] {
+        let set =
+            rustix::fs::setxattr(tree.root.join(path), NAME, &access_list(), rustix::fs::XattrFlags::empty());
+        if let Err(error) = set {
+            eprintln!("SKIPPED: access lists because the disk has none ({error})");
+            return;
+        }
+    }
+    let list = |tree: &Tree, path: &str| {
+        let mut list = vec![0; 1024];
+        let len = rustix::fs::getxattr(tree.root.join(path), NAME, &mut list[..]).unwrap();
+        list[..len].to_vec()
+    };
+    tree.apply(&[("a", Some(b"new")), ("gone", None)]).unwrap();
+    assert_eq!((list(&tree, "a"), tree.mode("a")), (access_list(), 0o660));
+    apply::undo(&tree.lock, &tree.root, &tree.undos(), apply::Force::No).unwrap();
+    for path in ["a", "gone"] {
+        assert_eq!((list(&tree, path), tree.mode(path)), (access_list(), 0o660), "{path}");
+    }
+}
