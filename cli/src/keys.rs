@@ -98,10 +98,14 @@ pub fn remedy(provider: Provider) -> String {
     format!("set {variable}, or put the key into {AGENT_CONFIG}/{file}")
 }
 
-/// What a wall hides of a project, in every loop that works at its root: wherever keys are. `.env` is read by nobody here but `phase`;
-/// it is where other programs have theirs.
+/// What a wall hides of a project, in every loop that works at its root: wherever our keys are.
 pub fn hidden(root: &Path) -> Vec<PathBuf> {
-    files_at(root).chain([AGENT_CONFIG, DOT_ENV].map(|name| root.join(name))).collect()
+    files_at(root).chain([root.join(AGENT_CONFIG)]).collect()
+}
+
+/// The same for an agent, which has the network: `.env`, where other programs have their keys, too. A build may want it.
+pub fn hidden_from_agents(root: &Path) -> Vec<PathBuf> {
+    hidden(root).into_iter().chain([root.join(DOT_ENV)]).collect()
 }
 
 /// The two key files that S0 keeps at the root, as far as they are there.

@@ -125,12 +125,10 @@ impl Scene {
         self.place(".config/code-commit/config.toml", b"protect = [\"tests/**\"]\n");
     }
 
-    /// Key files and settings with keys that git does not see.
-    pub fn hide_keys(&self) {
-        fs::write(self.root().join(".git/info/exclude"), "/*-key.txt\n/.env\n").unwrap();
-        for name in ["gemini-key.txt", ".env"] {
-            fs::write(self.root().join(name), KEY).unwrap();
-        }
+    /// A key file that git does not see.
+    pub fn hide_key(&self) {
+        fs::write(self.root().join(".git/info/exclude"), "/*-key.txt\n").unwrap();
+        fs::write(self.root().join("gemini-key.txt"), KEY).unwrap();
     }
 
     /// `order run` of `order.json` without a wall, which has tests of its own. Whatever it leaves and prints for programs fits its schema.

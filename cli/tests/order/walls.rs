@@ -13,7 +13,7 @@ const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
 fn check_wall(rung: &str, docker_host: Option<&OsStr>) {
     let scene = Scene::with(&[&greet(GOOD)]);
     scene.protect_tests();
-    scene.hide_keys();
+    scene.hide_key();
     scene.place_order(&json!({ "acceptance_commands": [
         "sh tests/run.sh",
         "sh -c 'touch src/made-by-a-command'",
@@ -21,7 +21,7 @@ fn check_wall(rung: &str, docker_host: Option<&OsStr>) {
         "sh -c '! sh -c \"echo x >> scripts/verify.sh\"'",
         "sh -c '! ls out'",
         "sh -c '! sh -c \"echo x >> tests/run.sh\"'",
-        "sh -c '! grep . gemini-key.txt .env'",
+        "sh -c '! grep . gemini-key.txt'",
     ]}));
     let mut command = scene.command(&["--sandbox", rung, "--max-attempts", "1"]);
     let ran = ran(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));

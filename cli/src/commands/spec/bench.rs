@@ -219,7 +219,7 @@ impl<'b> Bench<'b> {
         };
         Walls {
             read_only: held.chain(store).filter(|path| path.exists()).collect(),
-            masked: keys::hidden(&self.root),
+            masked: keys::hidden_from_agents(&self.root),
             network: true,
             writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
             readable: set(&self.settings.readable),
