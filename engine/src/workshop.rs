@@ -55,6 +55,12 @@ pub enum Fault {
     /// Git could not put the tree back.
     #[error("cannot put the tree back")]
     RollBack(#[source] repo::GitError),
+    /// A build or a command changed what it may not change, and it could not be put back.
+    #[error("the build changed {paths}, which cannot be put back")]
+    Seal {
+        /// Which, relative to the root.
+        paths: String,
+    },
     /// A file or folder of the tree could not be looked at.
     #[error("cannot look at {}", path.display())]
     Look {

@@ -2,6 +2,7 @@
 
 mod admitted;
 mod batch;
+mod existing;
 mod fold;
 mod folder;
 mod inodes;

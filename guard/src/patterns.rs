@@ -11,6 +11,13 @@ pub(crate) enum Kind {
     Folder,
 }
 
+/// Whether git ignores the folder that a path lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Within {
+    Ignored,
+    Known,
+}
+
 /// The patterns of one source, in their order; the last that matches decides.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Patterns(Vec<gix::glob::Pattern>);
@@ -52,6 +59,52 @@ impl Patterns {
         folders(path).any(|folder| self.verdict(folder, Kind::Folder, case) == Some(true))
             || self.verdict(path, kind, case) == Some(true)
     }
+
+    /// Whether a path below `folder` may match: false only where no pattern can.
+    pub(crate) fn may_match_below(&self, folder: &str) -> bool {
+        self.0.iter().any(|pattern| !pattern.is_negative() && may_lead_below(pattern, folder))
+    }
+
+    /// Whether a pattern says, without a wildcard, this path or a place below it; within what is ignored also a folder that it lies in.
+    pub(crate) fn name(&self, path: &str, within: Within) -> bool {
+        self.0.iter().any(|pattern| !pattern.is_negative() && names(pattern, path, within))
+    }
+}
+
+/// Whether a pattern speaks of places from the folder on that it stands in, and not of names anywhere below it.
+fn is_anchored(p: &gix::glob::Pattern) -> bool {
+    !p.mode.contains(pattern::Mode::NO_SUB_DIR) || p.mode.contains(pattern::Mode::ABSOLUTE)
+}
+
+fn may_lead_below(p: &gix::glob::Pattern, folder: &str) -> bool {
+    // A bracket may hold a slash, and two stars reach over any.
+    if !is_anchored(p) || p.text.contains(&b'[') {
+        return true;
+    }
+    for (part, name) in p.text.split_str("/").zip(folder.split('/')) {
+        if part.contains_str("**") {
+            return true;
+        }
+        if !gix::glob::wildmatch(BStr::new(part), BStr::new(name), Mode::NO_MATCH_SLASH_LITERAL) {
+            return false;
+        }
+    }
+    true
+}
+
+fn names(p: &gix::glob::Pattern, path: &str, within: Within) -> bool {
+    let is_inside = within == Within::Ignored;
+    if !is_anchored(p) {
+        let mut names = path.rsplit('/').take(if is_inside { usize::MAX } else { 1 });
+        return p.first_wildcard_pos.is_none() && names.any(|name| p.text == name);
+    }
+    let text: &[u8] = &p.text;
+    let start = p.first_wildcard_pos.and_then(|at| text.get(..at));
+    let literal =
+        start.map_or(text, |start| start.rfind_byte(b'/').and_then(|end| start.get(..end)).unwrap_or(b""));
+    let leads = literal.split_str("/").zip(path.split('/')).all(|(part, name)| part == name.as_bytes());
+    let is_longer = path.split('/').count() > literal.split_str("/").count();
+    leads && !literal.is_empty() && (is_inside || !is_longer)
 }
 
 /// What is left of a pattern such as `f**/x` and of the path once the literal start is taken off both.
@@ -59,8 +112,7 @@ impl Patterns {
 /// Git compares the literal start first and then matches the rest alone, where `**` stands at the beginning and so
 /// reaches over slashes; gix takes the pattern whole, where it does not.
 fn after_literal<'a>(p: &'a gix::glob::Pattern, path: &'a BStr, case: Case) -> Option<(&'a BStr, &'a BStr)> {
-    let is_anchored = !p.mode.contains(pattern::Mode::NO_SUB_DIR) || p.mode.contains(pattern::Mode::ABSOLUTE);
-    let start = p.first_wildcard_pos.filter(|start| *start > 0 && is_anchored)?;
+    let start = p.first_wildcard_pos.filter(|start| *start > 0 && is_anchored(p))?;
     let (literal, rest) = p.text.split_at_checked(start)?;
     if !rest.starts_with(b"**") || literal.ends_with(b"/") {
         return None;

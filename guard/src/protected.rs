@@ -3,7 +3,7 @@
 use gix::glob::pattern::Case;
 
 use crate::fold::fold;
-use crate::patterns::{Kind, Patterns};
+use crate::patterns::{Kind, Patterns, Within};
 
 /// Whom a protected name binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,6 +89,16 @@ impl Folded {
     pub(crate) fn covers(&self, folded: &str) -> bool {
         self.patterns.covers(folded, Kind::Folder, Case::Sensitive)
             || self.patterns.verdict(folded, Kind::File, Case::Sensitive) == Some(true)
+    }
+
+    /// Whether anything below this folder may be covered; `folded` as for [`covers`](Self::covers).
+    pub(crate) fn may_cover_below(&self, folded: &str) -> bool {
+        self.patterns.may_match_below(folded)
+    }
+
+    /// Whether a pattern names this path without a wildcard, see [`Patterns::name`].
+    pub(crate) fn names(&self, folded: &str, within: Within) -> bool {
+        self.patterns.name(folded, within)
     }
 }
 

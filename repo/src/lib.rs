@@ -4,6 +4,7 @@ mod dirty;
 mod git;
 mod stable_hash;
 mod state;
+mod tracked;
 
 use std::fs;
 use std::io;
@@ -16,6 +17,7 @@ use gix::sec::Trust;
 pub use git::{Git, GitError, Head, Identity};
 pub use stable_hash::{EmptyFolder, TreeError, empty_folders, restore_empty_folders, stable_hash};
 pub use state::{STATE_IN_TREE, may_hold_state, state_dir_in_tree};
+pub use tracked::{Besides, Tracked};
 
 /// Why a folder is no work tree to run in.
 #[derive(Debug, thiserror::Error)]
@@ -177,22 +179,6 @@ impl WorkTree {
         Ok(paths)
     }
 
-    /// The regular files below the root that git tracks, relative to the root, in git's order, with the length git last saw.
-    pub fn tracked(&self) -> Result<Vec<Tracked>, RepoError> {
-        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
-        Ok(index
-            .entries()
-            .iter()
-            .filter(|entry| {
-                matches!(entry.mode, gix::index::entry::Mode::FILE | gix::index::entry::Mode::FILE_EXECUTABLE)
-            })
-            .filter_map(|entry| {
-                let path = self.below_root(entry.path(&index))?;
-                Some(Tracked { path, bytes: u64::from(entry.stat.size) })
-            })
-            .collect())
-    }
-
     /// The names of the filters that its own configuration has.
     fn own_filters(&self) -> Vec<BString> {
         let config = self.repository.config_snapshot();
@@ -201,15 +187,17 @@ impl WorkTree {
         own.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned)).collect()
     }
 
-    /// An index may hold any text for a path, also one that leads out.
     fn below_root(&self, path: &BStr) -> Option<String> {
+        Some(self.relative(path)?.as_os_str().as_encoded_bytes().as_bstr().to_string())
+    }
+
+    /// Relative to the root. An index may hold any text for a path, also one that leads out.
+    fn relative(&self, path: &BStr) -> Option<PathBuf> {
         let path = gix::path::from_bstr(path).ok()?;
         if !path.components().all(|part| matches!(part, Component::Normal(_))) {
             return None;
         }
-        let absolute = self.top.join(path);
-        let relative = absolute.strip_prefix(&self.root).ok()?;
-        Some(relative.as_os_str().as_encoded_bytes().as_bstr().to_string())
+        self.top.join(path).strip_prefix(&self.root).ok().map(Path::to_owned)
     }
 
     fn git_error(&self, doing: &'static str, error: &gix::Error) -> RepoError {
@@ -237,15 +225,6 @@ pub fn init(folder: &Path) -> Result<(), RepoError> {
         top: folder.to_owned(),
         reason: error.to_string(),
     })
-}
-
-/// A file that git tracks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tracked {
-    /// Relative to the root of the run.
-    pub path: String,
-    /// Its length when git last looked; a hint only.
-    pub bytes: u64,
 }
 
 #[cfg(test)]

@@ -212,3 +212,17 @@ fn state_that_a_clone_has_brought_is_refused() {
     fs::remove_file(scratch.path().join(".code-commit")).unwrap();
     state_dir().unwrap();
 }
+
+#[test]
+fn links_and_names_that_are_not_utf_8_are_told_apart_from_files() {
+    let scratch = Scratch::new();
+    scratch.write("file", "x");
+    std::os::unix::fs::symlink("file", scratch.path().join("link")).unwrap();
+    let odd =
+        std::path::PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff"));
+    fs::File::create_new(scratch.path().join(&odd)).unwrap();
+    scratch.git(&["add", "."]);
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    assert_eq!(tree.tracked().unwrap(), [Tracked { path: "file".to_owned(), bytes: 1 }]);
+    assert_eq!(tree.besides().unwrap(), Besides { links: vec!["link".to_owned()], not_utf8: vec![odd] });
+}

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Guard, Policy, Writer};
+use guard::{Guard, Writer};
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use repo::WorkTree;
 
 use crate::args::{OnFailure, RunArgs};
 use crate::commands::run::{self, Prepared, begin};
-use crate::commands::wall::Otherwise;
+use crate::commands::wall::{self, Otherwise};
 use crate::config::{self, Origin, PROJECT_FILE, Settings};
 use crate::edit;
 use crate::environment::Environment;
@@ -50,13 +50,14 @@ pub fn run(
     let lock = super::lock(&tree, output)?;
     let cancel = crate::interrupt::watched()?;
     let client = models::open(&settings, &keys, environment, &tree)?;
-    let plan = Plan {
+    let mut plan = Plan {
         same_failures: args.stop_when_stuck,
         restore_on_failure: args.on_failure == OnFailure::Restore,
         early_stop: args.early_stop,
-        ..plan(settings, &tree, task)?
+        ..plan(settings, &tree, task)
     };
     let guard = look_at(&tree, &plan, args, output)?;
+    plan.sealed.extend(wall::protected(&tree, &guard, &plan.settings)?);
     let (tree, model, without_wall) = (&tree, &*client, Otherwise::Refuse);
     begin(Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall })
         .map(|done| done.exit)
@@ -103,36 +104,29 @@ fn edit_query(which: Which, root: &Path, environment: &Environment) -> Result<()
 }
 
 /// A run of this task under these settings.
-pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Failure> {
+pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Plan {
     let most = match &task {
         Task::Commit { .. } => COMMIT_ROUNDS,
         Task::Implement { .. } => IMPLEMENT_ROUNDS,
     };
-    Ok(Plan {
+    Plan {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         rounds: settings.rounds(most),
         same_failures: None,
         restore_on_failure: false,
         early_stop: false,
-        sealed: sealed(&settings, tree)?,
+        sealed: sealed(&settings),
         head: tree.head(),
         task,
         settings,
-    })
+    }
 }
 
-/// The build script, and every file that git tracks and the configuration protects.
-fn sealed(settings: &Settings, tree: &WorkTree) -> Result<Vec<PathBuf>, Failure> {
+/// The build script and what else decides, whatever the configuration protects.
+fn sealed(settings: &Settings) -> Vec<PathBuf> {
     let mut sealed: Vec<PathBuf> = [BUILD, PROJECT_FILE, ".gitignore"].map(PathBuf::from).into();
     sealed.extend(own_program(settings).filter(|program| *program != BUILD).map(PathBuf::from));
-    if !settings.protect.is_empty() {
-        let only_protect =
-            settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));
-        let tracked = tree.tracked().map_err(|error| Failure::refused(error, "see what git status says"))?;
-        let protected = tracked.into_iter().filter(|file| only_protect.refuses(&file.path).is_some());
-        sealed.extend(protected.map(|file| PathBuf::from(file.path)));
-    }
-    Ok(sealed)
+    sealed
 }
 
 /// Everything that is missing, at once (S1 §The Initial Query, §Safety).

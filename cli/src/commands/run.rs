@@ -220,6 +220,10 @@ fn fault(error: Fault, folder: &RunFolder) -> Failure {
     if matches!(error, Fault::Interrupted) {
         return Failure::new(Exit::Interrupted, error).help(after_interruption(folder));
     }
+    if matches!(error, Fault::Seal { .. }) {
+        let help = "see what stands there now and put it right by hand; nothing was built after that";
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
+    }
     let lost = matches!(
         error,
         Fault::Restore(_)

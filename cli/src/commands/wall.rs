@@ -1,10 +1,12 @@
 //! The wall around the build, and what the build finds behind it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Binds, Protected, Writer};
+use guard::{Binds, Guard, Policy, Protected, Writer};
+use repo::WorkTree;
 use runner::{Confinement, Env, Mode, Rung, Walls};
 
 use crate::args::Sandbox;
@@ -92,8 +94,32 @@ pub fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
 
 /// What the build may read but not change, as far as it is there.
 fn held(root: &Path, plan: &Plan) -> Vec<PathBuf> {
-    let own = read_only(Binds::Commit).map(|name| root.join(name));
-    own.chain(plan.sealed.iter().map(|name| root.join(name))).filter(|path| path.exists()).collect()
+    let own = read_only(Binds::Commit).map(|name| root.join(name)).filter(|path| path.exists());
+    own.chain(in_reach(root, &plan.sealed)).collect()
+}
+
+/// What of the sealed files a wall can hold fast: a link it cannot, and what a link leads to is not sealed with it.
+pub fn in_reach(root: &Path, sealed: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let paths = sealed.iter().map(|name| root.join(name));
+    paths.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink()))
+}
+
+/// Every file that the configuration protects, relative to the root: what git tracks, there or not, and whatever else is there, but for
+/// what git ignores and no pattern names.
+pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<BTreeSet<PathBuf>, Failure> {
+    if settings.protect.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let only_protect =
+        settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));
+    let unreadable = |error| Failure::refused(error, "see what git status says");
+    let files = tree.tracked().map_err(unreadable)?.into_iter().map(|file| file.path);
+    let tracked = files.chain(tree.besides().map_err(unreadable)?.links);
+    let tracked = tracked.filter(|path| only_protect.refuses(path).is_some());
+    let there = guard
+        .existing(settings.protect.iter().map(|list| list.value.join("\n")))
+        .map_err(|error| Failure::refused(error, "see that every folder of the project can be read"))?;
+    Ok(tracked.chain(there).map(PathBuf::from).collect())
 }
 
 /// Landlock lets nothing new be made at the root, and cargo's `target` may not be there yet.

@@ -279,3 +279,38 @@ fn what_the_walls_hide_is_told_to_the_person_and_never_to_the_model() {
         assert!(!told.contains("the sandbox "), "{told}");
     }
 }
+
+#[test]
+fn a_protected_folder_that_the_build_removes_is_there_again_with_what_was_not_committed() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project.write("tests/deep/check.sh", b"echo checked\n").unwrap();
+    let build = b"#!/bin/sh\ntest -e once && exec sh tests/deep/check.sh\ntouch once\nrm -rf tests\n";
+    scene.project.write("build.sh", build).unwrap();
+    let ran = scene.commit(&["--protect", "tests/**"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(scene.recorded("1-build.txt").contains("checked\nexit code: 0"), "{ran}");
+    assert_eq!(scene.project.read("tests/deep/check.sh").unwrap(), "echo checked\n");
+}
+
+#[test]
+fn a_protected_file_that_cannot_be_put_back_ends_the_run_with_an_exit_code_of_its_own() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let build = b"#!/bin/sh\nmv tests/greet_test.sh gone\nmkdir tests/greet_test.sh\ntouch tests/greet_test.sh/full\n";
+    scene.project.write("build.sh", build).unwrap();
+    let ran = scene.commit(&["--protect", "tests/**"]);
+    assert_eq!(ran.code, Some(5), "{ran}");
+    assert!(
+        ran.err.contains("error: the build changed tests/greet_test.sh, which cannot be put back"),
+        "{ran}"
+    );
+}
+
+#[test]
+fn a_protected_file_that_git_does_not_track_is_no_more_to_be_changed_than_another() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project.write("tests/new_test", b"exit 1\n").unwrap();
+    scene.project.write("build.sh", b"#!/bin/sh\necho exit 0 > tests/new_test\nsh tests/new_test\n").unwrap();
+    let ran = scene.commit(&["--rounds", "1", "--protect", "tests/**"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert_eq!(scene.project.read("tests/new_test").unwrap(), "exit 1\n");
+}

@@ -13,7 +13,7 @@ use crate::order::{OrderFact, Tail};
 use crate::workshop::Fault;
 use crate::workshop::ask::millis;
 use crate::workshop::build::about_walls;
-use crate::workshop::seal::{Broken, Seal};
+use crate::workshop::seal::Seal;
 use crate::{Event, Problem, Record};
 
 /// So many of a stream's last lines stand in the record (S2 §6.4).
@@ -60,11 +60,11 @@ impl Run<'_> {
     pub(super) fn run(&self, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
         let seal = Seal::take(self.root, &self.settings.sealed)
             .map_err(|source| Fault::Look { path: self.root.to_owned(), source })?;
-        let (fact, broken) = self.once("", &seal, record)?;
-        if broken.is_nothing() {
+        let (fact, changed) = self.once("", &seal, record)?;
+        if changed.is_empty() {
             return Ok(fact);
         }
-        let names = broken.names();
+        let names = changed.join(", ");
         let message = format!("a command changed {names}; it was put back and the command run again");
         let head = format!("[code-commit] {message}\n");
         record.tell(&Event::Warning(&Problem {
@@ -81,7 +81,7 @@ impl Run<'_> {
         head: &str,
         seal: &Seal,
         record: &mut Record<'_, OrderFact>,
-    ) -> Result<(OrderFact, Broken), Fault> {
+    ) -> Result<(OrderFact, Vec<String>), Fault> {
         let Self { settings, log, argv, .. } = self;
         let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
         let [out_file, err_file] = &files;
@@ -91,10 +91,12 @@ impl Run<'_> {
             failed: None,
         };
         sinks.take(Stream::Err, head.as_bytes());
-        let output = self.start(&mut sinks, record)?;
-        let broken = seal.restore();
-        let again = (!head.is_empty() && !broken.is_nothing()).then(|| {
-            format!("\n[code-commit] the command changed {} again: it counts as failed\n", broken.names())
+        let started = self.start(&mut sinks, record);
+        let changed = seal.restore()?;
+        let output = started?;
+        let again = (!head.is_empty() && !changed.is_empty()).then(|| {
+            let names = changed.join(", ");
+            format!("\n[code-commit] the command changed {names} again: it counts as failed\n")
         });
         let note = again.clone().or_else(|| note(&output, settings, argv));
         sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
@@ -116,7 +118,7 @@ impl Run<'_> {
             stderr: tail(err_file, err_text),
             elapsed_ms: millis(output.elapsed),
         };
-        Ok((fact, broken))
+        Ok((fact, changed))
     }
 
     fn start(&self, sinks: &mut Sinks, record: &mut Record<'_, OrderFact>) -> Result<Output, Fault> {

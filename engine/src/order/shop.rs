@@ -92,7 +92,7 @@ impl Hands<OrderStep, OrderFact> for OrderShop<'_> {
             // The loop ends the run, so that it leaves the tree as it was and a summary.
             Err(Fault::Judge(error)) => Ok(broke(&error)),
             Err(Fault::Run(error)) => Ok(broke(&error)),
-            Err(error @ (Fault::Look { .. } | Fault::Undo(_))) => Ok(broke(&error)),
+            Err(error @ (Fault::Look { .. } | Fault::Undo(_) | Fault::Seal { .. })) => Ok(broke(&error)),
             done => done,
         }
     }

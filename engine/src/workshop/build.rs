@@ -10,7 +10,7 @@ use logging::{RedactWriter, RunFolder};
 use runner::{Command, Confinement, Ended, Env, Limits, Output, Streams};
 
 use crate::workshop::ask::millis;
-use crate::workshop::seal::{Broken, Seal};
+use crate::workshop::seal::Seal;
 use crate::workshop::{Fault, Workshop};
 use crate::{Event, Fact, Problem, Record, Text};
 
@@ -38,10 +38,9 @@ impl Workshop<'_> {
         let root = &self.rules.root;
         let seal = Seal::take(root, &self.build.sealed)
             .map_err(|source| Fault::Look { path: root.clone(), source })?;
-        let mut output = self.build_once(&file, "", &|_| None, record)?;
-        let mut broken = seal.restore();
-        if !broken.is_nothing() {
-            let names = broken.names();
+        let (mut output, mut changed) = self.build_once(&file, "", &seal, record)?;
+        if !changed.is_empty() {
+            let names = changed.join(", ");
             let note = format!("the build changed {names}; it was put back and the build run again");
             record.tell(&Event::Warning(&Problem {
                 code: "seal".to_owned(),
@@ -49,30 +48,23 @@ impl Workshop<'_> {
                 line: None,
                 message: note.clone(),
             }));
-            let restored = std::cell::RefCell::new(Broken::default());
-            let again = |_: &Output| {
-                *restored.borrow_mut() = seal.restore();
-                let names = restored.borrow().names();
-                (!names.is_empty()).then(|| format!("the build changed {names} again: it counts as failed"))
-            };
-            output = self.build_once(&file, &format!("[code-commit] {note}\n"), &again, record)?;
-            broken = restored.into_inner();
+            (output, changed) = self.build_once(&file, &format!("[code-commit] {note}\n"), &seal, record)?;
         }
         let (stored, text) = record.folder().adopt(&file)?;
         let elapsed_ms = millis(output.elapsed);
         let output_text = Text::new(stored, text.into());
-        let seal_broken = !broken.is_nothing();
+        let seal_broken = !changed.is_empty();
         Ok(Fact::Built { round, ended: output.ended, seal_broken, output: output_text, elapsed_ms })
     }
 
-    /// Runs the build once. `after` may have a line to say at the end of its log.
+    /// Runs the build once, however it ends puts back what it may not change, and names that. A second time has a head in its log.
     fn build_once(
         &self,
         file: &str,
         head: &str,
-        after: &dyn Fn(&Output) -> Option<String>,
+        seal: &Seal,
         record: &mut Record<'_>,
-    ) -> Result<Output, Fault> {
+    ) -> Result<(Output, Vec<String>), Fault> {
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
         let mut log = folder.redactor().writer(Tee { file: folder.create_file(file)?, record });
@@ -85,21 +77,23 @@ impl Workshop<'_> {
             ..Command::new(&self.build.argv, &self.rules.root, self.build.env.clone(), "")
         };
         let mut lost: Option<io::Error> = None;
-        let output = runner::run(&command, &self.build.confinement, &self.cancel, &mut |_, bytes| {
+        let ran = runner::run(&command, &self.build.confinement, &self.cancel, &mut |_, bytes| {
             if let Err(error) = log.write_all(bytes) {
                 lost.get_or_insert(error);
             }
-        })
-        .map_err(Fault::Run)?;
+        });
+        let changed = seal.restore()?;
+        let output = ran.map_err(Fault::Run)?;
         if output.ended == Ended::Interrupted {
             return Err(Fault::Interrupted);
         }
-        let note = after(&output);
-        lost.map_or_else(|| close(log, &output, note.as_deref()), Err).map_err(failed)?;
+        let again = (!head.is_empty() && !changed.is_empty())
+            .then(|| format!("the build changed {} again: it counts as failed", changed.join(", ")));
+        lost.map_or_else(|| close(log, &output, again.as_deref()), Err).map_err(failed)?;
         if let Some(warning) = about_walls(&output, &self.build.confinement, &folder) {
             record.tell(&Event::Warning(&warning));
         }
-        Ok(output)
+        Ok((output, changed))
     }
 }
 

@@ -4,7 +4,8 @@
 //! and the build is run once more; its exit code counts, unless it breaks the seal again. Everything is looked up from the root's descriptor
 //! and through no link, since a build may leave a link where a folder was.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -12,20 +13,15 @@ use std::path::{Path, PathBuf};
 use guard::Folder;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
+use crate::workshop::Fault;
+
 /// The sealed files as they were before a build.
 #[derive(Debug)]
 pub(crate) struct Seal {
     root: Folder,
     files: Vec<Sealed>,
-}
-
-/// What a build did to the sealed files.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Broken {
-    /// Changed, and put back.
-    pub(crate) put_back: Vec<String>,
-    /// Changed, and out of reach: a folder on the way is none any more.
-    pub(crate) lost: Vec<String>,
+    /// The modes of the folders that lead to them.
+    folders: BTreeMap<PathBuf, u32>,
 }
 
 #[derive(Debug)]
@@ -40,46 +36,78 @@ enum State {
     Absent,
     /// A regular file.
     File { content: Vec<u8>, mode: u32 },
-    /// Anything else.
-    Other,
+    /// A symbolic link, and where it leads.
+    Link(CString),
+    /// Anything else, by its kind and mode: it can be told from another, not made anew.
+    Other(u32),
 }
 
 impl Seal {
     /// Remembers these files; paths are relative to the root.
     pub(crate) fn take(root: &Path, paths: &[PathBuf]) -> io::Result<Self> {
-        let root = Folder::open(root)?;
-        let files =
-            paths.iter().map(|path| Sealed { path: path.clone(), state: look(&root, path) }).collect();
-        Ok(Self { root, files })
+        let mut seal = Self { root: Folder::open(root)?, files: Vec::new(), folders: BTreeMap::new() };
+        for path in paths {
+            seal.note_folders(path)?;
+            let state = look(&seal.root, path);
+            seal.files.push(Sealed { path: path.clone(), state });
+        }
+        Ok(seal)
     }
 
-    /// Puts back what was changed, as far as it can be reached, and names it.
-    pub(crate) fn restore(&self) -> Broken {
-        let mut broken = Broken::default();
-        for file in &self.files {
-            if look(&self.root, &file.path) == file.state {
+    /// Puts back what was changed, folders on the way too, and names it; nothing where all is as it was.
+    ///
+    /// Fails where something is not as it was even then: nothing may be built in such a tree.
+    pub(crate) fn restore(&self) -> Result<Vec<String>, Fault> {
+        let (mut changed, mut lost) = (Vec::new(), Vec::new());
+        for file in self.files.iter().filter(|file| look(&self.root, &file.path) != file.state) {
+            let is_back = self.put_back(file).is_ok() && look(&self.root, &file.path) == file.state;
+            let names = if is_back { &mut changed } else { &mut lost };
+            names.push(file.path.display().to_string());
+        }
+        if lost.is_empty() { Ok(changed) } else { Err(Fault::Seal { paths: lost.join(", ") }) }
+    }
+
+    fn note_folders(&mut self, path: &Path) -> io::Result<()> {
+        let above = path.ancestors().skip(1).filter(|above| *above != Path::new(""));
+        for folder in above.collect::<Vec<_>>().into_iter().rev() {
+            if self.folders.contains_key(folder) {
                 continue;
             }
-            let name = file.path.display().to_string();
-            match put_back(&self.root, file) {
-                Ok(()) => broken.put_back.push(name),
-                Err(_) => broken.lost.push(name),
-            }
+            let Ok((parent, name)) = parent(&self.root, folder) else { break };
+            let Some(stat) = parent.as_ref().unwrap_or(&self.root).stat(name)? else { break };
+            self.folders.insert(folder.to_owned(), stat.st_mode & 0o7777);
         }
-        broken
-    }
-}
-
-impl Broken {
-    /// Whether the build left everything alone.
-    pub(crate) fn is_nothing(&self) -> bool {
-        self.put_back.is_empty() && self.lost.is_empty()
+        Ok(())
     }
 
-    /// Every path.
-    pub(crate) fn names(&self) -> String {
-        let all: Vec<&str> = self.put_back.iter().chain(&self.lost).map(String::as_str).collect();
-        all.join(", ")
+    fn put_back(&self, sealed: &Sealed) -> io::Result<()> {
+        let folder = self.make_folders(&sealed.path)?;
+        let folder = folder.as_ref().unwrap_or(&self.root);
+        let name = sealed.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        clear(folder, name)?;
+        match &sealed.state {
+            State::File { content, mode } => write(folder, name, content, *mode),
+            State::Link(target) => Ok(rustix::fs::symlinkat(target, folder, name)?),
+            State::Absent | State::Other(_) => Ok(()),
+        }
+    }
+
+    /// The folder that holds `path`. One that is gone on the way is made anew; so is one whose place a file or a link has taken, since
+    /// what is written below must not come out elsewhere.
+    fn make_folders(&self, path: &Path) -> io::Result<Option<Folder>> {
+        let (mut folder, mut so_far): (Option<Folder>, _) = (None, PathBuf::new());
+        for name in path.parent().into_iter().flat_map(Path::iter) {
+            so_far.push(name);
+            let above = folder.as_ref().unwrap_or(&self.root);
+            if !above.stat(name)?.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()) {
+                clear(above, name)?;
+                rustix::fs::mkdirat(above, name, Mode::RWXU)?;
+                let mode = self.folders.get(&so_far).copied().unwrap_or(0o755) | 0o700;
+                rustix::fs::fchmod(above.open_in(name)?, Mode::from_raw_mode(mode))?;
+            }
+            folder = Some(above.open_in(name)?);
+        }
+        Ok(folder)
     }
 }
 
@@ -96,104 +124,36 @@ fn parent<'p>(root: &Folder, path: &'p Path) -> io::Result<(Option<Folder>, &'p 
 fn look(root: &Folder, path: &Path) -> State {
     let Ok((folder, name)) = parent(root, path) else { return State::Absent };
     let folder = folder.as_ref().unwrap_or(root);
-    match folder.stat(name) {
-        Ok(None) => State::Absent,
-        Ok(Some(stat)) if FileType::from_raw_mode(stat.st_mode).is_file() => {
-            let mut content = Vec::new();
-            match folder.open_file(name).and_then(|mut file| file.read_to_end(&mut content)) {
-                Ok(_) => State::File { content, mode: stat.st_mode & 0o7777 },
-                Err(_) => State::Other,
-            }
-        }
-        Ok(Some(_)) | Err(_) => State::Other,
-    }
+    let Ok(found) = folder.stat(name) else { return State::Other(0) };
+    let Some(stat) = found else { return State::Absent };
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    let read = if kind.is_file() {
+        let mut content = Vec::new();
+        let read = folder.open_file(name).and_then(|mut file| file.read_to_end(&mut content));
+        read.ok().map(|_| State::File { content, mode: stat.st_mode & 0o7777 })
+    } else if kind.is_symlink() {
+        rustix::fs::readlinkat(folder, name, Vec::new()).ok().map(State::Link)
+    } else {
+        None
+    };
+    read.unwrap_or(State::Other(stat.st_mode))
 }
 
-fn put_back(root: &Folder, sealed: &Sealed) -> io::Result<()> {
-    let (folder, name) = parent(root, &sealed.path)?;
-    let folder = folder.as_ref().unwrap_or(root);
-    if let Some(stat) = folder.stat(name)? {
-        let is_folder = FileType::from_raw_mode(stat.st_mode).is_dir();
-        let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        rustix::fs::unlinkat(folder, name, flags)?;
-    }
-    let State::File { content, mode } = &sealed.state else { return Ok(()) };
+/// Removes what is there. A folder is removed only where it is empty: a build may have moved into it what is not its own.
+fn clear(folder: &Folder, name: &OsStr) -> io::Result<()> {
+    let Some(stat) = folder.stat(name)? else { return Ok(()) };
+    let is_folder = FileType::from_raw_mode(stat.st_mode).is_dir();
+    let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    Ok(rustix::fs::unlinkat(folder, name, flags)?)
+}
+
+fn write(folder: &Folder, name: &OsStr, content: &[u8], mode: u32) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file =
         std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode & 0o777))?);
     file.write_all(content)?;
-    file.set_permissions(std::fs::Permissions::from_mode(*mode))
+    file.set_permissions(std::fs::Permissions::from_mode(mode))
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::{self, File};
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    fn tree() -> tempfile::TempDir {
-        let tree = tempfile::tempdir().unwrap();
-        fs::create_dir(tree.path().join("tests")).unwrap();
-        let mut file = File::create_new(tree.path().join("build.sh")).unwrap();
-        file.write_all(b"exit 1\n").unwrap();
-        file.set_permissions(fs::Permissions::from_mode(0o755)).unwrap();
-        tree
-    }
-
-    fn seal(tree: &tempfile::TempDir) -> Seal {
-        Seal::take(tree.path(), &["build.sh".into(), "tests/new".into()]).unwrap()
-    }
-
-    #[test]
-    fn an_untouched_tree_is_left_alone() {
-        let tree = tree();
-        assert!(seal(&tree).restore().is_nothing());
-    }
-
-    #[test]
-    fn a_changed_a_deleted_and_a_new_file_are_put_back_with_their_modes() {
-        let tree = tree();
-        let path = tree.path().join("build.sh");
-        let seal = seal(&tree);
-        fs::remove_file(&path).unwrap();
-        symlink("/bin/true", &path).unwrap();
-        File::create_new(tree.path().join("tests/new")).unwrap();
-        assert_eq!(seal.restore().put_back, ["build.sh", "tests/new"]);
-        assert_eq!(fs::read(&path).unwrap(), b"exit 1\n");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);
-        assert!(!tree.path().join("tests/new").exists());
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(seal.restore().put_back, ["build.sh"]);
-    }
-
-    #[test]
-    fn nothing_is_written_or_deleted_through_a_folder_that_became_a_link() {
-        let tree = tree();
-        let outside = tempfile::tempdir().unwrap();
-        for name in ["kept", "new"] {
-            File::create_new(outside.path().join(name)).unwrap().write_all(b"theirs").unwrap();
-        }
-        File::create_new(tree.path().join("tests/kept")).unwrap();
-        let seal = Seal::take(tree.path(), &["tests/kept".into(), "tests/new".into()]).unwrap();
-        fs::remove_dir_all(tree.path().join("tests")).unwrap();
-        symlink(outside.path(), tree.path().join("tests")).unwrap();
-        let broken = seal.restore();
-        assert_eq!((broken.put_back.len(), broken.lost), (0, vec!["tests/kept".to_owned()]));
-        assert_eq!(fs::read(outside.path().join("kept")).unwrap(), b"theirs");
-        assert_eq!(fs::read(outside.path().join("new")).unwrap(), b"theirs");
-    }
-
-    #[test]
-    fn a_link_inside_of_the_project_is_not_written_through_either() {
-        let tree = tree();
-        fs::create_dir(tree.path().join(".git")).unwrap();
-        File::create_new(tree.path().join(".git/config")).unwrap().write_all(b"[core]").unwrap();
-        File::create_new(tree.path().join("tests/config")).unwrap();
-        let seal = Seal::take(tree.path(), &["tests/config".into()]).unwrap();
-        fs::rename(tree.path().join("tests"), tree.path().join("tests.old")).unwrap();
-        symlink(".git", tree.path().join("tests")).unwrap();
-        assert_eq!(seal.restore().lost, ["tests/config"]);
-        assert_eq!(fs::read(tree.path().join(".git/config")).unwrap(), b"[core]");
-    }
-}
+mod tests;

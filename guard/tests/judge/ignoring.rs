@@ -58,3 +58,33 @@ fn a_root_below_the_top_heeds_the_rules_above_it() {
     protected: `build.sh` is protected (the build decides whether the work is done); leave it as it is.
     "#);
 }
+
+#[test]
+fn what_patterns_protect_is_found_tracked_or_not_and_among_ignored_files_where_they_name_it() {
+    let files = [
+        (".gitignore", "/target\n*.pyc\n.env\n__pycache__/\n/data\n"),
+        ("tests/a", ""),
+        ("tests/deep/new", ""),
+        ("tests/x.pyc", ""),
+        ("tests/__pycache__/y", ""),
+        ("Tests/Other", ""),
+        ("src/a.snap", ""),
+        ("src/free", ""),
+        (".env", ""),
+        ("data/golden/one", ""),
+        ("data/raw/two", ""),
+        ("target/debug/tests/a.snap", ""),
+    ];
+    let scratch = repository(&files);
+    symlink("../src", scratch.path().join("tests/link")).unwrap();
+    let guard = open(scratch.path(), Policy::new());
+    let found = |lists: &[&str]| guard.existing(lists).unwrap().join(" ");
+    assert_eq!(found(&["tests/**"]), "Tests/Other tests/a tests/deep/new tests/link");
+    assert_eq!(found(&["tests/\n!tests/a"]), "Tests/Other tests/a tests/deep/new tests/link");
+    assert_eq!(found(&["tests/*\n!tests/a"]), "Tests/Other tests/deep/new tests/link");
+    assert_eq!(found(&["*.snap", ".env"]), ".env src/a.snap");
+    assert_eq!(found(&["data/golden/**"]), "data/golden/one");
+    assert_eq!(found(&["**/one", "*.pyc", "/nowhere/*/x"]), "");
+    assert_eq!(found(&["/target/debug/t*/a.snap"]), "target/debug/tests/a.snap");
+    assert_eq!(found(&["/data"]), "data/golden/one data/raw/two");
+}

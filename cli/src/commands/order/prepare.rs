@@ -58,7 +58,7 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
         let error = anyhow!("the order or one of its context files holds an API key; nothing was sent");
         return Err(Failure::refused(error, "take the key out of it"));
     }
-    let sealed = walls::sealed(&tree, settings)?;
+    let sealed = walls::sealed(&tree, &guard, settings)?;
     let confinement = walls::confine(&tree, &git, &sealed, setting)?;
     Ok(Ready { read, tree, lock, git, state, guard, baseline, unfinished, inputs, confinement, sealed })
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use guard::{Binds, Policy};
+use guard::{Binds, Guard};
 use repo::{Git, WorkTree};
 use runner::{Confinement, Walls};
 
@@ -13,16 +13,10 @@ use crate::exit::Failure;
 use crate::keys;
 
 /// What decides whether an order is fulfilled must not be changed by the commands that look: the verification script, the configuration, and
-/// every file that git tracks and the configuration protects (DESIGN: `protect` binds all loops). Relative to the root.
-pub fn sealed(tree: &WorkTree, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
+/// every file that the configuration protects (DESIGN: `protect` binds all loops). Relative to the root.
+pub fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     let mut sealed: Vec<PathBuf> = [engine::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
-    if !settings.protect.is_empty() {
-        let protected =
-            settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));
-        let tracked = tree.tracked().map_err(|error| Failure::refused(error, "see what git status says"))?;
-        let protected = tracked.into_iter().filter(|file| protected.refuses(&file.path).is_some());
-        sealed.extend(protected.map(|file| PathBuf::from(file.path)));
-    }
+    sealed.extend(wall::protected(tree, guard, settings)?);
     Ok(sealed)
 }
 
@@ -38,10 +32,9 @@ pub fn confine(
     let common = git.common_dir().map_err(|error| Failure::refused(error, "see what git status says"))?;
     let elsewhere = [tree.git_dir().to_owned(), common].into_iter().filter(|path| !path.starts_with(root));
     let readable = settings.readable.iter().map(|place| place.value.clone());
-    let own = wall::read_only(Binds::Always).map(|name| root.join(name));
-    let read_only = own.chain(sealed.iter().map(|name| root.join(name)));
+    let own = wall::read_only(Binds::Always).map(|name| root.join(name)).filter(|path| path.exists());
     let walls = Walls {
-        read_only: read_only.filter(|path| path.exists()).collect(),
+        read_only: own.chain(wall::in_reach(root, sealed)).collect(),
         masked: keys::hidden(root),
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
         readable: readable.chain(elsewhere).collect(),

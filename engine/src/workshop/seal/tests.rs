@@ -1,0 +1,116 @@
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+fn tree() -> tempfile::TempDir {
+    let tree = tempfile::tempdir().unwrap();
+    fs::create_dir(tree.path().join("tests")).unwrap();
+    let mut file = File::create_new(tree.path().join("build.sh")).unwrap();
+    file.write_all(b"exit 1\n").unwrap();
+    file.set_permissions(fs::Permissions::from_mode(0o755)).unwrap();
+    tree
+}
+
+fn seal(tree: &tempfile::TempDir) -> Seal {
+    Seal::take(tree.path(), &["build.sh".into(), "tests/new".into()]).unwrap()
+}
+
+#[test]
+fn an_untouched_tree_is_left_alone() {
+    let tree = tree();
+    assert!(seal(&tree).restore().unwrap().is_empty());
+}
+
+#[test]
+fn a_changed_a_deleted_and_a_new_file_are_put_back_with_their_modes() {
+    let tree = tree();
+    let path = tree.path().join("build.sh");
+    let seal = seal(&tree);
+    fs::remove_file(&path).unwrap();
+    symlink("/bin/true", &path).unwrap();
+    File::create_new(tree.path().join("tests/new")).unwrap();
+    assert_eq!(seal.restore().unwrap(), ["build.sh", "tests/new"]);
+    assert_eq!(fs::read(&path).unwrap(), b"exit 1\n");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o755);
+    assert!(!tree.path().join("tests/new").exists());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(seal.restore().unwrap(), ["build.sh"]);
+}
+
+#[test]
+fn nothing_is_written_or_deleted_through_a_folder_that_became_a_link() {
+    let tree = tree();
+    let outside = tempfile::tempdir().unwrap();
+    for name in ["kept", "new"] {
+        File::create_new(outside.path().join(name)).unwrap().write_all(b"theirs").unwrap();
+    }
+    File::create_new(tree.path().join("tests/kept")).unwrap().write_all(b"ours").unwrap();
+    let seal = Seal::take(tree.path(), &["tests/kept".into(), "tests/new".into()]).unwrap();
+    fs::remove_dir_all(tree.path().join("tests")).unwrap();
+    symlink(outside.path(), tree.path().join("tests")).unwrap();
+    assert_eq!(seal.restore().unwrap(), ["tests/kept"]);
+    assert_eq!(fs::read(outside.path().join("kept")).unwrap(), b"theirs");
+    assert_eq!(fs::read(outside.path().join("new")).unwrap(), b"theirs");
+    assert!(tree.path().join("tests").symlink_metadata().unwrap().is_dir());
+    assert_eq!(fs::read(tree.path().join("tests/kept")).unwrap(), b"ours");
+}
+
+#[test]
+fn a_link_inside_of_the_project_is_not_written_through_either() {
+    let tree = tree();
+    fs::create_dir(tree.path().join(".git")).unwrap();
+    File::create_new(tree.path().join(".git/config")).unwrap().write_all(b"[core]").unwrap();
+    File::create_new(tree.path().join("tests/config")).unwrap();
+    let seal = Seal::take(tree.path(), &["tests/config".into()]).unwrap();
+    fs::rename(tree.path().join("tests"), tree.path().join("tests.old")).unwrap();
+    symlink(".git", tree.path().join("tests")).unwrap();
+    assert_eq!(seal.restore().unwrap(), ["tests/config"]);
+    assert_eq!(fs::read(tree.path().join(".git/config")).unwrap(), b"[core]");
+    assert_eq!(fs::read(tree.path().join("tests/config")).unwrap(), b"");
+}
+
+#[test]
+fn a_file_is_put_back_with_the_folders_that_led_to_it_and_their_modes() {
+    let tree = tree();
+    fs::create_dir_all(tree.path().join("tests/deep/er")).unwrap();
+    fs::set_permissions(tree.path().join("tests/deep"), fs::Permissions::from_mode(0o710)).unwrap();
+    let place = tree.path().join("tests/deep/er/a");
+    for remains in [None, Some("tests"), Some("tests/deep")] {
+        let _ = File::create(&place).unwrap().write_all(b"not committed");
+        let seal = Seal::take(tree.path(), &["tests/deep/er/a".into()]).unwrap();
+        fs::remove_dir_all(tree.path().join(remains.unwrap_or("tests"))).unwrap();
+        if let Some(name) = remains {
+            File::create_new(tree.path().join(name)).unwrap();
+        }
+        assert_eq!(seal.restore().unwrap(), ["tests/deep/er/a"]);
+        assert_eq!(fs::read(&place).unwrap(), b"not committed");
+        let mode = fs::metadata(tree.path().join("tests/deep")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o710);
+    }
+}
+
+#[test]
+fn a_link_that_became_a_file_is_a_link_again() {
+    let tree = tree();
+    let link = tree.path().join("tests/link");
+    symlink("../build.sh", &link).unwrap();
+    let seal = Seal::take(tree.path(), &["tests/link".into()]).unwrap();
+    assert!(seal.restore().unwrap().is_empty());
+    fs::remove_file(&link).unwrap();
+    File::create_new(&link).unwrap();
+    assert_eq!(seal.restore().unwrap(), ["tests/link"]);
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("../build.sh"));
+}
+
+#[test]
+fn what_cannot_be_put_back_is_named_in_the_error() {
+    let tree = tree();
+    let seal = seal(&tree);
+    fs::remove_file(tree.path().join("build.sh")).unwrap();
+    fs::create_dir(tree.path().join("build.sh")).unwrap();
+    File::create_new(tree.path().join("build.sh/moved")).unwrap();
+    let error = seal.restore().unwrap_err();
+    assert_eq!(error.to_string(), "the build changed build.sh, which cannot be put back");
+    assert!(tree.path().join("build.sh/moved").exists());
+}

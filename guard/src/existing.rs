@@ -1,0 +1,95 @@
+//! The files of a tree that a list of patterns protects, looked for only where there can be any.
+
+use std::io;
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+
+use crate::Guard;
+use crate::fold::fold;
+use crate::folder::Folder;
+use crate::patterns::{Kind, Within};
+use crate::protected::Folded;
+use crate::rules::Rules;
+
+impl Guard {
+    /// The regular files and symlinks below the root that these lists of gitignore patterns match as
+    /// [`Policy::protect`](crate::Policy::protect) has it, tracked by git or not, sorted.
+    ///
+    /// What git ignored when the guard was opened is among them only where a pattern names it without a wildcard, by itself or by a
+    /// folder that leads to it: nobody wants the products of builds looked into for the sake of a `**`. Names that are not UTF-8, and
+    /// what cannot be opened, are left out.
+    pub fn existing<S: AsRef<str>>(&self, lists: impl IntoIterator<Item = S>) -> io::Result<Vec<String>> {
+        let lists = lists.into_iter().map(|list| Folded::new(list.as_ref(), "")).collect();
+        let walk = Walk { lists, rules: &self.captured, prefix: &self.work_tree.prefix };
+        let mut found = Vec::new();
+        let mut todo = walk.look_into("", &self.root, Within::Known, &mut found)?;
+        while let Some(Todo { path, above, name, within }) = todo.pop() {
+            if let Ok(folder) = above.open_in(&name) {
+                todo.extend(walk.look_into(&path, &Arc::new(folder), within, &mut found)?);
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+}
+
+struct Walk<'g> {
+    lists: Vec<Folded>,
+    rules: &'g Rules,
+    prefix: &'g str,
+}
+
+/// A folder to be looked into.
+struct Todo {
+    /// From the root.
+    path: String,
+    above: Arc<Folder>,
+    name: String,
+    /// Whether it is ignored itself.
+    within: Within,
+}
+
+impl Walk<'_> {
+    /// Adds what is protected in one folder, and gives the folders in it where there can be more.
+    fn look_into(
+        &self,
+        path: &str,
+        folder: &Arc<Folder>,
+        within: Within,
+        found: &mut Vec<String>,
+    ) -> io::Result<Vec<Todo>> {
+        let mut todo = Vec::new();
+        for (name, kind) in folder.entries()? {
+            let Ok(name) = String::from_utf8(name) else { continue };
+            let path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
+            let kind = if kind == FileType::Unknown { kind_of(folder, &name)? } else { kind };
+            let folded = fold(&path);
+            if kind.is_dir() && name != ".git" && self.lists.iter().any(|list| list.may_cover_below(&folded))
+            {
+                let within = self.enter(&path, &folded, Kind::Folder, within);
+                todo.extend(within.map(|within| Todo { path, above: Arc::clone(folder), name, within }));
+            } else if (kind.is_file() || kind.is_symlink())
+                && self.lists.iter().any(|list| list.covers(&folded))
+                && self.enter(&path, &folded, Kind::File, within).is_some()
+            {
+                found.push(path);
+            }
+        }
+        Ok(todo)
+    }
+
+    /// Whether this path is ignored, itself or with the folder that it lies in; `None` where it is and no pattern names it.
+    fn enter(&self, path: &str, folded: &str, kind: Kind, within: Within) -> Option<Within> {
+        let is_ignored =
+            within == Within::Ignored || self.rules.matches(&format!("{}{path}", self.prefix), kind);
+        if !is_ignored {
+            return Some(Within::Known);
+        }
+        self.lists.iter().any(|list| list.names(folded, within)).then_some(Within::Ignored)
+    }
+}
+
+fn kind_of(folder: &Folder, name: &str) -> io::Result<FileType> {
+    Ok(folder.stat(name)?.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)))
+}

@@ -1,0 +1,61 @@
+//! What git tracks, by its index.
+
+use std::path::PathBuf;
+
+use gix::index::entry::Mode;
+
+use crate::{RepoError, WorkTree};
+
+/// A file that git tracks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracked {
+    /// Relative to the root of the run.
+    pub path: String,
+    /// Its length when git last looked; a hint only.
+    pub bytes: u64,
+}
+
+/// What git tracks that is no regular file with a name in UTF-8.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Besides {
+    /// Symbolic links, relative to the root of the run.
+    pub links: Vec<String>,
+    /// Files and links whose names are not UTF-8.
+    pub not_utf8: Vec<PathBuf>,
+}
+
+impl WorkTree {
+    /// The regular files below the root that git tracks, relative to the root, in git's order, with the length git last saw. Names that
+    /// are not UTF-8 are left out, see [`besides`](Self::besides).
+    pub fn tracked(&self) -> Result<Vec<Tracked>, RepoError> {
+        let found = self.entries(|mode| matches!(mode, Mode::FILE | Mode::FILE_EXECUTABLE))?;
+        let named =
+            found.into_iter().filter_map(|(path, bytes)| Some(Tracked { path: named(path).ok()?, bytes }));
+        Ok(named.collect())
+    }
+
+    /// What git tracks below the root besides [`tracked`](Self::tracked), submodules apart.
+    pub fn besides(&self) -> Result<Besides, RepoError> {
+        let links = self.entries(|mode| mode == Mode::SYMLINK)?;
+        let all = self.entries(|mode| mode != Mode::COMMIT && mode != Mode::DIR)?;
+        Ok(Besides {
+            links: links.into_iter().filter_map(|(path, _)| named(path).ok()).collect(),
+            not_utf8: all.into_iter().filter_map(|(path, _)| named(path).err()).collect(),
+        })
+    }
+
+    /// The entries of the index below the root whose mode is wanted, with the length git last saw.
+    fn entries(&self, wanted: impl Fn(Mode) -> bool) -> Result<Vec<(PathBuf, u64)>, RepoError> {
+        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
+        let entries = index.entries().iter().filter(|entry| wanted(entry.mode));
+        let below = |entry: &gix::index::Entry| {
+            Some((self.relative(entry.path(&index))?, u64::from(entry.stat.size)))
+        };
+        Ok(entries.filter_map(below).collect())
+    }
+}
+
+/// The path as text, or as it is where it is not UTF-8.
+fn named(path: PathBuf) -> Result<String, PathBuf> {
+    path.into_os_string().into_string().map_err(PathBuf::from)
+}
