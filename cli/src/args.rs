@@ -132,7 +132,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub early_stop: bool,
     /// Give up after so many rounds in a row with the same failure
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "N", value_parser = settings::two_or_more)]
     pub stop_when_stuck: Option<u32>,
 }
 

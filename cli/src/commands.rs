@@ -39,7 +39,7 @@ use crate::args::{Cli, Command};
 use crate::commands::commit::Which;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
+use crate::output::{Output, printable, printable_name};
 
 /// Runs the command that was given.
 pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -65,7 +65,7 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
         Some(Command::Config(args)) => config::run(args, environment, output),
         Some(Command::Trust(args)) => trust::run(args, environment, output),
         Some(Command::Doctor(args)) => doctor::run(args, environment, output),
-        Some(Command::Completions(args)) => Ok(completions::completions(args)),
+        Some(Command::Completions(args)) => Ok(completions::completions(args, output)),
         Some(Command::Man(args)) => completions::man(args, output),
     }
 }
@@ -171,7 +171,11 @@ fn recover(lock: &Lock, tree: &WorkTree, output: &Output) -> Result<(), Failure>
 /// The files that somebody has changed since the run was killed, and where they are as they were before it.
 fn left_alone(back: &::apply::RolledBack) -> String {
     let kept = back.left_in.as_ref().map(|folder| format!("; as they were: {}", folder.display()));
-    format!("changed since, so left alone: {}{}", printable(&back.left.join(", ")), kept.unwrap_or_default())
+    format!(
+        "changed since, so left alone: {}{}",
+        printable_name(&back.left.join(", ")),
+        kept.unwrap_or_default()
+    )
 }
 
 /// What to do where the lock cannot be had.

@@ -51,7 +51,12 @@ fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCod
         output::Output::raw_note(&redactor.redact(&text));
     } else {
         // Whoever closed the pipe wants no more of it.
-        let _ = error.print();
+        if let Err(lost) = error.print()
+            && lost.kind() != std::io::ErrorKind::BrokenPipe
+        {
+            output::Output::raw_note(&format!("error: cannot write to standard output: {lost}\n"));
+            return exit::Exit::Fault.into();
+        }
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

@@ -7,15 +7,14 @@ mod fold;
 mod plain;
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use logging::Redactor;
 
 use fold::fold;
-pub use plain::printable;
 use plain::tame;
+pub use plain::{printable, printable_name};
 
 use crate::args::{OutputArgs, When};
 use crate::environment::Environment;
@@ -46,8 +45,8 @@ pub struct Output {
     colour_err: bool,
     /// Filled once the keys are known.
     redactor: Arc<Mutex<Redactor>>,
-    /// Something that was to be printed could not be.
-    lost: Arc<AtomicBool>,
+    /// Why something that was to be printed on standard output could not be.
+    lost: Arc<Mutex<Option<io::Error>>>,
 }
 
 /// Added lines, good ends.
@@ -116,12 +115,16 @@ impl Output {
         if self.json {
             return;
         }
-        self.write(&mut io::stdout().lock(), &tame(text, self.colour_out));
+        self.print(&tame(text, self.colour_out));
     }
 
-    /// The exit code of a command that ended so: not `Done` where its report could not be printed.
+    /// The exit code of a command that ended so: not `Done` where its report could not be printed, which is said.
     pub fn closing(&self, exit: Exit) -> Exit {
-        if exit == Exit::Done && self.lost.load(Ordering::Relaxed) { Exit::Fault } else { exit }
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(error) = lost else { return exit };
+        let head = self.paint_note(BAD, "error:");
+        self.write(&mut io::stderr().lock(), &format!("{head} cannot write to standard output: {error}"));
+        if exit == Exit::Done { Exit::Fault } else { exit }
     }
 
     /// As [`report`](Self::report), for sentences: broken between words where they are wider than the terminal.
@@ -132,13 +135,14 @@ impl Output {
     /// One JSON object on standard output, with `--json` only.
     pub fn object(&self, value: &serde_json::Value) {
         if self.json {
-            self.write(&mut io::stdout().lock(), &value.to_string());
+            self.print(&value.to_string());
         }
     }
 
     /// Bytes on standard output as they are, for what is asked for as a file.
-    pub fn raw(bytes: &[u8]) {
-        let _ = io::stdout().lock().write_all(bytes);
+    pub fn raw(&self, bytes: &[u8]) {
+        let mut out = io::stdout().lock();
+        self.keep(out.write_all(bytes).and_then(|()| out.flush()));
     }
 
     /// Text on standard error as it is, before it is known how to print.
@@ -194,14 +198,25 @@ impl Output {
         self.write(&mut io::stderr().lock(), &tame(text, self.colour_err));
     }
 
-    fn write(&self, sink: &mut dyn io::Write, text: &str) {
-        let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        // A closed pipe ends the talk, not the work; a full disk loses what was asked for.
-        if let Err(error) = writeln!(sink, "{}", redactor.redact(text)).and_then(|()| sink.flush())
+    /// A closed pipe ends the talk, not the work; a full disk loses what was asked for.
+    fn keep(&self, printed: io::Result<()>) {
+        if let Err(error) = printed
             && error.kind() != io::ErrorKind::BrokenPipe
         {
-            self.lost.store(true, Ordering::Relaxed);
+            self.lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
+    }
+
+    fn print(&self, text: &str) {
+        let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = io::stdout().lock();
+        self.keep(writeln!(out, "{}", redactor.redact(text)).and_then(|()| out.flush()));
+    }
+
+    /// For standard error: where not even that can be written there is nobody to tell.
+    fn write(&self, sink: &mut dyn io::Write, text: &str) {
+        let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = writeln!(sink, "{}", redactor.redact(text)).and_then(|()| sink.flush());
     }
 }
 

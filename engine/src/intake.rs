@@ -276,7 +276,25 @@ fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
     let shrunk = habits::shrink(&old, content.as_bytes()).map(|shrink| {
         problem("shrunk", format!("`{path}` shrinks from {} to {} bytes.", shrink.before, shrink.after))
     });
-    placeholders.chain(shrunk).collect()
+    placeholders.chain(shrunk).chain(encoding(&old, content.as_bytes(), path)).collect()
+}
+
+/// What a diff hardly shows: other line ends, a byte order mark that is gone.
+fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
+    let problem = |code: &str, message: String| Problem {
+        code: code.to_owned(),
+        path: Some(path.to_owned()),
+        line: None,
+        message,
+    };
+    let line_ends = habits::line_ends_changed(old, new).map(|(before, after)| {
+        let (before, after) = (before.as_str(), after.as_str());
+        problem("line-ends", format!("`{path}` had lines that end in {before}; now it has {after}."))
+    });
+    let mark = habits::loses_byte_order_mark(old, new).then(|| {
+        problem("byte-order-mark", format!("`{path}` began with a byte order mark, which is gone."))
+    });
+    line_ends.into_iter().chain(mark).collect()
 }
 
 /// Files that run code or change what others see deserve a look.

@@ -82,7 +82,7 @@ impl Walk<'_> {
     /// Whether this path is ignored, itself or with the folder that it lies in; `None` where it is and no pattern names it.
     fn enter(&self, path: &str, folded: &str, kind: Kind, within: Within) -> Option<Within> {
         let is_ignored =
-            within == Within::Ignored || self.rules.matches(&format!("{}{path}", self.prefix), kind);
+            within == Within::Ignored || self.rules.name(&format!("{}{path}", self.prefix), kind);
         if !is_ignored {
             return Some(Within::Known);
         }

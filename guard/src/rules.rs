@@ -52,7 +52,13 @@ impl Rules {
         self.matches(&way, path, Kind::File)
     }
 
-    /// Whether the rules name this one path; whether a folder above it is ignored is not asked.
+    /// Whether the rules name this one path, given from the top; whether a folder above it is ignored is not asked.
+    pub(crate) fn name(&self, path: &str, kind: Kind) -> bool {
+        let way = [""].into_iter().chain(folders(path)).filter_map(|above| self.of(above)).collect();
+        self.matches(&way, path, kind)
+    }
+
+    /// The same where the way to it is known.
     fn matches(&self, way: &Way, path: &str, kind: Kind) -> bool {
         let local = way
             .iter()

@@ -72,6 +72,55 @@ pub fn shrink(old: &[u8], new: &[u8]) -> Option<Shrink> {
     (after.saturating_mul(5) < before).then_some(Shrink { before, after })
 }
 
+/// How the lines of a text end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineEnds {
+    /// With a line feed.
+    Lf,
+    /// With a carriage return and a line feed.
+    CrLf,
+    /// Some so, some so.
+    Mixed,
+}
+
+impl LineEnds {
+    /// None of a text without a line end.
+    pub fn of(text: &[u8]) -> Option<Self> {
+        let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        let is_crlf = |line: &[u8]| line.ends_with(b"\r\n");
+        let first = is_crlf(lines.next()?);
+        let all_alike = lines.all(|line| is_crlf(line) == first);
+        Some(match (all_alike, first) {
+            (false, _) => Self::Mixed,
+            (true, true) => Self::CrLf,
+            (true, false) => Self::Lf,
+        })
+    }
+
+    /// In words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Lf => "LF",
+            Self::CrLf => "CRLF",
+            Self::Mixed => "some LF, some CRLF",
+        }
+    }
+}
+
+/// How the lines of a file ended and how they do now, where that is not the same. What was mixed before has no style to keep.
+pub fn line_ends_changed(old: &[u8], new: &[u8]) -> Option<(LineEnds, LineEnds)> {
+    let (before, after) = (LineEnds::of(old)?, LineEnds::of(new)?);
+    (before != LineEnds::Mixed && before != after).then_some((before, after))
+}
+
+/// The mark at the beginning of some files in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Whether a file that began with a byte order mark does so no more.
+pub fn loses_byte_order_mark(old: &[u8], new: &[u8]) -> bool {
+    old.starts_with(BYTE_ORDER_MARK) && !new.starts_with(BYTE_ORDER_MARK)
+}
+
 /// The path without the `a/` or `b/` that diffs put in front, where the project has no such folder. `exists` says
 /// whether a path is there.
 pub fn diff_prefix(path: &str, exists: impl Fn(&str) -> bool) -> Option<&str> {

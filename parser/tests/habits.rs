@@ -1,6 +1,8 @@
 //! What models do wrong that only shows beside the old file.
 
-use parser::habits::{Shrink, diff_prefix, placeholders, shrink};
+use parser::habits::{
+    LineEnds, Shrink, diff_prefix, line_ends_changed, loses_byte_order_mark, placeholders, shrink,
+};
 
 #[test]
 fn a_placeholder_on_an_added_line_is_found() {
@@ -67,4 +69,24 @@ fn a_folder_of_a_diff_is_told_where_there_is_no_such_folder() {
     assert_eq!(diff_prefix("a/src/main.rs", |path| path == "a"), None);
     assert_eq!(diff_prefix("a/", |_| false), None);
     assert_eq!(diff_prefix("abc/x", |_| false), None);
+}
+
+#[test]
+fn another_style_of_line_ends_is_seen() {
+    use LineEnds::{CrLf, Lf, Mixed};
+    assert_eq!(line_ends_changed(b"a\r\nb\r\n", b"a\nb\n"), Some((CrLf, Lf)));
+    assert_eq!(line_ends_changed(b"a\nb", b"a\r\nb\r\n"), Some((Lf, CrLf)));
+    assert_eq!(line_ends_changed(b"a\r\nb\r\n", b"a\r\nb\n"), Some((CrLf, Mixed)));
+    for (old, new) in
+        [("a\nb\r\n", "a\n"), ("a\r\n", "b\r\nc"), ("a", "a\r\n"), ("a\r\n", "a"), ("a\rb\n", "a\n")]
+    {
+        assert_eq!(line_ends_changed(old.as_bytes(), new.as_bytes()), None, "{old:?} {new:?}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_that_is_dropped_is_seen() {
+    assert!(loses_byte_order_mark("\u{feff}a".as_bytes(), b"a"));
+    assert!(!loses_byte_order_mark("\u{feff}a".as_bytes(), "\u{feff}b".as_bytes()));
+    assert!(!loses_byte_order_mark(b"a", b"b"));
 }

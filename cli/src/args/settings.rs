@@ -140,6 +140,11 @@ fn switch(on: bool, off: bool) -> Option<bool> {
     }
 }
 
+/// One failure is not yet the same again.
+pub(super) fn two_or_more(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|count| *count >= 2).ok_or_else(|| "it takes a number from 2 on".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;

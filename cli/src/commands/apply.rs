@@ -47,15 +47,19 @@ fn write(answer: &Answer, rules: &Rules, tree: &WorkTree, output: &Output) -> Re
     let folder = folder(tree)?;
     let intake = rules.take_in(answer, &folder.path().join(UNDO).join("1"));
     match intake.map_err(|error| Failure::new(Exit::Fault, error).help("the tree is as it was"))? {
-        Intake::Applied { applied, warnings, said, .. } => {
-            for text in said {
+        Intake::Applied { applied, warnings, said, no_change } => {
+            for text in said.into_iter().chain(no_change) {
                 output.report(&printable(text.trim_end()));
             }
             for warning in warnings {
                 output.warn(&printable(&warning.message));
             }
             let exit = done(&applied, "", output);
-            output.note(&format!("undo with: code-commit undo {}", runs::name(folder.path())));
+            if applied.changes.iter().all(|change| change.action == Action::None) {
+                let _ = std::fs::remove_dir_all(folder.path());
+            } else {
+                output.note(&format!("undo with: code-commit undo {}", runs::name(folder.path())));
+            }
             Ok(exit)
         }
         Intake::Rejected { problems, .. } => {
@@ -82,7 +86,8 @@ fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
 
 fn unreadable(errors: &Errors, bytes: &[u8], args: &ApplyArgs, output: &Output) -> Exit {
     let errors_json = parse::errors_json(errors);
-    output.object(&json!({ "ok": false, "changed": [], "refused": [], "errors": errors_json }));
+    let object = json!({ "ok": false, "changed": [], "refused": [], "errors": errors_json });
+    output.object(&parse::with_more(object, errors));
     parse::print_errors(errors, bytes, &args.file.display().to_string(), output);
     Exit::Failed
 }

@@ -16,7 +16,7 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
 use crate::models;
-use crate::output::{Output, printable};
+use crate::output::{Output, printable_name};
 use crate::plan::{Plan, Task, own_program};
 use crate::preflight::{self, AGENT_CONFIG, BUILD, CODE_ROLLUP, Missing, QUERY};
 
@@ -189,7 +189,7 @@ fn clean_enough(tree: &WorkTree, args: &RunArgs, output: &Output) -> Result<(), 
     if dirty.is_empty() {
         return Ok(());
     }
-    let named: Vec<String> = dirty.iter().take(NAMED_FILES).map(|path| printable(path)).collect();
+    let named: Vec<String> = dirty.iter().take(NAMED_FILES).map(|path| printable_name(path)).collect();
     let more = dirty.len().saturating_sub(NAMED_FILES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let text = format!("not committed: {}{more}", named.join(", "));

@@ -10,10 +10,10 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
 /// The completion script of a shell on standard output.
-pub fn completions(args: &CompletionsArgs) -> Exit {
+pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "code-commit", &mut script);
-    Output::raw(&script);
+    output.raw(&script);
     Exit::Done
 }
 
@@ -22,7 +22,7 @@ pub fn man(args: &ManArgs, output: &Output) -> Result<Exit, Failure> {
     let Some(folder) = &args.folder else {
         let mut page = Vec::new();
         clap_mangen::Man::new(Cli::command()).render(&mut page).context("cannot write the page")?;
-        Output::raw(&page);
+        output.raw(&page);
         return Ok(Exit::Done);
     };
     fs::create_dir_all(folder)

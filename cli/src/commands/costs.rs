@@ -87,7 +87,6 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
     found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));
     if found.calls.is_empty() {
         output.report("No call of a model is on record here.");
-        return Ok(Exit::Done);
     }
     let mut objects = serde_json::Map::new();
     for (title, key) in TABLES {

@@ -27,6 +27,7 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
     let made = fill(tree.root()).map_err(|error| {
         Failure::refused(error, "see that it can be written and that nothing else has its place")
     })?;
+    output.object(&serde_json::json!({ "event": "init", "made": made }));
     for line in &made {
         output.report(line);
     }

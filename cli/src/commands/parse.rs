@@ -24,7 +24,7 @@ pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         Err(errors) => {
-            output.object(&json!({ "ok": false, "errors": errors_json(&errors) }));
+            output.object(&with_more(json!({ "ok": false, "errors": errors_json(&errors) }), &errors));
             print_errors(&errors, &bytes, &name, output);
             Ok(Exit::Failed)
         }
@@ -67,7 +67,20 @@ pub fn errors_json(errors: &parser::Errors) -> Vec<Value> {
         .collect()
 }
 
-/// Every error with the lines around its place.
+/// The object, and how many errors it does not list, where there are such.
+pub fn with_more(mut object: Value, errors: &parser::Errors) -> Value {
+    let more = more(errors);
+    if let Some(object) = object.as_object_mut().filter(|_| more > 0) {
+        object.insert("more".to_owned(), more.into());
+    }
+    object
+}
+
+fn more(errors: &parser::Errors) -> usize {
+    errors.total() - errors.iter().len()
+}
+
+/// Every error with the lines around its place, and how many more there are.
 pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &Output) {
     for error in errors {
         output.error_block(&render(
@@ -77,6 +90,9 @@ pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &
             (error.line, &error.span),
             output,
         ));
+    }
+    if more(errors) > 0 {
+        output.error_block(&format!("and {} more errors", more(errors)));
     }
 }
 

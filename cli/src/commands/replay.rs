@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::args::ReplayArgs;
 use crate::commands::order::{self, Recorded};
+use crate::commands::resume::can_go_on;
 use crate::commands::run::{asking, build_command};
 use crate::commands::runs;
 use crate::commands::wall::{self, Otherwise};
@@ -153,6 +154,7 @@ fn same_again(
 ) -> Result<Exit, Failure> {
     let mut silent = Silent;
     let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
+    let goes_on = can_go_on(&facts);
     let mut hands = Replayed::new(facts, rules, copy.state.join("undo"));
     match drive(&mut *plan.decide(), &mut hands, &mut record) {
         Ok(outcome) => {
@@ -177,7 +179,15 @@ fn same_again(
         }
         Err(ReplayFault::RecordEnds { round }) => Err(Failure::refused(
             anyhow!("the record of {name} ends in round {round}"),
-            format!("only a finished run can be replayed; this one goes on with: code-commit resume {name}"),
+            if goes_on {
+                format!(
+                    "only a finished run can be replayed; this one goes on with: code-commit resume {name}"
+                )
+            } else {
+                format!(
+                    "only a run that was not cut short can be replayed; what it did: code-commit show {name}"
+                )
+            },
         )),
         Err(other) => Err(anyhow::Error::from(other).into()),
     }

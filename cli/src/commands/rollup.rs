@@ -6,23 +6,27 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use prompt::rollup::{LeftOut, append, left_out_by_name};
-use repo::WorkTree;
+use repo::{Besides, WorkTree};
 use serde_json::json;
 
 use crate::args::RollupArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
+use crate::output::{Output, printable_name};
 use crate::preflight::AGENT_CONFIG;
 use crate::terminal::phrases;
 
 /// Of the files left out so many are named.
 const NAMED_FILES: usize = 10;
+/// Of the links, and of the names that are not UTF-8, so many.
+const NAMED_LINKS: usize = 5;
 
 /// A roll-up in memory.
 pub struct RollUp {
     pub text: Vec<u8>,
     pub files: usize,
     pub left_out: Vec<(String, LeftOut)>,
+    /// What is no regular file with a name that a model could write.
+    pub besides: Besides,
 }
 
 /// Writes the roll-up, and says what is in it and what is not.
@@ -30,7 +34,7 @@ pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let rollup = roll_up(&tree)?;
     if args.output == Path::new("-") {
-        Output::raw(&rollup.text);
+        output.raw(&rollup.text);
     } else {
         write(&tree.root().join(&args.output), &rollup.text)?;
         let size = phrases::bytes(rollup.text.len() as u64);
@@ -38,32 +42,54 @@ pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
         output.report(&format!("{}: {files}, {size}", args.output.display()));
     }
     for (path, why) in rollup.left_out.iter().take(NAMED_FILES) {
-        output.note(&format!("left out: {} ({})", printable(path), why.reason()));
+        output.note(&format!("left out: {} ({})", printable_name(path), why.reason()));
     }
     if rollup.left_out.len() > NAMED_FILES {
         output.note(&format!("left out: {} more", rollup.left_out.len() - NAMED_FILES));
     }
+    let odd: Vec<String> = rollup.besides.not_utf8.iter().map(|path| path.display().to_string()).collect();
+    warn_of(&rollup.besides.links, "symbolic links", output);
+    warn_of(&odd, "names that are not UTF-8", output);
     if rollup.files == 0 {
         output.warn(
             "git tracks no files here, so the model would see none: git add what belongs to the project",
         );
     }
+    let left_out = rollup.left_out.iter().map(|(path, why)| (path, why.reason()));
+    let links = rollup.besides.links.iter().map(|path| (path, "a symbolic link"));
+    let odd = odd.iter().map(|path| (path, "its name is not UTF-8"));
     output.object(&json!({
         "files": rollup.files, "bytes": rollup.text.len(),
-        "left_out": rollup.left_out.iter()
-            .map(|(path, why)| json!({ "path": path, "reason": why.reason() })).collect::<Vec<_>>(),
+        "left_out": left_out.chain(links).chain(odd)
+            .map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
     }));
     Ok(Exit::Done)
 }
 
+/// One line for all of a kind, with the first names.
+fn warn_of(names: &[String], kind: &str, output: &Output) {
+    if names.is_empty() {
+        return;
+    }
+    let first: Vec<String> = names.iter().take(NAMED_LINKS).map(|name| printable_name(name)).collect();
+    let more = names.len().saturating_sub(NAMED_LINKS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    output.warn(&format!("left out: {}{more} ({kind}: {})", first.join(", "), names.len()));
+}
+
 /// Every tracked file that a model should see, in git's order, as it is on disk now.
 pub fn roll_up(tree: &WorkTree) -> Result<RollUp, Failure> {
-    let tracked = tree.tracked().map_err(|error| Failure::refused(error, "see what git status says"))?;
-    let mut rollup = RollUp { text: Vec::new(), files: 0, left_out: Vec::new() };
+    let unreadable = |error| Failure::refused(error, "see what git status says");
+    let (tracked, besides) = (tree.tracked().map_err(unreadable)?, tree.besides().map_err(unreadable)?);
+    let mut rollup = RollUp { text: Vec::new(), files: 0, left_out: Vec::new(), besides };
     for file in tracked {
         let on_disk = tree.root().join(&file.path);
-        // Deleted, or a link or folder by now: git tracks it, but there is nothing to show.
+        // Deleted, or a folder by now: git tracks it, but there is nothing to show.
         let Ok(found) = fs::symlink_metadata(&on_disk) else { continue };
+        if found.is_symlink() {
+            rollup.besides.links.push(file.path);
+            continue;
+        }
         if !found.is_file() {
             continue;
         }
@@ -71,7 +97,9 @@ pub fn roll_up(tree: &WorkTree) -> Result<RollUp, Failure> {
             rollup.left_out.push((file.path, why));
             continue;
         }
-        let content = fs::read(&on_disk).with_context(|| format!("cannot read {}", file.path))?;
+        let content = fs::read(&on_disk)
+            .with_context(|| format!("cannot read {}", file.path))
+            .map_err(|error| Failure::refused(error, "make it readable, or let git track it no more"))?;
         match append(&mut rollup.text, &file.path, &content).context("cannot grow the roll-up")? {
             Ok(()) => rollup.files += 1,
             Err(why) => rollup.left_out.push((file.path, why)),

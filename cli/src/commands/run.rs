@@ -60,7 +60,9 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     stays_inside(tree.root(), &folder)?;
     let stored = plan.store(&folder)?;
-    if let Some(said) = plan.task.said_log(tree.root()) {
+    let said = plan.task.said_log(tree.root());
+    let made = said.clone().filter(|said| said.symlink_metadata().is_err());
+    if let Some(said) = said {
         engine::append_to_own(&said, "")
             .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
     }
@@ -70,7 +72,12 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let decide = plan.decide();
     let mut observer = observer(&prepared);
     let record = Record::begin(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;
-    lead(prepared, confinement, decide, record, &[])
+    let finished = lead(prepared, confinement, decide, record, &[]);
+    // Made for the wall to hold fast; where nothing was said there is nothing to keep.
+    if let Some(said) = made.filter(|said| said.symlink_metadata().is_ok_and(|found| found.len() == 0)) {
+        let _ = std::fs::remove_file(said);
+    }
+    finished
 }
 
 /// A repository may bring `logs` along as a link: the record is not written through it.

@@ -9,10 +9,16 @@ pub fn printable(text: &str) -> String {
     if plain.chars().all(is_harmless) {
         return plain;
     }
-    plain
-        .chars()
-        .map(|c| if is_harmless(c) { c.to_string() } else { c.escape_unicode().to_string() })
-        .collect()
+    escaped(&plain, is_harmless)
+}
+
+/// The name of a file as a terminal may have it. Nothing is left out: it would be another name.
+pub fn printable_name(name: &str) -> String {
+    escaped(name, |c| !(c.is_control() || is_bidi(c)))
+}
+
+fn escaped(text: &str, harmless: impl Fn(char) -> bool) -> String {
+    text.chars().map(|c| if harmless(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
 }
 
 /// The same for a text with colours of ours in it. Whoever writes such a text makes what came from outside [`printable`] first; what was
@@ -85,5 +91,10 @@ mod tests {
         let hostile = "\u{1b}[2Ka\u{1b}[8mb\u{1b}[1Ac\u{1b}]0;t\u{7}d\u{202e}e\rf\r\ng\u{1b}[m";
         assert_eq!(tame(hostile, true), "abcd\\u{202e}e\\u{d}f\ng");
         assert_eq!(tame("\u{1b}", true), "");
+    }
+
+    #[test]
+    fn a_name_with_an_escape_sequence_stays_that_name() {
+        assert_eq!(printable_name("evil\u{1b}[31m/x\ny"), "evil\\u{1b}[31m/x\\u{a}y");
     }
 }

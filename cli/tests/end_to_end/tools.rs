@@ -159,7 +159,92 @@ fn a_report_that_cannot_be_printed_is_no_success() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let status = scene.command(&["runs"], &[]).stdout(full).status().unwrap();
     assert_eq!(status.code(), Some(0), "there was nothing to print");
+    let commands: [&[&str]; 8] = [
+        &["guard", "src/new.rs"],
+        &["config"],
+        &["config", "--schema"],
+        &["rollup", "-o", "-"],
+        &["completions", "bash"],
+        &["man"],
+        &["order", "new", "-"],
+        &["--help"],
+    ];
+    for command in commands {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let done = scene.command(command, &[]).stdout(full).output().unwrap();
+        assert_eq!(done.status.code(), Some(70), "{command:?}");
+        let said = String::from_utf8(done.stderr).unwrap();
+        let error = "error: cannot write to standard output: No space left on device";
+        assert!(said.contains(error), "{command:?}: {said}");
+    }
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let status = scene.command(&["guard", "src/new.rs"], &[]).stdout(full).status().unwrap();
-    assert_eq!(status.code(), Some(70));
+    let status = scene.command(&["rollup"], &[]).stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(0), "nothing is lost on standard error that was asked for");
+}
+
+#[test]
+fn a_roll_up_says_which_links_and_odd_names_it_leaves_out_and_which_file_it_cannot_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scene = Scene::with_replies([]);
+    let root = scene.project.root();
+    std::os::unix::fs::symlink("greet.sh", root.join("src/link")).unwrap();
+    std::fs::copy(
+        root.join("src/greet.sh"),
+        root.join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff")),
+    )
+    .unwrap();
+    scene.project.git(&["add", "."]).unwrap();
+    let ran = scene.run(&["rollup"]);
+    assert!(ran.err.contains("warning: left out: src/link (symbolic links: 1)"), "{ran}");
+    assert!(ran.err.contains("warning: left out: odd\u{fffd} (names that are not UTF-8: 1)"), "{ran}");
+    let closed = root.join("src/greet.sh");
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+    if std::fs::File::open(&closed).is_err() {
+        let ran = scene.run(&["rollup"]);
+        assert_eq!(ran.code, Some(3), "{ran}");
+        assert!(ran.err.contains("error: cannot read src/greet.sh"), "{ran}");
+    }
+}
+
+#[test]
+fn errors_that_are_not_listed_are_counted() {
+    let scene = Scene::with_replies([]);
+    scene.project.write("agent-config/reply", "^^^end\n".repeat(1500).as_bytes()).unwrap();
+    let ran = scene.run(&["parse", "agent-config/reply"]);
+    assert!(ran.err.ends_with("and 500 more errors\n"), "{}", ran.err);
+    let ran = scene.run(&["parse", "--json", "agent-config/reply"]);
+    let value: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
+    assert_eq!((value["errors"].as_array().unwrap().len(), &value["more"]), (1000, &500.into()));
+}
+
+#[test]
+fn a_reply_that_changes_nothing_says_why_and_leaves_no_run() {
+    let scene = Scene::with_replies([]);
+    scene.project.write("agent-config/reply", b"$$$start\nIt greets already.\n$$$end\n").unwrap();
+    let ran = scene.run(&["apply", "agent-config/reply"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("It greets already.") && !ran.err.contains("undo with"), "{ran}");
+    assert_eq!(scene.run(&["undo"]).code, Some(3));
+}
+
+#[test]
+fn a_line_ending_style_that_changes_is_told() {
+    let scene = Scene::with_replies([]);
+    scene.project.write("dos.txt", "\u{feff}one\r\ntwo\r\n".as_bytes()).unwrap();
+    scene.project.write("agent-config/reply", b"^^^dos.txt\none\ntwo\n^^^end\n").unwrap();
+    let ran = scene.run(&["apply", "agent-config/reply"]);
+    assert!(ran.err.contains("`dos.txt` had lines that end in CRLF; now it has LF."), "{ran}");
+    assert!(ran.err.contains("`dos.txt` began with a byte order mark, which is gone."), "{ran}");
+}
+
+#[test]
+fn tools_without_anything_to_tell_still_print_an_object() {
+    let scene = Scene::with_replies([]);
+    for (command, event) in [("init", "init"), ("costs", "costs")] {
+        let ran = scene.run(&[command, "--json"]);
+        let value: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
+        assert_eq!(value["event"], event, "{ran}");
+    }
+    let ran = scene.run(&["--stop-when-stuck", "1"]);
+    assert!(ran.err.contains("a number from 2 on"), "{ran}");
 }

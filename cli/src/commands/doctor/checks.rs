@@ -31,13 +31,13 @@ pub(super) fn all(
     checks.extend(files);
     checks.extend(sandbox(&settings, environment));
     checks.extend(keys_found(&settings, &keys));
-    match WorkTree::at(&root) {
+    match crate::commands::work_tree(&root) {
         Ok(tree) => {
             checks.extend(model(args, &settings, &keys, environment, &tree));
             checks.push(state_folder(&tree));
             checks.extend(project(&root, &settings));
         }
-        Err(error) => checks.push(Check::bad("work tree", error.to_string(), "code-commit init")),
+        Err(failure) => checks.push(Check::failed("work tree", failure)),
     }
     checks.extend(agents(environment));
     Ok(checks)

@@ -16,7 +16,7 @@ pub const TEMPLATE: &str = include_str!("template.json");
 /// Writes it, unless something is there.
 pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
     if args.file == Path::new("-") {
-        Output::raw(TEMPLATE.as_bytes());
+        output.raw(TEMPLATE.as_bytes());
         return Ok(Exit::Done);
     }
     let shown = args.file.display().to_string();
