@@ -198,7 +198,7 @@ fn a_roll_up_says_which_links_and_odd_names_it_leaves_out_and_which_file_it_cann
     assert!(ran.err.contains("warning: left out: src/link (symbolic links: 1)"), "{ran}");
     assert!(ran.err.contains("warning: left out: odd\u{fffd} (names that are not UTF-8: 1)"), "{ran}");
     let closed = root.join("src/greet.sh");
-    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::File::open(&closed).is_err() {
         let ran = scene.run(&["rollup"]);
         assert_eq!(ran.code, Some(3), "{ran}");
