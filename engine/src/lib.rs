@@ -25,8 +25,8 @@ pub use fact::{Fact, Problem};
 pub use intake::{Intake, Rules, Taken};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
-    Baseline, CommandSettings, Condition, KEPT_CHARS, KEPT_LINES, OrderFact, OrderShop, OrderStep, Tail,
-    VERIFY_SCRIPT, Why, last_part, replay_order,
+    Baseline, CommandSettings, Condition, Ignored, KEPT_CHARS, KEPT_LINES, Left, OrderFact, OrderShop,
+    OrderStep, Tail, VERIFY_SCRIPT, Why, last_part, replay_order,
 };
 pub use outcome::{Cause, Outcome};
 pub use own::append_to_own;

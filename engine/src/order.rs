@@ -1,6 +1,9 @@
 //! The vocabulary of work orders (S2): what their loop asks for, and what comes of it.
 
+mod baseline;
 mod command;
+mod ignored;
+mod left;
 mod replay;
 mod shop;
 
@@ -14,9 +17,12 @@ use serde::{Deserialize, Serialize};
 use crate::record::Facts;
 use crate::{Answer, CallFact, Outcome, Problem, Text};
 
+pub use baseline::Baseline;
 pub use command::{CommandSettings, KEPT_CHARS, KEPT_LINES, last_part};
+pub use ignored::Ignored;
+pub use left::Left;
 pub use replay::replay_order;
-pub use shop::{Baseline, OrderShop, VERIFY_SCRIPT};
+pub use shop::{OrderShop, VERIFY_SCRIPT};
 
 /// One thing to be done. Attempts are counted from 1; names of files are relative to the run folder.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,7 +159,11 @@ pub enum OrderFact {
         elapsed_ms: u64,
     },
     /// The tree is as it was before the first attempt.
-    RolledBack,
+    RolledBack {
+        /// What a person should know: what else stood there, and what of the ignored files is not as it was.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<Problem>,
+    },
     /// An artifact is in the run folder.
     Kept {
         /// Its file.
@@ -209,7 +219,7 @@ impl Facts for OrderFact {
             | Self::Written { .. }
             | Self::Refused { .. }
             | Self::Ran { .. }
-            | Self::RolledBack
+            | Self::RolledBack { .. }
             | Self::Kept { .. }
             | Self::Measured { .. }
             | Self::Broke { .. }
@@ -221,7 +231,7 @@ impl Facts for OrderFact {
     fn durability(&self) -> Durability {
         match self {
             Self::Call(fact) => fact.durability(),
-            Self::Written { .. } | Self::RolledBack => Durability::Synced,
+            Self::Written { .. } | Self::RolledBack { .. } => Durability::Synced,
             Self::Stamped { .. }
             | Self::Looked { .. }
             | Self::Refused { .. }

@@ -170,7 +170,7 @@ impl OrderLoop {
             OrderFact::Broke { message } => {
                 self.fail(brief::plain(Stage::Exception, message, &self.inputs.order));
             }
-            OrderFact::RolledBack
+            OrderFact::RolledBack { .. }
             | OrderFact::Kept { .. }
             | OrderFact::Resumed
             | OrderFact::Ended { .. }
@@ -256,7 +256,7 @@ fn answers(fact: &OrderFact, step: &OrderStep) -> bool {
         (OrderStep::Stamp, OrderFact::Stamped { .. })
         | (OrderStep::Look { .. }, OrderFact::Looked { .. })
         | (OrderStep::Write { .. }, OrderFact::Written { .. } | OrderFact::Refused { .. })
-        | (OrderStep::RollBack, OrderFact::RolledBack)
+        | (OrderStep::RollBack, OrderFact::RolledBack { .. })
         | (OrderStep::Keep { .. }, OrderFact::Kept { .. })
         | (OrderStep::Measure, OrderFact::Measured { .. })
         | (_, OrderFact::Broke { .. }) => true,

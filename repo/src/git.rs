@@ -8,6 +8,7 @@
 
 mod hold;
 mod program;
+mod submodules;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -153,6 +154,13 @@ impl Git {
         Ok(listed.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
     }
 
+    /// Files that a pattern ignores, and folders that are ignored as a whole, relative to the top.
+    pub fn ignored(&self) -> Result<Vec<String>, GitError> {
+        let words = ["--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all"];
+        let listed = self.run(&[&words[..], &["--no-renames", "--ignored=matching"]].concat())?;
+        Ok(listed.split('\0').filter_map(|entry| entry.strip_prefix("!! ")).map(str::to_owned).collect())
+    }
+
     /// Removes what is neither tracked nor ignored, folders and nested repositories too.
     pub fn clean(&self) -> Result<(), GitError> {
         self.run(&["clean", "--quiet", "-ffd"]).map(drop)
@@ -168,12 +176,22 @@ impl Git {
         }
         self.reset_hard(commit)?;
         self.clean()?;
+        if self.differing()?.is_empty() {
+            return Ok(());
+        }
+        self.roll_back_submodules()?;
+        let paths = self.differing()?;
+        if paths.is_empty() { Ok(()) } else { Err(GitError::StillDirty { paths }) }
+    }
+
+    /// What differs from the commit, within submodules too.
+    fn differing(&self) -> Result<Vec<String>, GitError> {
         let mut paths = self.dirty()?;
         let tree = WorkTree::at(&self.top).map_err(|error| self.failed("status", error.to_string()))?;
         paths.extend(tree.dirty().map_err(|error| self.failed("status", error.to_string()))?);
         paths.sort();
         paths.dedup();
-        if paths.is_empty() { Ok(()) } else { Err(GitError::StillDirty { paths }) }
+        Ok(paths)
     }
 
     /// Commits these paths as they are on disk, deleted ones too, and nothing else; gives the commit.

@@ -15,7 +15,9 @@ use gix::config::source::Kind;
 use gix::sec::Trust;
 
 pub use git::{Git, GitError, Head, Identity};
-pub use stable_hash::{EmptyFolder, TreeError, empty_folders, restore_empty_folders, stable_hash};
+pub use stable_hash::{
+    EmptyFolder, TreeError, empty_folders, is_left_out, restore_empty_folders, stable_hash,
+};
 pub use state::{STATE_IN_TREE, may_hold_state, state_dir_in_tree};
 pub use tracked::{Besides, Tracked};
 

@@ -1,5 +1,6 @@
 //! A tree as one hash, and what of a tree git does not see.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -72,6 +73,11 @@ pub fn stable_hash(root: &Path) -> Result<String, TreeError> {
         hasher.update([0]);
     }
     Ok(hex(&hasher.finalize()))
+}
+
+/// Whether a folder of this name does not count in the hash of a tree.
+pub fn is_left_out(name: &OsStr) -> bool {
+    LEFT_OUT.into_iter().any(|folder| name == folder)
 }
 
 /// Every folder below `root` that git does not know of because there is no file in it, outermost first.

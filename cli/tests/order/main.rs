@@ -20,6 +20,7 @@ mod harness;
 #[path = "../json_schema/mod.rs"]
 mod json_schema;
 mod kills;
+mod left;
 mod orders;
 mod record;
 mod repositories;

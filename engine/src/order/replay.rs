@@ -82,7 +82,7 @@ impl Recorded {
             | (OrderStep::Stamp, OrderFact::Stamped { .. })
             | (OrderStep::Look { .. }, OrderFact::Looked { .. })
             | (OrderStep::Write { .. }, OrderFact::Written { .. } | OrderFact::Refused { .. })
-            | (OrderStep::RollBack, OrderFact::RolledBack)
+            | (OrderStep::RollBack, OrderFact::RolledBack { .. })
             | (OrderStep::Measure, OrderFact::Measured { .. })
             | (_, OrderFact::Broke { .. }) => Ok(true),
             _ => Err(differs(self.attempt, "the next step", &format!("{fact:?}"), &format!("{step:?}"))),

@@ -4,62 +4,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use apply::Lock;
 use llm::Model;
 use logging::{Durability, Stamp};
-use repo::{EmptyFolder, Git, Head};
 use runner::Cancel;
 
+use crate::order::baseline::Baseline;
 use crate::order::command::{CommandSettings, Run};
 use crate::order::{Condition, OrderFact, OrderStep};
 use crate::workshop::ask::{Asker, Files, Question, with_sources};
-use crate::workshop::{Fault, UNDO, undo_folders, untidy};
+use crate::workshop::{Fault, UNDO, untidy};
 use crate::{Answer, Asking, Hands, Record, Rules, Taken};
 
 /// The script that verifies a project, where there is one (S2 §6.5).
 pub const VERIFY_SCRIPT: &str = "scripts/verify.sh";
-
-/// What the tree is put back to.
-#[derive(Debug, Clone)]
-pub struct Baseline {
-    /// The git program for the tree.
-    pub git: Git,
-    /// The commit that was checked out; the tree was clean.
-    pub commit: String,
-    /// Where `HEAD` pointed.
-    pub head: Head,
-    /// Folders that git does not know of.
-    pub empty_folders: Vec<EmptyFolder>,
-}
-
-impl Baseline {
-    /// Puts the tree at `root` back as it was before the run whose folder is given: first the files that the run wrote, ignored
-    /// ones too, then what git knows, then the folders that git does not know of.
-    ///
-    /// Where that fails, what git does not know is removed first: commands may have filled the disk with it.
-    pub fn restore(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
-        match self.put_back(lock, root, run) {
-            Err(_) if self.git.clean().is_ok() => self.put_back(lock, root, run),
-            done => done,
-        }
-    }
-
-    fn put_back(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
-        let written = undo_folders(run);
-        if !written.is_empty() {
-            apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
-        }
-        self.git.roll_back(&self.head, &self.commit).map_err(Fault::RollBack)?;
-        repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)?;
-        let undo = run.join(UNDO);
-        match fs::remove_dir_all(&undo) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Fault::Look { path: undo, source: error })
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
-    }
-}
 
 /// Everything that a work order needs to be carried out. The loop decides when.
 pub struct OrderShop<'m> {
@@ -112,8 +69,8 @@ impl OrderShop<'_> {
             }
             OrderStep::RollBack => {
                 let Rules { root, lock, .. } = &self.rules;
-                self.baseline.restore(lock, root, record.folder().path())?;
-                Ok(OrderFact::RolledBack)
+                let warnings = self.baseline.restore(lock, root, record.folder().path())?;
+                Ok(OrderFact::RolledBack { warnings })
             }
             OrderStep::Keep { file, text } => {
                 make_parent(record, file)?;
@@ -199,6 +156,6 @@ fn broke(error: &dyn std::error::Error) -> OrderFact {
     OrderFact::Broke { message: with_sources(error) }
 }
 
-fn unreadable(error: repo::TreeError) -> Fault {
+pub(super) fn unreadable(error: repo::TreeError) -> Fault {
     Fault::Look { path: error.path, source: error.source }
 }

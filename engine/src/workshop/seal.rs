@@ -9,6 +9,7 @@ use std::ffi::{CString, OsStr};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use guard::Folder;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -28,6 +29,8 @@ pub(crate) struct Seal {
 struct Sealed {
     path: PathBuf,
     state: State,
+    /// When it was last changed: what was made from it is no younger once it is put back.
+    modified: Option<SystemTime>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -49,9 +52,16 @@ impl Seal {
         for path in paths {
             seal.note_folders(path)?;
             let state = look(&seal.root, path);
-            seal.files.push(Sealed { path: path.clone(), state });
+            let modified = std::fs::symlink_metadata(root.join(path)).and_then(|found| found.modified()).ok();
+            seal.files.push(Sealed { path: path.clone(), state, modified });
         }
         Ok(seal)
+    }
+
+    /// The files that are not as they were.
+    pub(crate) fn differing(&self) -> impl Iterator<Item = &Path> {
+        let differs = |file: &&Sealed| look(&self.root, &file.path) != file.state;
+        self.files.iter().filter(differs).map(|file| file.path.as_path())
     }
 
     /// Puts back what was changed, folders on the way too, and names it; nothing where all is as it was.
@@ -86,7 +96,7 @@ impl Seal {
         let name = sealed.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         clear(folder, name)?;
         match &sealed.state {
-            State::File { content, mode } => write(folder, name, content, *mode),
+            State::File { content, mode } => write(folder, name, content, *mode, sealed.modified),
             State::Link(target) => Ok(rustix::fs::symlinkat(target, folder, name)?),
             State::Absent | State::Other(_) => Ok(()),
         }
@@ -147,11 +157,20 @@ fn clear(folder: &Folder, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(folder, name, flags)?)
 }
 
-fn write(folder: &Folder, name: &OsStr, content: &[u8], mode: u32) -> io::Result<()> {
+fn write(
+    folder: &Folder,
+    name: &OsStr,
+    content: &[u8],
+    mode: u32,
+    modified: Option<SystemTime>,
+) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file =
         std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode & 0o777))?);
     file.write_all(content)?;
+    if let Some(modified) = modified {
+        file.set_modified(modified)?;
+    }
     file.set_permissions(std::fs::Permissions::from_mode(mode))
 }
 

@@ -135,7 +135,7 @@ fn a_step_that_breaks_ends_the_run_with_the_tree_as_it_was() {
 fn facts_on_the_way_change_nothing() {
     let mut decide = OrderLoop::new(inputs(&json!({})));
     let before = decide.next();
-    decide.learn(&OrderFact::RolledBack);
+    decide.learn(&OrderFact::RolledBack { warnings: vec![] });
     decide.learn(&OrderFact::Call(CallFact::Asked { round: 1, prompt: text("p") }));
     assert_eq!(decide.next(), before);
 }

@@ -29,7 +29,7 @@ use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::ndjson::Ndjson;
-use crate::output::Output;
+use crate::output::{Output, printable};
 
 /// What is the same for all orders of one call.
 pub struct Setting<'s> {
@@ -88,7 +88,7 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
             finish(&decide, &outcome, &folder, &tree, &git, setting)
         }
         Err(fault) => {
-            put_back(&shop, &folder, unfinished, &state)?;
+            put_back(&shop, &folder, unfinished, &state, setting.output)?;
             Err(stopped(fault, folder.path()))
         }
     }
@@ -127,10 +127,13 @@ fn put_back(
     folder: &RunFolder,
     mut unfinished: Unfinished,
     state: &Path,
+    output: &Output,
 ) -> Result<(), Failure> {
-    shop.baseline
+    let warnings = shop
+        .baseline
         .restore(&shop.rules.lock, &shop.rules.root, folder.path())
         .map_err(|error| not_restored(error, folder.path()))?;
+    warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
     unfinished.restored = true;
     Ok(unfinished.write(state)?)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use apply::Lock;
-use engine::Baseline;
+use engine::{Baseline, Ignored};
 use guard::Guard;
 use loop_order::{Inputs, OrderLoop, run_id};
 use repo::{Git, WorkTree};
@@ -85,7 +85,9 @@ fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
     })?;
     let empty_folders = repo::empty_folders(tree.root())
         .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
-    Ok(Baseline { git: git.clone(), commit, head: git.head().map_err(refused)?, empty_folders })
+    let ignored = Ignored::look(git, tree.root())
+        .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
+    Ok(Baseline { git: git.clone(), commit, head: git.head().map_err(refused)?, empty_folders, ignored })
 }
 
 fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, max_attempts: u32) -> Result<Inputs, Failure> {

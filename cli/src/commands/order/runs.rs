@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{Fact, JOURNAL, Loop as _, Observer, OrderFact, OrderShop, Record, facts_of};
-use logging::{Redactor, RunFolder, Stamp};
+use engine::{Fact, JOURNAL, Left, Loop as _, Observer, OrderFact, OrderShop, Record, facts_of};
+use logging::{Redactor, RunFolder};
 use loop_order::OrderLoop;
 use repo::{Git, WorkTree};
 
@@ -128,7 +128,7 @@ pub fn clear_up(
     if !run.restored {
         let left = keep_what_is_there(&run, tree, git)?;
         run.baseline(git.clone())
-            .restore(lock, tree.root(), &run.run)
+            .put_back(lock, tree.root(), &run.run)
             .map_err(|error| not_restored(error, &run.run))?;
         if let Some(left) = left {
             output.warn(&format!(
@@ -142,24 +142,14 @@ pub fn clear_up(
 
 /// Copies of every file that rolling back would change or take away; a person may have worked on them since.
 fn keep_what_is_there(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<Option<PathBuf>, Failure> {
-    let dirty = git.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
-    let files: Vec<&String> = dirty
-        .iter()
-        .filter(|path| fs::symlink_metadata(tree.root().join(path)).is_ok_and(|found| found.is_file()))
-        .collect();
-    if files.is_empty() {
-        return Ok(None);
+    let kept = Left::keep_all(git, tree.root(), &run.run);
+    let left = kept.map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let Some(left) = left else { return Ok(None) };
+    // A repository inside of this one is none of its files.
+    if let Some(path) = left.lost.iter().find(|path| !path.ends_with('/')) {
+        let error = anyhow!("cannot keep a copy of {path} in {}", left.folder.display());
+        let help = "nothing was put back; see that there is room";
+        return Err(Failure::new(Exit::TreeNotRestored, error).help(help));
     }
-    let left = run.run.join(format!("left-{}", Stamp::now().folder_name()));
-    for path in files {
-        let target = left.join(path);
-        let copy = || {
-            fs::create_dir_all(target.parent().unwrap_or(&left))?;
-            fs::copy(tree.root().join(path), &target)
-        };
-        copy().with_context(|| format!("cannot keep a copy of {path}")).map_err(|error| {
-            Failure::new(Exit::TreeNotRestored, error).help("nothing was put back; see that there is room")
-        })?;
-    }
-    Ok(Some(left))
+    Ok(Some(left.folder))
 }

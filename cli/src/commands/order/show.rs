@@ -113,7 +113,10 @@ fn line(fact: &OrderFact, attempt: u32, output: &Output) {
             let ended = output.paint(style, &phrases::ended(*ended));
             say(&format!("{}: {ended}, {}", printable(&argv.join(" ")), stdout.file));
         }
-        OrderFact::RolledBack => say("rolled back"),
+        OrderFact::RolledBack { warnings } => {
+            say("rolled back");
+            warnings.iter().for_each(problem);
+        }
         OrderFact::Broke { message } => say(&output.paint(BAD, &printable(message))),
         OrderFact::Resumed => say("gone on with"),
         OrderFact::Stamped { .. }

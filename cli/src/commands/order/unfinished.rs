@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use engine::Baseline;
+use engine::{Baseline, Ignored};
 use repo::{EmptyFolder, Git, Head};
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ impl Unfinished {
         }
     }
 
-    /// What the tree is put back to.
+    /// What the tree is put back to. Of the files that git ignores nothing is known any more.
     pub fn baseline(&self, git: Git) -> Baseline {
         let folder = |(path, mode): &(PathBuf, u32)| EmptyFolder { path: path.clone(), mode: *mode };
         Baseline {
@@ -115,6 +115,7 @@ impl Unfinished {
             commit: self.commit.clone(),
             head: self.branch.clone().map_or(Head::Detached, Head::Branch),
             empty_folders: self.empty_folders.iter().map(folder).collect(),
+            ignored: Ignored::default(),
         }
     }
 }

@@ -81,9 +81,12 @@ impl OrderTerminal {
                     self.last_lines(&format!("{}{}", stdout.text, stderr.text));
                 }
             }
-            OrderFact::RolledBack => {
+            OrderFact::RolledBack { warnings } => {
                 self.live.clear();
-                self.line("rolled back: the tree is as it was");
+                let is_whole = warnings.iter().all(|warning| warning.code != "ignored");
+                let what = if is_whole { "the tree" } else { "what git does not ignore" };
+                self.line(&format!("rolled back: {what} is as it was"));
+                warnings.iter().for_each(|warning| self.output.warn(&printable(&warning.message)));
             }
             OrderFact::Broke { message } => self.bad(&printable(message)),
             OrderFact::Resumed => self.line("going on with the run that was not finished"),

@@ -18,7 +18,7 @@ fn journal() -> Vec<OrderFact> {
                     facts.push(OrderFact::Call(CallFact::Asked { round: *attempt, prompt: text(prompt) }));
                 }
                 let fact = world.answer(&step);
-                if matches!(fact, OrderFact::RolledBack) {
+                if matches!(fact, OrderFact::RolledBack { .. }) {
                     world = worlds.next().unwrap();
                 }
                 decide.learn(&fact);
@@ -57,7 +57,7 @@ fn a_journal_that_another_program_wrote_differs_where_it_differs() {
             with(&|fact| if let OrderFact::Kept { stored } = fact { stored.sha256 = "0".repeat(8) }),
             with(&|fact| if let OrderFact::Ended { outcome } = fact { *outcome = Outcome::AttemptsUsedUp { rounds: 2 } }),
             replay(journal().into_iter().take(5).collect()),
-            replay(vec![OrderFact::RolledBack]),
+            replay(vec![OrderFact::RolledBack { warnings: vec![] }]),
         ]
         .join("\n"),
         @r#"
@@ -66,7 +66,7 @@ fn a_journal_that_another_program_wrote_differs_where_it_differs() {
     an artifact of round 1 differs: recorded `attempt_1/proposed_writes.json 00000000`, now `attempt_1/proposed_writes.json 09d796b0f2478fb6d3ee20a95763f5422c63d6674d2bb15194f6313da7ae57c9`
     the end of round 2 differs: recorded `Ended { outcome: AttemptsUsedUp { rounds: 2 } }`, now `Ended { outcome: Done { rounds: 2 } }`
     the record ends before round 1 does
-    the next step of round 0 differs: recorded `RolledBack`, now `Stamp`
+    the next step of round 0 differs: recorded `RolledBack { warnings: [] }`, now `Stamp`
     "#
     );
 }

@@ -84,7 +84,7 @@ impl World {
                     elapsed_ms: 0,
                 }
             }
-            OrderStep::RollBack => OrderFact::RolledBack,
+            OrderStep::RollBack => OrderFact::RolledBack { warnings: vec![] },
             OrderStep::Keep { file, text } => {
                 let sha256 = crate::ids::sha256_hex(text.as_bytes());
                 let stored = logging::Stored { file: file.clone(), bytes: 0, sha256 };

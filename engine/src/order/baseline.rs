@@ -1,0 +1,83 @@
+//! What the tree is put back to, and how.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use apply::Lock;
+use repo::{EmptyFolder, Git, Head};
+
+use crate::Problem;
+use crate::order::ignored::Ignored;
+use crate::order::left::{self, Left};
+use crate::order::shop::unreadable;
+use crate::workshop::{Fault, UNDO, undo_folders};
+
+/// The tree before the first attempt.
+#[derive(Debug)]
+pub struct Baseline {
+    /// The git program for the tree.
+    pub git: Git,
+    /// The commit that was checked out; the tree was clean.
+    pub commit: String,
+    /// Where `HEAD` pointed.
+    pub head: Head,
+    /// Folders that git does not know of.
+    pub empty_folders: Vec<EmptyFolder>,
+    /// Files that git does not look at.
+    pub ignored: Ignored,
+}
+
+impl Baseline {
+    /// Puts the tree at `root` back as it was before the run whose folder is given. What stands there and was not written by the run is
+    /// kept in that folder first: commands may have made it, but a person may have too. What a person should know of it.
+    pub fn restore(&self, lock: &Lock, root: &Path, run: &Path) -> Result<Vec<Problem>, Fault> {
+        let mut warnings = self.commits_left_out()?;
+        let own = left::written(run)?;
+        let left = Left::keep(&self.git, root, run, &own, self.ignored.differing(root))?;
+        self.put_back(lock, root, run)?;
+        warnings.extend(left.map(|left| left.warning()));
+        warnings.extend(self.ignored.restore(root, &own.into_keys().collect()));
+        Ok(warnings)
+    }
+
+    /// First the files that the run wrote, ignored ones too, then what git knows, then the folders that git does not know of. Nothing is
+    /// kept of what stands there.
+    ///
+    /// Where that fails, what git does not know is removed first: commands may have filled the disk with it.
+    pub fn put_back(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
+        match self.put_back_once(lock, root, run) {
+            Err(_) if self.git.clean().is_ok() => self.put_back_once(lock, root, run),
+            done => done,
+        }
+    }
+
+    fn put_back_once(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
+        let written = undo_folders(run);
+        if !written.is_empty() {
+            apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
+        }
+        self.git.roll_back(&self.head, &self.commit).map_err(Fault::RollBack)?;
+        repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)?;
+        let undo = run.join(UNDO);
+        match fs::remove_dir_all(&undo) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Fault::Look { path: undo, source: error })
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A commit that was made meanwhile leaves the branch with the rollback; git still has it.
+    fn commits_left_out(&self) -> Result<Vec<Problem>, Fault> {
+        let now = self.git.commit_of("HEAD").map_err(Fault::RollBack)?;
+        let made = now.filter(|now| *now != self.commit);
+        let warning = made.map(|made| Problem {
+            code: "commit".to_owned(),
+            path: None,
+            line: None,
+            message: format!("the commit {made} was made while the run was under way; it is not checked out any more, git show {made} has it"),
+        });
+        Ok(warning.into_iter().collect())
+    }
+}

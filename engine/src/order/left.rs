@@ -1,0 +1,154 @@
+//! What a rollback would take away although the run has not written it: copies of it in the run's folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use logging::{Redactor, RunFolder, Stamp, sha256_hex};
+use repo::Git;
+
+use crate::Problem;
+use crate::workshop::{Fault, undo_folders};
+
+/// So many bytes are kept: commands may have made far more than a person would miss.
+const MOST_BYTES: u64 = 64 << 20;
+/// And so many files.
+const MOST_FILES: usize = 2000;
+/// So many of them are named.
+const NAMED: usize = 5;
+
+/// The hash of each file that a run has written, as it wrote it last; none where it deleted it.
+pub(super) type Written = BTreeMap<String, Option<String>>;
+
+/// Copies of files, and where they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Where, by their paths below the root.
+    pub folder: PathBuf,
+    /// Relative to the root.
+    pub kept: Vec<String>,
+    /// Of these there is no copy.
+    pub lost: Vec<String>,
+}
+
+impl Left {
+    /// Copies what differs from the commit, and these other files, into the folder of the run; not what holds just what the run itself has
+    /// written. Small files first, as far as there is room. None where there is nothing of that kind.
+    pub(super) fn keep(
+        git: &Git,
+        root: &Path,
+        run: &Path,
+        own: &Written,
+        others: Vec<String>,
+    ) -> Result<Option<Self>, Fault> {
+        let mut files = differing(git)?;
+        files.extend(own.keys().cloned());
+        files.extend(others);
+        files.retain(|path| !is_as_written(root, path, own));
+        Self::copy(root, run, files, MOST_BYTES, MOST_FILES)
+    }
+
+    /// The same of everything that differs from the commit, however much it is: nothing is known of a run that was killed.
+    pub fn keep_all(git: &Git, root: &Path, run: &Path) -> Result<Option<Self>, Fault> {
+        Self::copy(root, run, differing(git)?, u64::MAX, usize::MAX)
+    }
+
+    fn copy(
+        root: &Path,
+        run: &Path,
+        files: BTreeSet<String>,
+        bytes: u64,
+        count: usize,
+    ) -> Result<Option<Self>, Fault> {
+        let mut found: Vec<(u64, String)> =
+            files.into_iter().filter_map(|path| Some((size(&root.join(&path))?, path))).collect();
+        if found.is_empty() {
+            return Ok(None);
+        }
+        found.sort_unstable();
+        let name = format!("left-{}", Stamp::now().folder_name());
+        let folder = RunFolder::create(run, &name, Redactor::default())?.path().to_owned();
+        let mut left = Self { folder, kept: Vec::new(), lost: Vec::new() };
+        let mut room = bytes;
+        for (size, path) in found {
+            let fits = size <= room && left.kept.len() < count;
+            if fits && copy(&root.join(&path), &left.folder.join(&path)).is_ok() {
+                room -= size;
+                left.kept.push(path);
+            } else {
+                left.lost.push(path);
+            }
+        }
+        left.kept.sort_unstable();
+        Ok(Some(left))
+    }
+
+    /// For a person.
+    pub fn warning(&self) -> Problem {
+        let mut message = "while the run was under way, its commands or somebody else".to_owned();
+        if !self.kept.is_empty() {
+            let kept = names(&self.kept);
+            message += &format!(" wrote {kept}; copies are in {}", self.folder.display());
+        }
+        if !self.lost.is_empty() {
+            let joint = if self.kept.is_empty() { "" } else { ";" };
+            message += &format!("{joint} wrote {}, of which no copy could be kept", names(&self.lost));
+        }
+        Problem { code: "left".to_owned(), path: None, line: None, message }
+    }
+}
+
+/// The first few, and how many more there are.
+pub(super) fn names(paths: &[String]) -> String {
+    let named = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+/// Everything that differs from the commit that is checked out, in submodules too.
+fn differing(git: &Git) -> Result<BTreeSet<String>, Fault> {
+    let mut found = BTreeSet::new();
+    for path in git.dirty().map_err(Fault::RollBack)? {
+        let inside = git.top().join(&path);
+        // The path of a repository that is no submodule ends with a slash.
+        if !path.ends_with('/') && inside.is_dir() && inside.join(".git").exists() {
+            found.extend(differing(&git.at(inside))?.into_iter().map(|below| format!("{path}/{below}")));
+        } else {
+            found.insert(path);
+        }
+    }
+    Ok(found)
+}
+
+/// The files that the run in this folder has written.
+pub(super) fn written(run: &Path) -> Result<Written, Fault> {
+    let mut written = Written::new();
+    for undo in undo_folders(run) {
+        let applied = apply::applied_before(&undo).map_err(Fault::Undo)?;
+        let changes = applied.into_iter().flat_map(|applied| applied.changes);
+        written.extend(changes.map(|change| (change.path, change.after_sha256)));
+    }
+    Ok(written)
+}
+
+fn is_as_written(root: &Path, path: &str, own: &Written) -> bool {
+    let Some(Some(sha256)) = own.get(path) else { return false };
+    let path = root.join(path);
+    let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+    is_file && fs::read(&path).is_ok_and(|bytes| sha256_hex(&bytes) == *sha256)
+}
+
+/// How long a file, a link or a repository is that a rollback takes away; none where nothing is there.
+fn size(path: &Path) -> Option<u64> {
+    let found = fs::symlink_metadata(path).ok()?;
+    Some(if found.is_file() || found.is_symlink() { found.len() } else { u64::MAX })
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to.parent().unwrap_or(to))?;
+    if from.is_symlink() { symlink(fs::read_link(from)?, to) } else { fs::copy(from, to).map(drop) }
+}
