@@ -70,6 +70,16 @@ fn an_out_folder_inside_of_the_repository_is_refused_also_through_a_link() {
 }
 
 #[test]
+fn an_out_folder_that_is_a_file_is_refused_and_said_to_be_none() {
+    let scene = Scene::with(&[]);
+    scene.place("taken", b"mine");
+    let file = scene.beside("taken").display().to_string();
+    let ran = scene.run(&["--out", &file]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0));
+    assert!(ran.err.contains("taken is no folder"), "{}", ran.err);
+}
+
+#[test]
 fn a_missing_key_is_refused_at_once() {
     let scene = Scene::with(&[&greet(GOOD)]);
     let ran = ran(scene.command(&[]).env_remove("OPENAI_API_KEY"));

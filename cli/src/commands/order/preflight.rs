@@ -150,6 +150,10 @@ pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
     let mut missing = Vec::new();
     for known in absolute.ancestors() {
         match fs::canonicalize(known) {
+            Ok(path) if !path.is_dir() => {
+                let error = anyhow!("--out {}: {} is no folder", folder.display(), known.display());
+                return Err(Failure::refused(error, "name a folder; it is made where it is not there"));
+            }
             Ok(path) => {
                 resolved = path;
                 break;
