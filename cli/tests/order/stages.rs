@@ -157,6 +157,10 @@ fn preconditions_that_do_not_hold_end_in_preflight_before_any_call() {
         assert_eq!(ran.code, Some(3));
         assert_eq!(scene.server.requests().len(), 0);
         assert_eq!(scene.summary()["attempts"], json!([]));
+        let shown = crate::harness::ran(&mut scene.program(&["show"]));
+        for told in [&ran.err, &shown.out] {
+            assert!(told.contains(&format!("{field}: {path}\n")), "{told}");
+        }
     }
 }
 
@@ -170,6 +174,10 @@ fn a_must_fail_before_command_that_succeeds_ends_in_preflight_and_its_traces_are
     let ran = check_failure(&scene, &[], "preflight");
     assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0));
     assert_eq!(scene.json("preflight/failure_brief.json")["stage"], "preflight");
+    let shown = crate::harness::ran(&mut scene.program(&["show"]));
+    for told in [&ran.err, &shown.out] {
+        assert!(told.contains("src/other.txt") && told.contains("must fail before the change"), "{told}");
+    }
 }
 
 #[test]

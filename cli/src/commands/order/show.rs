@@ -1,6 +1,6 @@
 //! `code-commit runs` and `code-commit show` for the runs of orders.
 
-use engine::{CallFact, OrderFact, Outcome, Problem, facts_of, undo_folders};
+use engine::{CallFact, Condition, OrderFact, Outcome, Problem, facts_of, undo_folders};
 use logging::{Redactor, RunFolder};
 use loop_order::{RunSummary, SUMMARY, Verdict};
 use repo::WorkTree;
@@ -20,10 +20,11 @@ pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     let facts: Vec<OrderFact> = engine::outline_of(&folder).unwrap_or_default();
     let attempts = facts.iter().filter_map(attempt_of).max().unwrap_or_default();
     let outcome = facts
-        .iter()
-        .find_map(outcome_of)
+        .last()
+        .and_then(outcome_of)
         .and_then(|outcome| serde_json::to_value(outcome).ok()?.get("outcome")?.as_str().map(str::to_owned));
-    let summary = summary(&folder);
+    // A run that goes on has one from when it ended.
+    let summary = summary(&folder).filter(|_| outcome.is_some());
     let name = runs::name(run);
     output.object(&json!({
         "run": name, "loop": "order", "outcome": outcome, "rounds": attempts, "undone": known.undone, "folder": run,
@@ -82,7 +83,7 @@ fn outcome_of(fact: &OrderFact) -> Option<&Outcome> {
 }
 
 /// The attempt that a fact begins.
-fn attempt_of(fact: &OrderFact) -> Option<u32> {
+pub fn attempt_of(fact: &OrderFact) -> Option<u32> {
     if let OrderFact::Call(CallFact::Asked { round, .. }) = fact { Some(*round) } else { None }
 }
 
@@ -95,10 +96,8 @@ fn line(fact: &OrderFact, attempt: u32, output: &Output) {
         OrderFact::Call(call) => call_line(call, output, &say),
         OrderFact::Looked { failed } if failed.is_empty() => {}
         OrderFact::Looked { failed } => {
-            say(&output.paint(
-                BAD,
-                &format!("not as the order wants it: {}", phrases::count(failed.len() as u64, "condition")),
-            ));
+            say(&output.paint(BAD, "not as the order wants it:"));
+            failed.iter().for_each(|condition| say(&printable(&words(condition))));
         }
         OrderFact::Written { changes, warnings, .. } => {
             changes.iter().for_each(|change| say(&phrases::change(change)));
@@ -108,10 +107,13 @@ fn line(fact: &OrderFact, attempt: u32, output: &Output) {
             say(&output.paint(WARN, "proposal refused, nothing was written:"));
             problems.iter().for_each(problem);
         }
-        OrderFact::Ran { argv, ended, stdout, .. } => {
-            let style = if fact.is_passed_command() { GOOD } else { BAD };
+        OrderFact::Ran { log, argv, ended, stdout, .. } => {
+            let must_fail = is_probe(log);
+            let style = if fact.is_passed_command() == must_fail { BAD } else { GOOD };
             let ended = output.paint(style, &phrases::ended(*ended));
-            say(&format!("{}: {ended}, {}", printable(&argv.join(" ")), stdout.file));
+            let wrong =
+                if must_fail && fact.is_passed_command() { ", but must fail before the change" } else { "" };
+            say(&format!("{}: {ended}{wrong}, {}", printable(&argv.join(" ")), stdout.file));
         }
         OrderFact::RolledBack { warnings } => {
             say("rolled back");
@@ -124,6 +126,19 @@ fn line(fact: &OrderFact, attempt: u32, output: &Output) {
         | OrderFact::Measured { .. }
         | OrderFact::Ended { .. } => {}
     }
+}
+
+/// A condition as an order has it.
+pub fn words(condition: &Condition) -> String {
+    match condition {
+        Condition::FileExists(path) => format!("file_exists: {path}"),
+        Condition::FileAbsent(path) => format!("file_absent: {path}"),
+    }
+}
+
+/// Whether the command with these logs is one that must fail before the change.
+pub fn is_probe(log: &str) -> bool {
+    log.starts_with("preflight/")
 }
 
 fn call_line(call: &CallFact, output: &Output, say: &dyn Fn(&str)) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use engine::{CallFact, Event, Observer, OrderFact, Problem};
 
+use crate::commands::order::show;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use crate::terminal::live::LiveLine;
 use crate::terminal::phrases;
@@ -54,12 +55,14 @@ impl OrderTerminal {
     }
 
     fn fact(&mut self, fact: &OrderFact) {
+        // A run that goes on has no question to the model at its beginning.
+        self.attempt = attempt_of(fact).unwrap_or(self.attempt);
         match fact {
             OrderFact::Call(call) => self.call(call),
             OrderFact::Looked { failed } if failed.is_empty() => {}
             OrderFact::Looked { failed } => {
-                let conditions = phrases::count(failed.len() as u64, "condition");
-                self.bad(&format!("not as the order wants it: {conditions}"));
+                self.bad("not as the order wants it:");
+                failed.iter().for_each(|condition| self.under(&printable(&show::words(condition))));
             }
             OrderFact::Written { changes, warnings, .. } => {
                 changes.iter().for_each(|change| self.line(&phrases::change(change)));
@@ -71,16 +74,7 @@ impl OrderTerminal {
                 self.line(&self.output.paint_note(WARN, "proposal refused, nothing was written:"));
                 self.problems(problems);
             }
-            OrderFact::Ran { argv, ended, stdout, stderr, elapsed_ms, .. } => {
-                let command = printable(&argv.join(" "));
-                let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
-                if fact.is_passed_command() {
-                    self.line(&format!("{} {command} ({took})", self.output.paint_note(GOOD, "ok:")));
-                } else {
-                    self.bad(&format!("{command}: {} ({took})", phrases::ended(*ended)));
-                    self.last_lines(&format!("{}{}", stdout.text, stderr.text));
-                }
-            }
+            OrderFact::Ran { .. } => self.ran(fact),
             OrderFact::RolledBack { warnings } => {
                 self.live.clear();
                 let is_whole = warnings.iter().all(|warning| warning.code != "ignored");
@@ -89,9 +83,32 @@ impl OrderTerminal {
                 warnings.iter().for_each(|warning| self.output.warn(&printable(&warning.message)));
             }
             OrderFact::Broke { message } => self.bad(&printable(message)),
-            OrderFact::Resumed => self.line("going on with the run that was not finished"),
+            // In which attempt is not known yet.
+            OrderFact::Resumed => self.output.note("going on with the run that was not finished"),
             OrderFact::Ended { .. } => self.live.clear(),
             OrderFact::Stamped { .. } | OrderFact::Kept { .. } | OrderFact::Measured { .. } => {}
+        }
+    }
+
+    fn ran(&self, fact: &OrderFact) {
+        let OrderFact::Ran { log, argv, ended, stdout, stderr, elapsed_ms, .. } = fact else { return };
+        let command = printable(&argv.join(" "));
+        let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
+        match (fact.is_passed_command(), show::is_probe(log)) {
+            (true, true) => {
+                self.bad(&format!("{command} succeeds, but must fail before the change ({took})"));
+            }
+            (true, false) => {
+                self.line(&format!("{} {command} ({took})", self.output.paint_note(GOOD, "ok:")));
+            }
+            (false, true) => {
+                let good = self.output.paint_note(GOOD, "ok:");
+                self.line(&format!("{good} {command} fails, as it must before the change ({took})"));
+            }
+            (false, false) => {
+                self.bad(&format!("{command}: {} ({took})", phrases::ended(*ended)));
+                self.last_lines(&format!("{}{}", stdout.text, stderr.text));
+            }
         }
     }
 
@@ -120,6 +137,14 @@ impl OrderTerminal {
         let skipped = lines.len().saturating_sub(SHOWN_LINES);
         lines.iter().skip(skipped).for_each(|line| self.under(&printable(line)));
     }
+}
+
+/// The attempt that what happened belongs to, where it says so.
+fn attempt_of(fact: &OrderFact) -> Option<u32> {
+    if let OrderFact::Written { attempt, .. } | OrderFact::Refused { attempt, .. } = fact {
+        return Some(*attempt);
+    }
+    show::attempt_of(fact)
 }
 
 impl Observer<OrderFact> for OrderTerminal {
