@@ -47,29 +47,25 @@ impl Left {
         files.extend(own.keys().cloned());
         files.extend(others);
         files.retain(|path| !is_as_written(root, path, own));
-        Self::copy(root, run, files, MOST_BYTES, MOST_FILES)
+        Ok(Self::copy(root, run, files, MOST_BYTES, MOST_FILES))
     }
 
     /// The same of everything that differs from the commit, however much it is: nothing is known of a run that was killed.
     pub fn keep_all(git: &Git, root: &Path, run: &Path) -> Result<Option<Self>, Fault> {
-        Self::copy(root, run, differing(git)?, u64::MAX, usize::MAX)
+        Ok(Self::copy(root, run, differing(git)?, u64::MAX, usize::MAX))
     }
 
-    fn copy(
-        root: &Path,
-        run: &Path,
-        files: BTreeSet<String>,
-        bytes: u64,
-        count: usize,
-    ) -> Result<Option<Self>, Fault> {
+    fn copy(root: &Path, run: &Path, files: BTreeSet<String>, bytes: u64, count: usize) -> Option<Self> {
         let mut found: Vec<(u64, String)> =
             files.into_iter().filter_map(|path| Some((size(&root.join(&path))?, path))).collect();
         if found.is_empty() {
-            return Ok(None);
+            return None;
         }
         found.sort_unstable();
         let name = format!("left-{}", Stamp::now().folder_name());
-        let folder = RunFolder::create(run, &name, Redactor::default())?.path().to_owned();
+        // Where there is no room for a copy the tree is put back all the same.
+        let made = RunFolder::create(run, &name, Redactor::default());
+        let folder = made.map_or_else(|_| run.join(&name), |made| made.path().to_owned());
         let mut left = Self { folder, kept: Vec::new(), lost: Vec::new() };
         let mut room = bytes;
         for (size, path) in found {
@@ -82,7 +78,7 @@ impl Left {
             }
         }
         left.kept.sort_unstable();
-        Ok(Some(left))
+        Some(left)
     }
 
     /// For a person.
