@@ -25,6 +25,9 @@ pub struct Known {
     plan_sha256: Option<String>,
     /// Whether it was undone: such a run cannot be gone on with.
     pub undone: bool,
+    /// The commit that the run has made of its changes, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 impl Known {
@@ -61,16 +64,29 @@ pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), F
     let plan_sha256 = plan.map(|plan| plan.sha256);
     let mut known = read(tree)?;
     known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
-    known.push(Known { folder, plan_sha256, undone: false });
+    known.push(Known { folder, plan_sha256, undone: false, commit: None });
     write(tree, &known)
 }
 
 /// Notes that a run was undone.
 pub fn mark_undone(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
+    change(tree, folder, |run| run.undone = true)
+}
+
+/// Notes that a run has committed its changes.
+pub fn mark_committed(tree: &WorkTree, folder: &Path, commit: &str) -> Result<(), Failure> {
+    change(tree, folder, |run| run.commit = Some(commit.to_owned()))
+}
+
+/// Notes that a run's folder has another place now.
+pub fn moved(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), Failure> {
+    let to = to.strip_prefix(tree.root()).unwrap_or(to);
+    change(tree, from, |run| to.clone_into(&mut run.folder))
+}
+
+fn change(tree: &WorkTree, folder: &Path, change: impl Fn(&mut Known)) -> Result<(), Failure> {
     let mut known = read(tree)?;
-    for run in known.iter_mut().filter(|run| run.path(tree.root()) == folder) {
-        run.undone = true;
-    }
+    known.iter_mut().filter(|run| run.path(tree.root()) == folder).for_each(change);
     write(tree, &known)
 }
 

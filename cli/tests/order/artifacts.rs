@@ -113,7 +113,7 @@ fn two_runs_of_the_same_inputs_have_the_same_id_and_artifacts_apart_from_times()
         (scene.runs(), files(&scene.runs()[0]))
     };
     let ((first_runs, first), (second_runs, second)) = (run(), run());
-    assert_eq!(first_runs, second_runs);
+    assert_eq!(first_runs[0], second_runs[0]);
     assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
     for (name, one) in &first {
         let other = &second[name];
@@ -129,12 +129,27 @@ fn two_runs_of_the_same_inputs_have_the_same_id_and_artifacts_apart_from_times()
 }
 
 #[test]
-fn a_finished_run_of_the_same_id_is_replaced() {
+fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
     let scene = Scene::with(&["no", &greet(BAD)]);
-    scene.run(&["--max-attempts", "1"]);
-    scene.run(&["--max-attempts", "1"]);
-    assert_eq!(scene.verdict(), "FAIL acceptance_failed");
+    let before = [(); 2].map(|()| {
+        scene.run(&["--max-attempts", "1"]);
+        fs::read(scene.runs()[0].join("events.jsonl")).unwrap()
+    });
+    let runs = scene.runs();
+    let id = runs[0].file_name().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(runs[1].file_name().unwrap().to_str().unwrap(), format!("{id}-2"));
+    assert_eq!([&runs[1], &runs[0]].map(|run| fs::read(run.join("events.jsonl")).unwrap()), before);
     assert_eq!(scene.server.requests().len(), 2);
+    let listed = crate::harness::ran(&mut scene.program(&["runs"]));
+    let wanted = format!(
+        "{id}  order: FAIL (acceptance_failed), attempts 1\n{id}-2  order: FAIL (llm_output_invalid), attempts 1\n"
+    );
+    assert_eq!(listed.out, wanted);
+    let costs = crate::harness::ran(&mut scene.program(&["costs", "--json"]));
+    let costs: Value = serde_json::from_str(&costs.out).unwrap();
+    assert_eq!(costs["by"]["all"]["all"]["calls"], 2);
+    let replayed = crate::harness::ran(&mut scene.program(&["replay", &format!("{id}-2")]));
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
 }
 
 #[test]

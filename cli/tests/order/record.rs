@@ -44,6 +44,35 @@ fn resume_goes_on_with_an_order_under_the_settings_that_it_began_with() {
 }
 
 #[test]
+fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
+    let steps = [Step::status(401).message("who are you?"), Step::text(&greet(GOOD))];
+    let scene = Scene::scripted(&FILES, Script::new(steps));
+    let stopped = scene.run(&[]);
+    assert_eq!((stopped.code, scene.verdict().as_str()), (Some(4), "FAIL exception"));
+    let id = scene.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    let help = stopped.err.lines().find(|line| line.starts_with("help: ")).unwrap();
+    assert!(help.contains("check the key") && help.contains(&format!("resume {id} asks again")), "{help}");
+    let resumed = ask(&scene, &["resume"]);
+    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    assert_eq!((scene.verdict().as_str(), scene.server.requests().len()), ("PASS success", 2));
+    assert_eq!(scene.summary()["attempts"].as_array().unwrap().len(), 1);
+    let listed = ask(&scene, &["runs"]);
+    assert_eq!(listed.out, format!("{id}  order: PASS (success), attempts 1\n"));
+    let replayed = ask(&scene, &["replay"]);
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
+    assert!(ask(&scene, &["resume"]).err.contains("that run is over"));
+}
+
+#[test]
+fn an_order_that_goes_on_says_in_which_attempt() {
+    let scene = interrupted();
+    scene.place("go-on", b"");
+    let resumed = ask(&scene, &["resume"]);
+    assert!(resumed.err.contains("\nattempt 1/1  wrote src/greet.sh\n"), "{}", resumed.err);
+    assert!(!resumed.err.contains("preflight"), "{}", resumed.err);
+}
+
+#[test]
 fn an_unfinished_run_of_another_clone_is_not_gone_on_with_although_it_has_the_same_id() {
     let scene = interrupted();
     let other = scene.beside("other");

@@ -30,7 +30,10 @@ where
             }
             Next::Stop(outcome) => {
                 record.ends(&outcome)?;
-                return Ok(outcome);
+                // A run that ended because the model gave no answer may have gone on.
+                if record.facts.is_empty() {
+                    return Ok(outcome);
+                }
             }
         }
     }

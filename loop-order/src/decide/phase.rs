@@ -126,10 +126,14 @@ impl OrderLoop {
     }
 
     /// The tree is at the baseline again. An attempt that has failed already goes on; any other begins again where the model has
-    /// answered, since that was paid for.
+    /// answered, since that was paid for. Where it has not, and the run was over for that, it is asked again.
     pub(super) fn rewind(&mut self) {
         let passed = matches!(self.outcome, Outcome::Done { .. });
+        let was_over = self.phase == Phase::Summing && self.todo.is_empty();
         match self.phase {
+            Phase::Summing if was_over && matches!(self.outcome, Outcome::ModelUnavailable { .. }) => {
+                self.begin_again();
+            }
             Phase::Opening => {}
             Phase::Probing => self.todo = self.probes().into(),
             Phase::Failing | Phase::Refusing | Phase::Closing | Phase::Summing if !passed => {}

@@ -1,15 +1,22 @@
 //! `code-commit order run`: one order, or several one after another.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
+use engine::{OrderFact, outline_of};
+use logging::{Redactor, RunFolder};
 use loop_order::Verdict;
+use repo::{Git, WorkTree};
 use serde_json::json;
 
 use crate::commands::order::args::RunOrderArgs;
 use crate::commands::order::perform::{self, Done, Setting};
 use crate::commands::order::plan::Terms;
-use crate::commands::order::preflight;
-use crate::config;
+use crate::commands::order::preflight::{self, Read};
+use crate::commands::order::recorded::Recorded;
+use crate::commands::order::show;
+use crate::commands::registry;
+use crate::config::{self, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
@@ -56,32 +63,65 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
         print(&done, output);
         return Ok(done.exit);
     }
-    let rows = all(&files, args, &setting);
+    let orders = checked(&files, args, &tree, &settings)?;
+    let before = committed_before(&tree, &preflight::git(&tree, environment))?;
+    let rows = all(orders, &before, args, &tree, &setting);
     table(&rows, files.len(), output);
     let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
     Ok(failed.unwrap_or(Exit::Done))
 }
 
-/// In their order; behind one that fails only where that is asked for, and never behind one that leaves the tree in doubt.
-fn all(files: &[PathBuf], args: &RunOrderArgs, setting: &Setting<'_>) -> Vec<Row> {
-    let mut rows = Vec::new();
+/// Every order, read and looked at before the first one is paid for.
+fn checked<'f>(
+    files: &'f [PathBuf],
+    args: &RunOrderArgs,
+    tree: &WorkTree,
+    settings: &Settings,
+) -> Result<Vec<(&'f PathBuf, Read)>, Failure> {
+    if !args.commit {
+        let error =
+            anyhow!("several orders without --commit: each one finds the changes of the one before it");
+        return Err(Failure::refused(error, "--commit commits what passes; or run them one by one"));
+    }
+    let mut orders = Vec::new();
     for file in files {
-        setting.output.report(&setting.output.paint(STRONG, &printable(&file.display().to_string())));
-        let row = match preflight::read(file).and_then(|read| perform::order(read, setting)) {
-            Ok(done) => {
-                print(&done, setting.output);
-                Row {
-                    file: file.clone(),
-                    exit: done.exit,
-                    verdict: done.summary.verdict.as_str(),
-                    stage: done.summary.ended_stage.clone(),
-                    attempts: done.summary.attempts.len(),
-                }
-            }
-            Err(failure) => {
-                let exit = setting.output.failure(&failure);
-                Row { file: file.clone(), exit, verdict: "FAIL", stage: "not begun".to_owned(), attempts: 0 }
-            }
+        let read = preflight::read(file)?;
+        preflight::guard(tree.root(), &read, settings)?;
+        orders.push((file, read));
+    }
+    Ok(orders)
+}
+
+/// The orders whose commits are the newest ones, with nothing in between: what an earlier call got done before it was stopped.
+fn committed_before(tree: &WorkTree, git: &Git) -> Result<Vec<String>, Failure> {
+    let known = registry::all(tree)?;
+    let (mut hashes, mut name) = (Vec::new(), "HEAD".to_owned());
+    loop {
+        let commit =
+            git.commit_of(&name).map_err(|error| Failure::refused(error, "see what git status says"))?;
+        let made = known.iter().find(|run| !run.undone && run.commit.is_some() && run.commit == commit);
+        let (Some(commit), Some(run)) = (commit, made) else { return Ok(hashes) };
+        let folder = RunFolder::open(run.path(tree.root()), Redactor::default());
+        hashes.extend(Recorded::load(run, folder).map(|recorded| recorded.read.order.hash));
+        name = format!("{commit}~1");
+    }
+}
+
+/// In their order; behind one that fails only where that is asked for, and never behind one that leaves the tree in doubt.
+fn all(
+    orders: Vec<(&PathBuf, Read)>,
+    before: &[String],
+    args: &RunOrderArgs,
+    tree: &WorkTree,
+    setting: &Setting<'_>,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (file, read) in orders {
+        let row = if before.contains(&read.order.hash) {
+            let stage = "committed before".to_owned();
+            Row { file: file.clone(), exit: Exit::Done, verdict: "PASS", stage, attempts: 0 }
+        } else {
+            one(file, read, tree, setting)
         };
         let exit = row.exit;
         rows.push(row);
@@ -93,9 +133,42 @@ fn all(files: &[PathBuf], args: &RunOrderArgs, setting: &Setting<'_>) -> Vec<Row
     rows
 }
 
+fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
+    setting.output.report(&setting.output.paint(STRONG, &printable(&file.display().to_string())));
+    let failure = match perform::order(read, setting) {
+        Ok(done) => {
+            print(&done, setting.output);
+            return Row {
+                file: file.to_owned(),
+                exit: done.exit,
+                verdict: done.summary.verdict.as_str(),
+                stage: done.summary.ended_stage,
+                attempts: done.summary.attempts.len(),
+            };
+        }
+        Err(failure) => failure,
+    };
+    let exit = setting.output.failure(&failure);
+    let (stage, attempts) = if exit == Exit::Refused {
+        ("not begun", 0)
+    } else {
+        let stage = if exit == Exit::Interrupted { "interrupted" } else { "stopped" };
+        (stage, attempts_of_newest(tree))
+    };
+    Row { file: file.to_owned(), exit, verdict: "FAIL", stage: stage.to_owned(), attempts }
+}
+
+/// How often the run that has just been stopped has asked the model.
+fn attempts_of_newest(tree: &WorkTree) -> usize {
+    let newest = registry::all(tree).ok().and_then(|all| all.into_iter().next());
+    let folder = newest.map(|run| RunFolder::open(run.path(tree.root()), Redactor::default()));
+    let facts: Vec<OrderFact> = folder.and_then(|folder| outline_of(&folder).ok()).unwrap_or_default();
+    facts.iter().filter_map(show::attempt_of).max().unwrap_or_default() as usize
+}
+
 /// The verdict and where the summary is (S2 §3).
 pub fn print(done: &Done, output: &Output) {
-    let Done { summary, path, changes, .. } = done;
+    let Done { summary, path, changes, help, .. } = done;
     let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
     let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };
     let verdict = output.paint(style, summary.verdict.as_str());
@@ -104,6 +177,9 @@ pub fn print(done: &Done, output: &Output) {
         output.report(&crate::summary::line(&change.stat(), output));
     }
     output.report(&path.display().to_string());
+    if let Some(help) = help {
+        output.note(&format!("help: {}", printable(help)));
+    }
     output.object(&json!({ "event": "summary", "path": path, "summary": summary }));
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use engine::{
-    Asking, CommandSettings, Fault, Observer, OrderFact, OrderShop, Outcome, Purse, Rules, drive,
+    Asking, CommandSettings, Fault, Observer, OrderFact, OrderShop, Outcome, Purse, Rules, drive, outline_of,
     undo_folders,
 };
 use llm::{Model, Money};
@@ -54,12 +54,14 @@ pub struct Done {
     pub path: PathBuf,
     /// What the run has changed.
     pub changes: Vec<FileChange>,
+    /// What can be done, where the exit code alone does not say it.
+    pub help: Option<String>,
 }
 
 /// Carries one order out.
 pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     let ready = prepare::ready(read, setting)?;
-    let start = runs::folder(&ready.unfinished.run, ready.tree.root(), setting.redactor)?;
+    let start = runs::folder(&ready.unfinished.run, &ready.tree, setting.redactor)?;
     record_plan(&ready, start.folder(), setting)?;
     let Ready { read, tree, lock, git, state, guard, baseline, mut unfinished, inputs, confinement, sealed } =
         ready;
@@ -169,13 +171,24 @@ fn finish(
     if summary.verdict == Verdict::Pass && setting.terms.commit {
         let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
         if !paths.is_empty() {
-            git.commit_paths(&paths, &decide.commit_message(), None).context(
+            let commit = git.commit_paths(&paths, &decide.commit_message(), None).context(
                 "the order has passed and its changes are in place, but they could not be committed",
             )?;
+            registry::mark_committed(tree, folder.path(), &commit)?;
         }
     }
     let exit = exit(&summary, outcome);
-    Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes })
+    Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help: help(outcome, folder)? })
+}
+
+/// What can be done where the model has given no answer.
+fn help(outcome: &Outcome, folder: &RunFolder) -> Result<Option<String>, Failure> {
+    let Outcome::ModelUnavailable { cause, .. } = outcome else { return Ok(None) };
+    let facts: Vec<OrderFact> = outline_of(folder).context("cannot read the record")?;
+    let again = (!runs::is_over(&facts))
+        .then(|| format!("code-commit resume {} asks again", crate::commands::runs::name(folder.path())));
+    let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();
+    Ok(Some(parts.join("; ")).filter(|help| !help.is_empty()))
 }
 
 fn exit(summary: &RunSummary, outcome: &Outcome) -> Exit {

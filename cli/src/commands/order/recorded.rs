@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use logging::{Durability, Redactor, RunFolder, Stored};
-use loop_order::{Inputs, OrderLoop, WorkOrder};
+use loop_order::{Inputs, OrderLoop, WorkOrder, run_id};
 use prompt::order::{Allowed, Context};
 use runner::Rung;
 use serde::Deserialize;
@@ -121,7 +121,7 @@ impl Recorded {
             repo_path: plan.repo_path.display().to_string(),
             baseline_commit: plan.repo_baseline_commit.clone(),
             tree_hash_before: plan.repo_tree_hash_before.clone(),
-            run_id: runs::name(self.folder.path()),
+            run_id: run_id(&plan.work_order_hash, &plan.repo_tree_hash_before, &plan.config_hash),
             max_attempts: plan.terms.max_attempts,
             allowed: allowed.into_iter().map(|ShownHash { path, sha256 }| Allowed { path, sha256 }).collect(),
             context: context

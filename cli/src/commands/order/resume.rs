@@ -8,7 +8,7 @@ use repo::WorkTree;
 use crate::args::LimitArgs;
 use crate::commands::order::perform::{self, Setting};
 use crate::commands::order::recorded::Recorded;
-use crate::commands::order::{batch, preflight};
+use crate::commands::order::{batch, preflight, runs};
 use crate::commands::registry::Known;
 use crate::config::Origin;
 use crate::environment::Environment;
@@ -31,7 +31,7 @@ pub fn run(
         .map_err(|error| Failure::refused(error, "begin a new run: code-commit order run"))?;
     let facts: Vec<OrderFact> =
         outline_of(&folder).map_err(|error| Failure::refused(error, "begin a new run"))?;
-    if facts.iter().any(|fact| matches!(fact, OrderFact::Ended { .. })) {
+    if runs::is_over(&facts) {
         return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
     }
     plan.settings.put_limits(&limits.layer(), Origin::Flag);

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{Fact, JOURNAL, Left, Loop as _, Observer, OrderFact, OrderShop, Record, facts_of};
+use engine::{
+    CallFact, Fact, JOURNAL, Left, Loop as _, Observer, OrderFact, OrderShop, Outcome, Record, facts_of,
+};
 use logging::{Redactor, RunFolder};
 use loop_order::OrderLoop;
 use repo::{Git, WorkTree};
@@ -14,6 +16,7 @@ use repo::{Git, WorkTree};
 use crate::commands::order::perform::not_restored;
 use crate::commands::order::recorded;
 use crate::commands::order::unfinished::Unfinished;
+use crate::commands::registry;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -60,18 +63,18 @@ fn call(fact: OrderFact) -> Option<Fact> {
     if let OrderFact::Call(call) = fact { Some(call.into()) } else { None }
 }
 
-/// The folder of the run: that of an unfinished one of this repository as it is, that of a finished one anew. The id says nothing about where
+/// The folder of the run: that of an unfinished one of this repository as it is; a finished one makes room. The id says nothing about where
 /// the tree lies, so that two clones may come to the same one.
-pub fn folder(path: &Path, root: &Path, redactor: &Redactor) -> Result<Start, Failure> {
+pub fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Result<Start, Failure> {
     let there = RunFolder::open(path.to_owned(), redactor.clone());
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
             if !is_finished(&there)? {
-                belongs_to(&there, root)?;
+                belongs_to(&there, tree.root())?;
                 return Ok(Start::Resumed(there));
             }
-            fs::remove_dir_all(path).with_context(|| format!("cannot replace {}", path.display()))?;
+            move_aside(path, tree)?;
         }
         _ => {
             let error = anyhow!("{} is there and is no run", path.display());
@@ -82,6 +85,15 @@ pub fn folder(path: &Path, root: &Path, redactor: &Redactor) -> Result<Start, Fa
     RunFolder::create(base, &name.to_string_lossy(), redactor.clone())
         .map(Start::New)
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))
+}
+
+/// A finished run is found under the next name that is free: its answers were paid for.
+fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
+    let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
+        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+    fs::rename(path, aside.path()).with_context(|| format!("cannot move {} aside", path.display()))?;
+    registry::moved(tree, path, aside.path())
 }
 
 /// A refusal if the run is under way, or waits to be gone on with, in another repository.
@@ -97,7 +109,16 @@ fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {
     let facts: Vec<OrderFact> = facts_of(folder)
         .with_context(|| format!("cannot go on with {}", folder.path().display()))
         .map_err(|error| Failure::refused(error, "move that folder away to begin anew"))?;
-    Ok(facts.iter().any(|fact| matches!(fact, OrderFact::Ended { .. })))
+    Ok(is_over(&facts))
+}
+
+/// Whether nothing is left to do. A run that has ended because the model gave no answer can go on.
+pub fn is_over(facts: &[OrderFact]) -> bool {
+    let Some(OrderFact::Ended { outcome }) = facts.last() else { return false };
+    let is_call = |fact: &&OrderFact| matches!(fact, OrderFact::Call(_));
+    let unanswered =
+        matches!(facts.iter().rfind(is_call), Some(OrderFact::Call(CallFact::Unanswered { .. })));
+    !(unanswered && matches!(outcome, Outcome::ModelUnavailable { .. }))
 }
 
 /// Deals with what a killed run has left in the tree: everything is put back as it was before that run. What stood there is kept in
