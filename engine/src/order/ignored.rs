@@ -91,7 +91,7 @@ impl Ignored {
             "ignored files were changed or removed while the run was under way and are not put back: {}",
             names(&differ)
         );
-        Some(Problem { code: "ignored".to_owned(), path: None, line: None, message })
+        Some(Problem { code: "ignored-files".to_owned(), path: None, line: None, message })
     }
 }
 

@@ -77,7 +77,7 @@ impl OrderTerminal {
             OrderFact::Ran { .. } => self.ran(fact),
             OrderFact::RolledBack { warnings } => {
                 self.live.clear();
-                let is_whole = warnings.iter().all(|warning| warning.code != "ignored");
+                let is_whole = warnings.iter().all(|warning| warning.code != "ignored-files");
                 let what = if is_whole { "the tree" } else { "what git does not ignore" };
                 self.line(&format!("rolled back: {what} is as it was"));
                 warnings.iter().for_each(|warning| self.output.warn(&printable(&warning.message)));
