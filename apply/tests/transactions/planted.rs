@@ -79,9 +79,9 @@ fn a_path_that_no_run_may_write_is_refused_before_anything_is_touched() {
             edit(&txn, "journal", |journal| {
                 good = journal.clone();
                 if list == "entries" {
-                    journal[list][0]["path"] = json!(bad)
+                    journal[list][0]["path"] = json!(bad);
                 } else {
-                    journal[list] = json!([bad])
+                    journal[list] = json!([bad]);
                 }
             });
             let error = apply::recover(&tree.lock, &tree.root).unwrap_err();

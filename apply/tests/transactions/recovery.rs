@@ -118,7 +118,7 @@ fn many_folders_are_put_back_with_few_descriptors() {
     let mut most = 0;
     let mut count = |_: &'static str| {
         most = most
-            .max(fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| in_tree(fd).then_some(())).count())
+            .max(fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| in_tree(fd).then_some(())).count());
     };
     apply::seam::recover(&tree.lock, &tree.root, &mut count).unwrap();
     assert!(tree.files().is_empty());

@@ -72,7 +72,7 @@ impl Ignored {
 
     /// Puts the remembered files back, and says which of the others differ; of the run's own ones others take care.
     pub(super) fn restore(&self, root: &Path, own: &BTreeSet<String>) -> Option<Problem> {
-        let mut differ = self.small.as_ref().map(Seal::restore).unwrap_or_default().lost;
+        let mut differ = self.small.as_ref().map(Seal::put_all_back).unwrap_or_default().lost;
         for Group { name, files } in &self.others {
             let differs = |(path, before): &&(PathBuf, Mark)| {
                 fs::symlink_metadata(root.join(path)).map_or(true, |now| mark(&now) != *before)

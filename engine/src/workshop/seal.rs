@@ -45,6 +45,15 @@ enum State {
     Other(u32),
 }
 
+/// What was not as it was.
+#[derive(Debug, Default)]
+pub(crate) struct Restored {
+    /// It is again.
+    pub(crate) changed: Vec<String>,
+    /// It could not be put back.
+    pub(crate) lost: Vec<String>,
+}
+
 impl Seal {
     /// Remembers these files; paths are relative to the root.
     pub(crate) fn take(root: &Path, paths: &[PathBuf]) -> io::Result<Self> {
@@ -68,13 +77,19 @@ impl Seal {
     ///
     /// Fails where something is not as it was even then: nothing may be built in such a tree.
     pub(crate) fn restore(&self) -> Result<Vec<String>, Fault> {
-        let (mut changed, mut lost) = (Vec::new(), Vec::new());
+        let Restored { changed, lost } = self.put_all_back();
+        if lost.is_empty() { Ok(changed) } else { Err(Fault::Seal { paths: lost.join(", ") }) }
+    }
+
+    /// The same for what may also stay as it is.
+    pub(crate) fn put_all_back(&self) -> Restored {
+        let mut restored = Restored::default();
         for file in self.files.iter().filter(|file| look(&self.root, &file.path) != file.state) {
             let is_back = self.put_back(file).is_ok() && look(&self.root, &file.path) == file.state;
-            let names = if is_back { &mut changed } else { &mut lost };
+            let names = if is_back { &mut restored.changed } else { &mut restored.lost };
             names.push(file.path.display().to_string());
         }
-        if lost.is_empty() { Ok(changed) } else { Err(Fault::Seal { paths: lost.join(", ") }) }
+        restored
     }
 
     fn note_folders(&mut self, path: &Path) -> io::Result<()> {
