@@ -1,5 +1,6 @@
 //! Running a command of a work order: each stream in a file of its own, the end of it in the fact.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -131,13 +132,34 @@ impl Run<'_> {
             streams: Streams::Apart { out: nowhere(), err: nowhere() },
             ..Command::new(argv.iter().map(OsString::from), *root, settings.env.clone(), "/dev/null")
         };
-        let output = runner::run(&command, &settings.confinement, cancel, &mut |stream, bytes| {
+        let redactor = record.folder().redactor().clone();
+        let record = RefCell::new(record);
+        // One for each stream: a key may come in two pieces.
+        let mut out = redactor.writer(Told(&record));
+        let mut err = redactor.writer(Told(&record));
+        let ran = runner::run(&command, &settings.confinement, cancel, &mut |stream, bytes| {
             sinks.take(stream, bytes);
-            let shown = record.folder().redactor().redact_bytes(bytes).into_owned();
-            record.tell(&Event::BuildPrints { bytes: &shown });
-        })
-        .map_err(Fault::Run)?;
+            let told = if stream == Stream::Out { &mut out } else { &mut err };
+            // Whoever watches cannot fail.
+            let _ = told.write_all(bytes);
+        });
+        let _ = (out.finish(), err.finish());
+        let output = ran.map_err(Fault::Run)?;
         if output.ended == Ended::Interrupted { Err(Fault::Interrupted) } else { Ok(output) }
+    }
+}
+
+/// Tells whoever watches what a command prints.
+struct Told<'c, 'r, 'o>(&'c RefCell<&'r mut Record<'o, OrderFact>>);
+
+impl io::Write for Told<'_, '_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().tell(&Event::BuildPrints { bytes });
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
