@@ -17,5 +17,5 @@ pub use fault::AgentFault;
 pub use files::replace_file;
 pub use role::{AgentWatch, Guarded, Repository, Role, Watched};
 pub use shop::AgentShop;
-pub use snapshot::{COPIES, Kept, watch_over};
+pub use snapshot::{COPIES, Kept, NotPutBack, forget_copies, watch_over};
 pub use step::{AgentStep, Place};

@@ -17,7 +17,8 @@ mod workshop;
 
 pub use agents::{
     AgentFact, AgentFault, AgentShop, AgentStep, AgentWatch, COPIES, Checkpoint, Guarded, Kept, Marked,
-    Place, Repository, Role, Turned, Uncommitted, Watched, replace_file, watch_over,
+    NotPutBack, Place, Repository, Role, Turned, Uncommitted, Watched, forget_copies, replace_file,
+    watch_over,
 };
 pub use call::CallFact;
 pub use drive::{Hands, drive};

@@ -116,6 +116,65 @@ fn copies_that_a_killed_run_has_left_go_with_the_next_run() {
     assert_eq!((scene.run().code, copies()), (Some(0), 0));
 }
 
+/// A scene whose agent may change neither `tests` nor the configuration.
+fn protected(turns: &[&str]) -> Scene {
+    let scene = Scene::new(turns);
+    scene.write("tests/t.sh", "mine\n");
+    scene.write("code-commit.toml", "protect = ['tests/**']\n");
+    scene
+}
+
+#[test]
+fn what_a_turn_may_not_change_is_put_back_although_the_harness_was_killed_in_it() {
+    let evil = "echo EVIL > tests/t.sh; echo x > tests/new; echo mine > src.txt; kill -9 $PPID; exit 1";
+    let scene = protected(&[PLAN, evil, "cat tests/* src.txt > $HOME/seen; say '<DONE>all</DONE>'", APPROVE]);
+    assert_eq!(scene.run().code, None);
+    assert_eq!(scene.read("tests/t.sh"), "EVIL\n");
+    let ran = scene.spec(&["run", "--resume"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let seen = std::fs::read_to_string(scene.home().join("seen")).unwrap();
+    assert_eq!(seen, "mine\nmine\n");
+    for file in ["tests/t.sh", "tests/new"] {
+        assert!(ran.err.contains(&format!("{file} was not for the agent to change")), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_run_does_not_go_on_with_the_configuration_of_an_agent_that_killed_it() {
+    let evil = "echo EVIL > tests/t.sh; echo > code-commit.toml; kill -9 $PPID; exit 1";
+    let scene = protected(&[PLAN, evil, DONE, APPROVE]);
+    assert_eq!(scene.run().code, None);
+    let first = scene.spec(&["run", "--resume"]);
+    assert_eq!((first.code, scene.calls()), (Some(3), 2), "{}", first.err);
+    assert_eq!(scene.read("code-commit.toml"), "protect = ['tests/**']\n");
+    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(0), 4));
+    assert_eq!(scene.read("tests/t.sh"), "mine\n");
+}
+
+#[test]
+fn a_tree_that_an_agent_has_made_hard_to_read_is_put_back() {
+    let evil = "echo EVIL > tests/t.sh; chmod 000 tests/t.sh tests; name=$(printf '%0100d' 0); top=$PWD; \
+        for i in $(seq 60); do mkdir $name; cd -P $name; done; echo x > deep; cd $top; say '<DONE>all</DONE>'";
+    let scene = protected(&[PLAN, evil, APPROVE]);
+    let ran = scene.run();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(scene.read("tests/t.sh"), "mine\n");
+    assert!(ran.err.contains("tests/t.sh is not for the implementing agent to change"), "{}", ran.err);
+}
+
+/// Without a wall an agent can do to the copies what it likes.
+#[test]
+fn a_tree_that_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
+    let evil = "echo EVIL > tests/t.sh; echo EVIL > tests/u.sh; rm .git/code-commit/spec/*/before/tests/t.sh; say '<DONE>all</DONE>'";
+    let scene = protected(&[PLAN, evil]);
+    scene.write("tests/u.sh", "mine\n");
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(5), 2), "{}", ran.err);
+    assert!(ran.err.contains("cannot put back tests/t.sh"), "{}", ran.err);
+    assert_eq!(scene.read("tests/u.sh"), "mine\n");
+    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(5), 2));
+}
+
 #[test]
 fn ctrl_c_while_a_command_runs_ends_it_and_resume_runs_it_again() {
     for key in ["setupCommand", "checkCommand"] {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use logging::FolderError;
 use repo::GitError;
 
+use crate::agents::snapshot::NotPutBack;
 use crate::record::RecordError;
 
 /// What stops a run from the outside. The journal stays as it is, so that the run can be resumed.
@@ -34,6 +35,9 @@ pub enum AgentFault {
         /// Why.
         source: io::Error,
     },
+    /// The tree is not as it has to be.
+    #[error(transparent)]
+    NotPutBack(#[from] NotPutBack),
     /// The agent could not be watched over.
     #[error("cannot run the {role}")]
     Agent {

@@ -4,23 +4,32 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
+use logging::Durability;
+
 use crate::own;
 
 /// Gives a file a new content, whole or not at all: a state file that is half written would lose a run. A link in its place is
 /// replaced, not followed.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    replace(path, |file| {
+    replace(path, bytes, Durability::Synced)
+}
+
+pub(super) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+    replace_with(path, |file| {
         file.write_all(bytes)?;
-        file.sync_all()
+        match durability {
+            Durability::Synced => file.sync_all(),
+            Durability::Written => Ok(()),
+        }
     })
 }
 
 /// The same with the content of another file, which can be made again: it is not synced.
 pub(super) fn replace_by_copy(path: &Path, from: &Path) -> io::Result<()> {
-    replace(path, |file| io::copy(&mut File::open(from)?, file).map(drop))
+    replace_with(path, |file| io::copy(&mut File::open(from)?, file).map(drop))
 }
 
-fn replace(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -133,7 +133,7 @@ impl AgentShop<'_> {
         let mut lines = Vec::new();
         let shown = [(".".to_owned(), watched.root.clone())].into_iter().chain(watched.shown.iter().cloned());
         for (name, root) in shown {
-            let tree = Tree::of(&root, &watched.skip).map_err(fault("list", &root))?;
+            let tree = Tree::whole(&root, &watched.skip).map_err(fault("list", &root))?;
             let prefix = if name == "." { String::new() } else { format!("{name}/") };
             lines.extend(tree.paths().map(|path| format!("{prefix}{path}\n")));
         }

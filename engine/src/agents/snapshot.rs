@@ -1,22 +1,27 @@
 //! What a folder holds before and after a turn, and putting back what may not have changed.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use repo::WorkTree;
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 
+use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Watched;
-use kept::{clear, copy, make_folders};
+use below::CHANGE;
+use kept::{Noted, noted, put, take};
+use tree::{Found, Place};
 
+mod below;
 mod kept;
 mod tree;
 
 /// The folder of a run in which the copies are, as long as it goes on.
 pub const COPIES: &str = "before";
 
-pub use kept::Kept;
+pub use kept::{Kept, forget as forget_copies};
 pub(super) use tree::Tree;
 
 /// A folder before a turn, with copies of what may have to be put back.
@@ -27,6 +32,28 @@ pub(super) struct Before<'w> {
     known: Option<BTreeSet<String>>,
     folder: PathBuf,
     taken: PathBuf,
+    /// Whether the turn was cut off: what is as it was may have been put back already.
+    is_late: bool,
+}
+
+/// Why what a role may not touch is not as it was before.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot put back {}; copies of how it was are in {}", list(left), copies.display())]
+pub struct NotPutBack {
+    /// The paths, and what stands in the way of each.
+    pub left: BTreeMap<String, io::Error>,
+    /// Where the copies are.
+    pub copies: PathBuf,
+}
+
+/// So many paths are named in a message.
+const NAMED: usize = 10;
+
+fn list(left: &BTreeMap<String, io::Error>) -> String {
+    let named = left.iter().take(NAMED).map(|(path, error)| format!("{path} ({error})"));
+    let more = left.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("{more} more"));
+    named.chain(more).collect::<Vec<_>>().join(", ")
 }
 
 /// What is different at one moment: what the role may touch, what of that is gone, and what it may not touch, with the real names.
@@ -35,10 +62,11 @@ struct Differences {
     allowed: Vec<String>,
     gone: Vec<String>,
     not_allowed: Vec<Named>,
+    unread: Vec<(String, io::Error)>,
 }
 
 /// A path, and the file's real name below the root.
-type Named = (String, PathBuf);
+type Named = (String, Place);
 
 /// What a turn changed.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -59,20 +87,37 @@ impl<'w> Before<'w> {
     ) -> io::Result<Self> {
         let (tree, since) = kept.look(&watched.root, &watched.skip)?;
         let known = watched.may_touch.as_ref().and_then(|_| known_to_git(&watched.root));
-        let before = Self { watched, tree, known, folder: folder.to_owned(), taken: taken.to_owned() };
-        let wanted = |path: &str, found: &tree::Found| {
-            let counts = before.is_known(path) || found.stamp.is_link() || before.is_protected(path);
-            counts && !before.may_touch(path)
-        };
+        let before =
+            Self { watched, tree, known, folder: folder.to_owned(), taken: taken.to_owned(), is_late: false };
         if watched.may_touch.is_some() {
+            let wanted = |path: &str, found: &Found| before.is_kept(path, found);
             kept.keep(&watched.root, folder, (&before.tree, since), wanted)?;
+            kept.hold(&Noted { tree: &before.tree, known: &before.known })?;
         }
         Ok(before)
     }
 
+    /// The same, as it was noted before a turn that was cut off; none if what that turn may not have touched is as it was.
+    pub(super) fn cut_off(watched: &'w Watched, folder: &Path, taken: &Path) -> io::Result<Option<Self>> {
+        let before = |Noted { tree, known }| {
+            let (folder, taken) = (folder.to_owned(), taken.to_owned());
+            Self { watched, tree, known, folder, taken, is_late: true }
+        };
+        Ok(noted(folder)?.map(before))
+    }
+
+    /// Whether there is a copy of a file that was there.
+    fn is_kept(&self, path: &str, found: &Found) -> bool {
+        let counts = self.is_known(path)
+            || found.stamp.is_link()
+            || self.is_protected(path)
+            || self.hides_something(path);
+        counts && found.stamp.is_copied() && !self.may_touch(path)
+    }
+
     /// What git cannot name counts too.
     fn is_known(&self, path: &str) -> bool {
-        let is_odd = || self.tree.files.get(path).is_some_and(tree::Found::is_odd);
+        let is_odd = || self.tree.files.get(path).is_some_and(Found::is_odd);
         self.known.as_ref().is_none_or(|known| known.contains(path)) || is_odd()
     }
 
@@ -104,29 +149,42 @@ impl<'w> Before<'w> {
         last.is_some_and(|entry| !entry.starts_with('!'))
     }
 
-    /// Looks what is different now, and puts back what the role may not touch.
-    pub(super) fn compare(self) -> io::Result<Changes> {
-        let mut put_back = BTreeSet::new();
+    /// Looks what is different now, and puts back what the role may not touch: all that can be. Until that is everything, `kept` stays.
+    pub(super) fn compare(self, kept: &mut Kept) -> Result<Changes, NotPutBack> {
+        let (mut put_back, mut left) = (BTreeSet::new(), BTreeMap::new());
         loop {
-            let Differences { allowed, gone, mut not_allowed } = self.differences()?;
-            not_allowed.retain(|(path, _)| !put_back.contains(path));
+            let Differences { allowed, gone, mut not_allowed, unread } = self.differences();
+            not_allowed.retain(|(path, place)| !put_back.contains(path) && !self.is_as_it_was(path, place));
             for (path, place) in &not_allowed {
-                self.put_back(path, place)?;
+                if let Err(error) = self.put_back(path, place) {
+                    left.insert(path.clone(), error);
+                }
             }
             // Until now, new files may have been hidden by ignore rules that were not the role's to change.
             let shows_more = not_allowed.iter().any(|(path, _)| self.hides_something(path));
             put_back.extend(not_allowed.into_iter().map(|(path, _)| path));
-            if !shows_more {
-                return Ok(Changes { allowed, gone, put_back: put_back.into_iter().collect() });
+            if shows_more {
+                continue;
             }
+            left.extend(unread);
+            if !left.is_empty() {
+                return Err(NotPutBack { left, copies: self.folder });
+            }
+            kept.release();
+            return Ok(Changes { allowed, gone, put_back: put_back.into_iter().collect() });
         }
     }
 
     /// What is different now.
-    fn differences(&self) -> io::Result<Differences> {
-        let after = Tree::of(&self.watched.root, &self.watched.skip)?;
-        let known_now = self.known.as_ref().and_then(|_| known_to_git(&self.watched.root));
-        let is_new_to_git = |path: &str| known_now.as_ref().is_some_and(|now| now.contains(path));
+    fn differences(&self) -> Differences {
+        let after = Tree::of(&self.watched.root, &self.watched.skip);
+        let known_now = self.known.as_ref().map(|_| known_to_git(&self.watched.root));
+        // Where git cannot say any more what it knows, everything new counts.
+        let is_new_to_git = |path: &str| match &known_now {
+            None => false,
+            Some(None) => !self.tree.files.contains_key(path),
+            Some(Some(now)) => now.contains(path),
+        };
         let gone = self.tree.files.iter().filter(|(path, _)| !after.files.contains_key(*path));
         let other = after.files.iter().filter(|(path, found)| self.tree.files.get(*path) != Some(found));
         let mut now = Differences::default();
@@ -138,27 +196,63 @@ impl<'w> Before<'w> {
             if self.may_touch(path) {
                 now.allowed.push(path.clone());
                 now.gone.extend((!after.files.contains_key(path)).then(|| path.clone()));
-            } else {
+            } else if self.tree.files.get(path).is_none_or(|found| self.is_kept(path, found)) {
                 now.not_allowed.push((path.clone(), found.place.clone()));
             }
         }
         now.allowed.sort_unstable();
         now.not_allowed.sort_unstable();
-        Ok(now)
+        now.unread = after.unread;
+        now
     }
 
-    fn put_back(&self, path: &str, relative: &Path) -> io::Result<()> {
-        let (root, was_there) = (&self.watched.root, self.tree.files.contains_key(path));
-        if was_there {
-            make_folders(root, relative)?;
+    fn is_as_it_was(&self, path: &str, place: &Place) -> bool {
+        let folder = |top| below::folder_of(top, &place.0, below::LOOK);
+        let is_same = || below::is_same(&folder(&self.folder)?, &folder(&self.watched.root)?, place.name());
+        self.is_late && self.tree.files.contains_key(path) && is_same().unwrap_or(false)
+    }
+
+    fn put_back(&self, path: &str, place: &Place) -> io::Result<()> {
+        let root = &self.watched.root;
+        let was = self.tree.files.get(path);
+        if let Some(found) = was {
+            self.look_at_copy(found)?;
         }
-        let place = root.join(relative);
-        if fs::symlink_metadata(&place).is_ok_and(|data| !data.is_dir()) {
-            // It may be the work of a person who was at it at the same time.
-            copy(&place, &self.taken, relative)?;
+        match below::folder_of(root, &place.0, CHANGE) {
+            Ok(folder) => {
+                // It may be the work of a person who was at it at the same time. What is put back goes before.
+                let _ = take(&folder, &self.taken, place);
+                below::remove(&folder, place.name())?;
+                self.remove_empty(folder, &place.0);
+            }
+            Err(error) if below::is_gone(&error) => {}
+            Err(error) => return Err(error),
         }
-        clear(&place)?;
-        if was_there { copy(&self.folder.join(relative), root, relative) } else { Ok(()) }
+        if was.is_some() { put(&self.folder, root, place) } else { Ok(()) }
+    }
+
+    /// Nothing is removed for a copy that is not there or that a power cut has left unfinished.
+    fn look_at_copy(&self, Found { stamp, place }: &Found) -> io::Result<()> {
+        let folder = below::folder_of(&self.folder, &place.0, below::LOOK)?;
+        let copy = below::look(&folder, place.name())?;
+        let is_whole = copy.is_some_and(|copy| copy.st_size == stamp.bytes());
+        if is_whole { Ok(()) } else { Err(io::Error::other("there is no whole copy of it")) }
+    }
+
+    /// Removes the folders that were made for a file, from the innermost one up: git may not be able to open what is so deep.
+    fn remove_empty(&self, mut folder: OwnedFd, file: &Path) {
+        for place in file.ancestors().skip(1) {
+            let Some(name) = place.file_name() else { return };
+            if self.tree.folders.contains(&Place(place.to_owned())) {
+                return;
+            }
+            let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let Ok(above) = openat(&folder, "..", flags, Mode::empty()) else { return };
+            if unlinkat(&above, name, AtFlags::REMOVEDIR).is_err() {
+                return;
+            }
+            folder = above;
+        }
     }
 }
 
@@ -168,11 +262,23 @@ pub fn watch_over<T>(
     watched: &Watched,
     scratch: &Path,
     work: impl FnOnce() -> T,
-) -> io::Result<(T, Vec<String>)> {
+) -> Result<(T, Vec<String>), AgentFault> {
     let mut kept = Kept::default();
-    let before = Before::take(watched, &mut kept, &scratch.join("before"), &scratch.join("taken"))?;
+    let before = Before::take(watched, &mut kept, &scratch.join(COPIES), &scratch.join("taken"))
+        .map_err(fault("list", &watched.root))?;
     let result = work();
-    Ok((result, before.compare()?.put_back))
+    Ok((result, before.compare(&mut kept)?.put_back))
+}
+
+/// Puts back what a turn that was cut off has changed and may not; gives the paths. The copies stay.
+pub(super) fn put_back_after(
+    watched: &Watched,
+    folder: &Path,
+    taken: &Path,
+) -> Result<Vec<String>, AgentFault> {
+    let cut_off = Before::cut_off(watched, folder, taken).map_err(fault("read what was noted of", folder))?;
+    let Some(before) = cut_off else { return Ok(Vec::new()) };
+    Ok(before.compare(&mut Kept::default())?.put_back)
 }
 
 /// What git tracks, and what it would track: neither committed nor ignored. `None` where there is no repository.

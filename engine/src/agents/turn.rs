@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use agent::{End, Home, Kind, ModelUsage, Session, Spawn};
-use logging::{Durability, Stamp};
+use logging::{Durability, RunFolder, Stamp};
 use runner::Cancel;
 
 use crate::agents::ears::Ears;
@@ -11,7 +11,7 @@ use crate::agents::fault::fault;
 use crate::agents::files::replace_by_copy;
 use crate::agents::role::Role;
 use crate::agents::shop::store;
-use crate::agents::snapshot::{Before, COPIES, Changes};
+use crate::agents::snapshot::{Before, COPIES, Changes, put_back_after};
 use crate::agents::{AgentFact, AgentFault, AgentShop, Marked, Turned};
 use crate::{Record, outline_of};
 
@@ -28,6 +28,11 @@ impl Request<'_> {
     fn file(&self, what: &str) -> String {
         format!("{}-{}-{what}", self.number, self.role)
     }
+}
+
+/// The folder of a run for what was replaced after a turn.
+fn taken(number: u32) -> String {
+    format!("taken-{number}")
 }
 
 impl AgentShop<'_> {
@@ -48,18 +53,30 @@ impl AgentShop<'_> {
             prompt,
         })?;
         let kept = record.folder().path().join(COPIES);
-        let taken = record.folder().path().join(format!("taken-{}", request.number));
+        let taken = record.folder().path().join(taken(request.number));
         let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
             .map_err(fault("list", &role.watched.root))?;
         let ran = self.run(&role, request, record);
         // Also after a turn that could not be heard out: its agent has been at work all the same.
-        let changes = before.compare().map_err(fault("list", &role.watched.root));
-        let ((outcome, markers), changes) = (ran?, changes?);
+        let changes = before.compare(&mut self.kept)?;
+        let (outcome, markers) = ran?;
         // A turn may also have been ended by what the agent said.
         if outcome.end == End::Interrupted && self.cancel.is_set() {
             return Err(AgentFault::Interrupted);
         }
         turned(request, outcome, markers, changes, record)
+    }
+
+    /// Puts back what the role may not touch where the last one of these facts is that its turn began: the run was killed in it, or
+    /// could not put it back. To be called before such a run goes on; gives the paths.
+    pub fn put_back_after(&self, facts: &[AgentFact], folder: &RunFolder) -> Result<Vec<String>, AgentFault> {
+        let is_of_a_turn =
+            |fact: &&AgentFact| matches!(fact, AgentFact::TurnBegins { .. } | AgentFact::Turned(_));
+        let Some(AgentFact::TurnBegins { number, role, .. }) = facts.iter().rfind(is_of_a_turn) else {
+            return Ok(Vec::new());
+        };
+        let at = folder.path();
+        put_back_after(&self.role(role)?.watched, &at.join(COPIES), &at.join(taken(*number)))
     }
 
     fn run(

@@ -13,11 +13,12 @@ use serde_json::json;
 
 use crate::commands::run::exit;
 use crate::commands::spec::bench::Bench;
+use crate::commands::spec::config::FILE;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
 use crate::commands::spec::{RunArgs, project, uuid};
 use crate::commands::text;
-use crate::config::{CommitScope as Scope, Origin, Settings};
+use crate::config::{CommitScope as Scope, Origin, PROJECT_FILE, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
@@ -160,11 +161,13 @@ fn lead(
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
     let folder = record.folder().clone();
-    project::forget_copies(&bench.runs).context("cannot remove what a killed run has left")?;
     let files = Files::of(&inputs.id);
     let mut ear = Ear::new(lines.clone(), &bench.root, Some(&files));
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
     let mut shop = bench.shop(&inputs.focus, &files, &mut ear, &mut around, &bench.cancel);
+    let put_back = shop.put_back_after(so_far, &folder).map_err(|error| fault(error, &folder))?;
+    say_put_back(bench.output, &put_back)?;
+    project::forget_copies(&bench.runs).context("cannot remove what a killed run has left")?;
     // What has happened, happened under whatever limits were in force then.
     let mut decide = SpecLoop::new(Inputs { limits: Limits::default(), ..inputs.clone() });
     so_far.iter().for_each(|fact| decide.learn(fact));
@@ -174,6 +177,19 @@ fn lead(
     let mut hands = Mending { root: &bench.root, session: &session, no_wall, shop: &mut shop };
     let outcome = drive(&mut decide, &mut hands, &mut record).map_err(|error| fault(error, &folder))?;
     Ok((outcome, folder))
+}
+
+/// What the agent had changed when the run was cut off. A configuration that was its own has been read already.
+fn say_put_back(output: &Output, paths: &[String]) -> Result<(), Failure> {
+    for path in paths {
+        let path = printable(path);
+        output.warn(&format!("{path} was not for the agent to change that was cut off; it was put back"));
+    }
+    if paths.iter().any(|path| [FILE, PROJECT_FILE].contains(&path.as_str())) {
+        let why = anyhow!("the configuration has just been put back as it was before the agent changed it");
+        return Err(Failure::refused(why, "say it once more: code-commit spec run --resume"));
+    }
+    Ok(())
 }
 
 /// The newest run, if it has not come to its end.
@@ -210,6 +226,10 @@ pub fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
         format!("go on with: code-commit spec run --resume; what happened is in {}", folder.path().display());
     if matches!(error, AgentFault::KeyInPrompt { .. }) {
         return Failure::refused(error, "take the key out of the focus");
+    }
+    if matches!(error, AgentFault::NotPutBack(_)) {
+        let help = "see what stands in the way; code-commit spec run --resume tries it once more";
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
     let exit = if matches!(error, AgentFault::Interrupted) { Exit::Interrupted } else { Exit::Fault };
     Failure::new(exit, error).help(help)

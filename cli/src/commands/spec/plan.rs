@@ -4,13 +4,14 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use agent::{Home, Spawn};
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use engine::watch_over;
 use logging::{RunFolder, Stamp};
 use prompt::spec::{Who, system};
 
 use crate::commands::spec::AgentArgs;
 use crate::commands::spec::bench::{Bench, Mailboxes};
+use crate::commands::spec::perform::fault;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -39,7 +40,7 @@ pub fn run(
     let spawn = spawn(&role, &who);
     let (done, put_back) =
         watch_over(&watched, scratch.path(), || agent::interactive(&role.cli, &spawn, &bench.cancel))
-            .context("cannot look over the project")?;
+            .map_err(|error| fault(error, &scratch))?;
     for path in &put_back {
         output.warn(&format!(
             "{} is not to be changed while planning: it was put back; the other version is in {}",

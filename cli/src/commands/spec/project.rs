@@ -190,14 +190,12 @@ pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     Ok((state, runs))
 }
 
-/// Copies of the tree that a run which was killed has left. The caller holds the lock.
+/// Copies of the tree that a run which was killed has left, of which nothing has to be put back any more. The caller holds the lock.
 pub fn forget_copies(runs: &Path) -> io::Result<()> {
     for entry in fs::read_dir(runs)? {
-        match fs::remove_dir_all(entry?.path().join(engine::COPIES)) {
-            Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Err(error);
-            }
-            Ok(()) | Err(_) => {}
+        let run = entry?.path();
+        if run.is_dir() {
+            engine::forget_copies(&run.join(engine::COPIES))?;
         }
     }
     Ok(())

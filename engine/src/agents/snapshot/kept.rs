@@ -1,35 +1,66 @@
 //! Copies of files as they were before a turn. What has not changed since an earlier turn is not copied again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::agents::snapshot::tree::{Found, Stamp, Tree};
+use logging::Durability;
+use rustix::fs::{FileType, renameat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
-/// The copies of one shop, removed with it.
+use crate::agents::files::{remove, replace};
+use crate::agents::snapshot::below::{self, LOOK};
+use crate::agents::snapshot::tree::{Found, Place, Stamp, Tree};
+
+/// The copies of one shop, removed with it, unless what a role may not touch is not put back yet.
 #[derive(Debug)]
 pub struct Kept {
     root: PathBuf,
     folder: Option<PathBuf>,
     files: BTreeMap<String, Stamp>,
+    /// Whether a turn has begun and what it may not touch is not as it was.
+    is_needed: bool,
     /// Seconds since 1970.
     pub(super) clock: fn() -> i64,
 }
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { root: PathBuf::new(), folder: None, files: BTreeMap::new(), clock: now }
+        Self { root: PathBuf::new(), folder: None, files: BTreeMap::new(), is_needed: false, clock: now }
     }
+}
+
+/// What a folder held before a turn, as it is written down beside the copies until what the turn may not touch is as it was: whoever goes
+/// on with a run that was killed can still put it back.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Noted<T, K> {
+    pub(super) tree: T,
+    /// Files that git knew.
+    pub(super) known: K,
+}
+
+/// What was noted beside the copies in `folder`; none where no turn was cut off.
+pub(super) fn noted(folder: &Path) -> io::Result<Option<Noted<Tree, Option<BTreeSet<String>>>>> {
+    match fs::read(note_of(folder)) {
+        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn note_of(folder: &Path) -> PathBuf {
+    folder.with_extension("json")
 }
 
 impl Kept {
     /// The files of a folder, and the second before which whatever had changed is in the list.
     pub(super) fn look(&self, root: &Path, skip: &[String]) -> io::Result<(Tree, i64)> {
         let since = (self.clock)();
-        Ok((Tree::of(root, skip)?, since))
+        Ok((Tree::whole(root, skip)?, since))
     }
 
     /// Copies those files of `tree`, which was looked at `since` this second, that are `wanted` and not kept as they are now.
@@ -43,7 +74,7 @@ impl Kept {
         if self.folder.as_deref() != Some(folder) || self.root != root {
             self.forget()?;
             // What a run that was killed has left.
-            clear(folder)?;
+            forget(folder)?;
             (self.folder, self.root) = (Some(folder.to_owned()), root.to_owned());
         }
         self.files.retain(|path, stamp| tree.files.get(path).is_some_and(|found| found.stamp == *stamp));
@@ -51,7 +82,7 @@ impl Kept {
             if self.files.contains_key(path) {
                 continue;
             }
-            copy(&root.join(&found.place), folder, &found.place)?;
+            put(root, folder, &found.place)?;
             // A change later in the same second may leave the same time: such a file is copied once more the next time.
             if found.stamp.is_older_than(since) {
                 self.files.insert(path.clone(), found.stamp);
@@ -60,16 +91,46 @@ impl Kept {
         Ok(())
     }
 
+    /// From now on the copies are needed, whatever becomes of this process.
+    pub(super) fn hold(&mut self, note: &Noted<&Tree, &Option<BTreeSet<String>>>) -> io::Result<()> {
+        if let Some(folder) = &self.folder {
+            // A power cut may lose it as it may lose the copies.
+            replace(&note_of(folder), &serde_json::to_vec(note)?, Durability::Written)?;
+            self.is_needed = true;
+        }
+        Ok(())
+    }
+
+    /// Everything is as it was.
+    pub(super) fn release(&mut self) {
+        self.is_needed = false;
+        if let Some(folder) = &self.folder {
+            // One that stays is read by a run only that goes on in the middle of this turn.
+            let _ = remove(&note_of(folder));
+        }
+    }
+
     fn forget(&mut self) -> io::Result<()> {
         self.files.clear();
-        self.folder.take().map_or(Ok(()), |folder| clear(&folder))
+        self.folder.take().map_or(Ok(()), |folder| forget(&folder))
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // What is left is of no harm: the next run of the same folder clears it.
-        let _ = self.forget();
+        if !self.is_needed {
+            // What is left is of no harm: the next run of the same folder clears it.
+            let _ = self.forget();
+        }
+    }
+}
+
+/// Removes copies and what was noted beside them.
+pub fn forget(folder: &Path) -> io::Result<()> {
+    remove(&note_of(folder))?;
+    match (folder.parent(), folder.file_name()) {
+        (Some(above), Some(name)) if above.is_dir() => below::remove(&below::root(above)?, name),
+        _ => Ok(()),
     }
 }
 
@@ -79,49 +140,28 @@ fn now() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// A file with its mode, or a link, in place of whatever is at `relative` below `root`. Other kinds are not kept.
-pub(super) fn copy(from: &Path, root: &Path, relative: &Path) -> io::Result<()> {
-    let data = fs::symlink_metadata(from)?;
-    make_folders(root, relative)?;
-    let to = root.join(relative);
-    clear(&to)?;
-    if data.is_symlink() {
-        return symlink(fs::read_link(from)?, to);
-    }
-    if !data.is_file() {
+/// A file with its mode, or a link, at the same place below `to` as below `from`, instead of whatever is there.
+pub(super) fn put(from: &Path, to: &Path, place: &Place) -> io::Result<()> {
+    let name = place.name();
+    let source = below::folder_of(from, &place.0, LOOK)?;
+    let target = below::make_folder_of(to, &place.0)?;
+    below::remove(&target, name)?;
+    below::copy(&source, &target, name)
+}
+
+/// Moves a file or a link to the same place below `taken`; the first one that was there stays.
+pub(super) fn take(folder: &OwnedFd, taken: &Path, place: &Place) -> io::Result<()> {
+    let name = place.name();
+    let kind = below::look(folder, name)?.map(|data| below::kind(&data));
+    if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
         return Ok(());
     }
-    fs::copy(from, &to)?;
-    fs::set_permissions(&to, fs::Permissions::from_mode(data.mode()))
-}
-
-/// Removes what is there, if anything is.
-pub(super) fn clear(place: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(place) {
-        Ok(data) if data.is_dir() => fs::remove_dir_all(place),
-        Ok(_) => fs::remove_file(place),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+    let to = below::make_folder_of(taken, &place.0)?;
+    if below::look(&to, name)?.is_some() {
+        return Ok(());
     }
-}
-
-/// Makes the folders on the way, from the root down. A file or a link that the role has put in the place of one is removed: what is
-/// written below must not come out elsewhere.
-pub(super) fn make_folders(root: &Path, relative: &Path) -> io::Result<()> {
-    fs::create_dir_all(root)?;
-    let mut folder = root.to_owned();
-    for name in relative.parent().into_iter().flat_map(Path::components) {
-        folder.push(name);
-        match fs::symlink_metadata(&folder) {
-            Ok(data) if data.is_dir() => continue,
-            Ok(_) => fs::remove_file(&folder)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        fs::create_dir(&folder)?;
+    match renameat(folder, name, &to, name) {
+        Err(Errno::XDEV) => below::copy(folder, &to, name),
+        moved => Ok(moved?),
     }
-    Ok(())
 }

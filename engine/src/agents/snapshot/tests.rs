@@ -1,10 +1,13 @@
 #![expect(clippy::disallowed_methods, reason = "a test makes its files")]
 
 use std::cell::RefCell;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
 use super::*;
+
+mod hard_to_read;
 
 struct Scene {
     folder: tempfile::TempDir,
@@ -38,7 +41,7 @@ impl Scene {
             Before::take(&self.watched, &mut self.kept.borrow_mut(), &at("kept"), &at("taken")).unwrap()
         };
         turn();
-        before.compare().unwrap()
+        before.compare(&mut self.kept.borrow_mut()).unwrap()
     }
 }
 

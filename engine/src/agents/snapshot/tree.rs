@@ -1,25 +1,45 @@
 //! The files of a folder, and enough of each to tell that it was touched.
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FileType, Stat};
+use serde::{Deserialize, Serialize};
+
+use crate::agents::snapshot::below::{self, Descent, LOOK};
+
+/// Git opens no longer path than of 4,096 bytes, with the folder of the work tree before it.
+const LONGEST: usize = 2048;
+
 /// Any write changes the time of its inode, which nobody can set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     inode: u64,
-    bytes: u64,
+    bytes: i64,
     mode: u32,
-    changed: (i64, i64),
+    changed: (i64, u64),
 }
 
 impl Stamp {
+    fn of(data: &Stat) -> Self {
+        let changed = (data.st_ctime, data.st_ctime_nsec);
+        Self { inode: data.st_ino, bytes: data.st_size, mode: data.st_mode, changed }
+    }
+
+    pub(super) fn bytes(&self) -> i64 {
+        self.bytes
+    }
+
     pub(super) fn is_link(&self) -> bool {
-        self.mode & 0o170_000 == 0o120_000
+        FileType::from_raw_mode(self.mode) == FileType::Symlink
+    }
+
+    /// Whether it is of a kind that can be copied.
+    pub(super) fn is_copied(&self) -> bool {
+        self.is_link() || FileType::from_raw_mode(self.mode) == FileType::RegularFile
     }
 
     /// Whether the last change was before that second, of those since 1970.
@@ -29,62 +49,141 @@ impl Stamp {
 }
 
 /// A file: what it is, and its real name below the root.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) stamp: Stamp,
-    pub(super) place: PathBuf,
+    pub(super) place: Place,
 }
 
 impl Found {
     /// Whether git and our patterns, which speak UTF-8, cannot name it.
     pub(super) fn is_odd(&self) -> bool {
-        self.place.to_str().is_none()
+        self.place.0.to_str().is_none() || self.place.0.as_os_str().len() > LONGEST
+    }
+}
+
+/// A real name below the root.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub(super) struct Place(pub(super) PathBuf);
+
+impl Place {
+    /// The last part of it.
+    pub(super) fn name(&self) -> &OsStr {
+        self.0.file_name().unwrap_or_default()
+    }
+}
+
+/// A name as JSON can hold it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<Written> for Place {
+    fn from(written: Written) -> Self {
+        Self(match written {
+            Written::Text(text) => text.into(),
+            Written::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        })
+    }
+}
+
+impl From<Place> for Written {
+    fn from(Place(path): Place) -> Self {
+        path.into_os_string().into_string().map_or_else(|odd| Self::Bytes(odd.into_vec()), Self::Text)
     }
 }
 
 /// The files of a folder, by their paths relative to it, in which bytes that are no UTF-8 are written `\xff`. Links count as files and
 /// are not followed.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::agents) struct Tree {
     pub(super) files: BTreeMap<String, Found>,
+    pub(super) folders: BTreeSet<Place>,
+    /// What could not be looked into, and why.
+    #[serde(skip)]
+    pub(super) unread: Vec<(String, io::Error)>,
 }
 
 impl Tree {
-    pub(in crate::agents) fn of(root: &Path, skip: &[String]) -> io::Result<Self> {
-        let mut tree = Self::default();
-        if root.is_dir() {
-            tree.walk(root, Path::new(""), skip)?;
+    /// All of it, or why not.
+    pub(in crate::agents) fn whole(root: &Path, skip: &[String]) -> io::Result<Self> {
+        let mut tree = Self::of(root, skip);
+        match tree.unread.pop() {
+            None => Ok(tree),
+            Some((path, error)) => Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
         }
-        Ok(tree)
+    }
+
+    /// As much of it as can be seen. Folders and files that are ours and cannot be read are made readable.
+    pub(super) fn of(root: &Path, skip: &[String]) -> Self {
+        let mut tree = Self::default();
+        match below::root(root) {
+            Ok(top) => tree.walk(Descent::from(top, LOOK), skip),
+            Err(error) if below::is_gone(&error) => {}
+            Err(error) => tree.unread.push((".".to_owned(), error)),
+        }
+        tree
     }
 
     pub(in crate::agents) fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    fn walk(&mut self, root: &Path, folder: &Path, skip: &[String]) -> io::Result<()> {
-        for entry in fs::read_dir(root.join(folder))? {
-            let entry = entry?;
-            let place = folder.join(entry.file_name());
-            let data = match entry.path().symlink_metadata() {
-                Ok(data) => data,
-                // Gone since it was listed.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+    fn walk(&mut self, mut way: Descent, skip: &[String]) {
+        let mut place = PathBuf::new();
+        let mut left = vec![self.look(&way, &place, skip)];
+        while let Some(folders) = left.last_mut() {
+            let Some(name) = folders.pop() else {
+                left.pop();
+                if let Err(error) = way.leave() {
+                    return self.unread.push((written(place.as_os_str()), error));
+                }
+                place.pop();
+                continue;
             };
+            place.push(&name);
+            match way.enter(&name) {
+                Ok(()) => {
+                    self.folders.insert(Place(place.clone()));
+                    left.push(self.look(&way, &place, skip));
+                    continue;
+                }
+                // Gone since it was listed.
+                Err(error) if below::is_gone(&error) => {}
+                Err(error) => self.unread.push((written(place.as_os_str()), error)),
+            }
+            place.pop();
+        }
+    }
+
+    /// Takes in the files of the folder that the way has come to; gives its folders.
+    fn look(&mut self, way: &Descent, folder: &Path, skip: &[String]) -> Vec<OsString> {
+        let mut folders = Vec::new();
+        let names = below::names(&way.here).unwrap_or_else(|error| {
+            self.unread.push((written(folder.as_os_str()), error));
+            Vec::new()
+        });
+        for name in names {
+            let place = folder.join(&name);
             let path = written(place.as_os_str());
-            if skip.iter().any(|skipped| *skipped == path || entry.file_name() == **skipped) {
+            if skip.iter().any(|skipped| *skipped == path || name == **skipped) {
                 continue;
             }
-            if data.is_dir() {
-                self.walk(root, &place, skip)?;
-            } else {
-                let changed = (data.ctime(), data.ctime_nsec());
-                let stamp = Stamp { inode: data.ino(), bytes: data.len(), mode: data.mode(), changed };
-                self.files.insert(path, Found { stamp, place });
+            match below::look(&way.here, &name) {
+                Ok(Some(data)) if below::kind(&data) == FileType::Directory => folders.push(name),
+                Ok(Some(data)) => {
+                    self.files.insert(path, Found { stamp: Stamp::of(&data), place: Place(place) });
+                }
+                // Gone since it was listed.
+                Ok(None) => {}
+                Err(error) => self.unread.push((path, error)),
             }
         }
-        Ok(())
+        folders
     }
 }
 
