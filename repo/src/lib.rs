@@ -189,6 +189,14 @@ impl WorkTree {
         own.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned)).collect()
     }
 
+    /// Those of these paths, relative to the root, that git has as submodules.
+    pub fn submodules_of(&self, paths: &[String]) -> Result<Vec<String>, RepoError> {
+        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
+        let submodules = index.entries().iter().filter(|entry| entry.mode.is_submodule());
+        let below = submodules.filter_map(|entry| self.below_root(entry.path(&index)));
+        Ok(below.filter(|path| paths.contains(path)).collect())
+    }
+
     fn below_root(&self, path: &BStr) -> Option<String> {
         Some(self.relative(path)?.as_os_str().as_encoded_bytes().as_bstr().to_string())
     }

@@ -42,12 +42,17 @@ fn an_entry_in_markdown_is_a_failure() {
 #[test]
 fn what_a_role_leaves_in_its_folder_does_not_stop_the_harness() {
     let mess = "mkfifo pipe; ln -s ../.abl/tests planted; ln -s / root; ln -s loop loop; mkdir -p a/b; ln -s .. a/b/up; \
-        git init -q nested; touch nested/file; printf 'x' > \"$(printf 'bad\\377name')\"; touch -- '-rf' 'new\nline'; mkdir empty";
+        git init -q nested; touch nested/file; git init -q whole; touch whole/file; git -C whole add file; \
+        git -C whole -c user.name=a -c user.email=a@a commit -qm x; printf 'x' > \"$(printf 'bad\\377name')\"; touch -- '-rf' 'new\nline'; mkdir empty";
     let scene = Scene::new(&[("builder-1", mess), ("verifier-1", mess)]);
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"]);
-    assert!(ran.err.contains("nested in src is a repository of its own"), "{}", ran.err);
+    for folder in ["nested", "whole"] {
+        assert!(ran.err.contains(&format!("{folder} in src is a repository of its own")), "{}", ran.err);
+    }
+    let committed = scene.git("src", &["ls-tree", "-r", "HEAD"]);
+    assert!(!committed.iter().any(|line| line.starts_with("160000")), "{committed:?}");
     let map = scene.read(".abl/project_map.txt");
     assert!(!map.contains("planted/") && !map.contains("root/"), "links are not followed: {map}");
 }

@@ -164,11 +164,12 @@ impl Scene {
 
     /// Subjects of the commits in a folder of the project, the oldest first.
     pub(crate) fn commits(&self, folder: &str) -> Vec<String> {
-        let done = Command::new("git")
-            .args(["log", "--reverse", "--format=%s"])
-            .current_dir(self.project(folder))
-            .output()
-            .unwrap();
+        self.git(folder, &["log", "--reverse", "--format=%s"])
+    }
+
+    /// The lines that git prints in a folder of the project.
+    pub(crate) fn git(&self, folder: &str, args: &[&str]) -> Vec<String> {
+        let done = Command::new("git").args(args).current_dir(self.project(folder)).output().unwrap();
         String::from_utf8(done.stdout).unwrap().lines().map(str::to_owned).collect()
     }
 

@@ -89,6 +89,18 @@ fn a_commit_leaves_out_specs_and_what_a_person_had_not_committed() {
 }
 
 #[test]
+fn a_repository_that_an_agent_makes_within_the_project_is_not_committed_and_named() {
+    let nested = "git init -q nested; cd nested; echo x > file; git add file; \
+        git -c user.name=a -c user.email=a@a commit -qm x; cd ..";
+    let scene = Scene::new(&[PLAN, &format!("{nested}; git init -q bare; {DONE}"), APPROVE]);
+    scene.configure(&json!({ "commit": true }));
+    let ran = scene.run();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(scene.git(&["show", "--format=", "--name-only"]), "src.txt\n");
+    assert!(ran.err.contains("nested is a repository of its own: it is not committed"), "{}", ran.err);
+}
+
+#[test]
 fn commit_scope_all_takes_everything_but_the_specs() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
     scene.write("mine.txt", "mine\n");

@@ -21,7 +21,8 @@ impl AgentShop<'_> {
         let git = &self.repository(name)?.git;
         let head = git.commit_of("HEAD").map_err(AgentFault::Commit)?;
         let mut uncommitted = Vec::new();
-        for path in dirty(git).map_err(AgentFault::Commit)? {
+        let dirty = dirty(git).map_err(AgentFault::Commit)?;
+        for path in dirty.files.into_iter().chain(dirty.nested) {
             let place = git.top().join(&path);
             let sha256 = fingerprint(&place).map_err(fault("read", &place))?;
             uncommitted.push(Uncommitted { path, sha256 });
@@ -30,7 +31,7 @@ impl AgentShop<'_> {
     }
 
     pub(super) fn checkpoint(
-        &self,
+        &mut self,
         name: &str,
         message: &str,
         spare: &[Uncommitted],
@@ -38,8 +39,10 @@ impl AgentShop<'_> {
     ) -> Result<AgentFact, AgentFault> {
         let message = short(&record.folder().redactor().redact(message));
         let checkpoint = match commit(self.repository(name)?, &message, spare) {
-            Ok(Some(commit)) => Checkpoint::Made { commit },
-            Ok(None) => Checkpoint::Nothing,
+            Ok((made, left_out)) => {
+                left_out.iter().for_each(|folder| self.watch.left_out(name, folder));
+                made.map_or(Checkpoint::Nothing, |commit| Checkpoint::Made { commit })
+            }
             Err(error) => Checkpoint::Failed { error: error.to_string() },
         };
         Ok(AgentFact::Checkpointed { repository: name.to_owned(), message, checkpoint })
@@ -55,46 +58,18 @@ pub(super) fn made(repository: &Repository, message: &str) -> Result<Option<Stri
     if head.is_none() || head != same {
         return Ok(None);
     }
-    let is_left = dirty(git)?.iter().any(|path| !is_excluded(repository, path));
+    let is_left = dirty(git)?.files.iter().any(|path| !is_excluded(repository, path));
     Ok(head.filter(|_| !is_left))
 }
 
-/// Commits everything but what git cannot add; gives the commit and the folders that were left out.
+/// Commits everything but folders with a repository of their own, of which git would keep a hash and none of the files; gives the commit
+/// and those folders.
 pub(super) fn commit_all(repository: &Repository, message: &str) -> Result<(String, Vec<String>), GitError> {
-    let commit = |more: &[String]| {
-        let exclude: Vec<&str> = repository.exclude.iter().chain(more).map(String::as_str).collect();
-        repository.git.commit_all(&exclude, message, Some(IDENTITY))
-    };
-    match commit(&[]) {
-        Ok(made) => Ok((made, Vec::new())),
-        Err(error) => {
-            let left_out = without_commits(repository);
-            if left_out.is_empty() { Err(error) } else { Ok((commit(&left_out)?, left_out)) }
-        }
-    }
-}
-
-/// Folders with a repository of their own that has no commit: git can add neither them nor what is in them.
-fn without_commits(repository: &Repository) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut open = vec![String::new()];
-    while let Some(prefix) = open.pop() {
-        let entries = fs::read_dir(repository.git.top().join(&prefix)).into_iter().flatten().flatten();
-        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        for name in folders.filter_map(|entry| entry.file_name().into_string().ok()) {
-            let folder = format!("{prefix}{name}");
-            let place = repository.git.top().join(&folder);
-            if name == ".git" || is_excluded(repository, &folder) {
-                continue;
-            }
-            match place.join(".git").symlink_metadata() {
-                Err(_) => open.push(folder + "/"),
-                Ok(_) if matches!(repository.git.at(&place).commit_of("HEAD"), Ok(Some(_))) => {}
-                Ok(_) => found.push(folder),
-            }
-        }
-    }
-    found
+    let mut nested = dirty(&repository.git)?.nested;
+    nested.retain(|path| !is_excluded(repository, path));
+    let exclude: Vec<&str> = repository.exclude.iter().chain(&nested).map(String::as_str).collect();
+    let made = repository.git.commit_all(&exclude, message, Some(IDENTITY))?;
+    Ok((made, nested))
 }
 
 fn is_excluded(repository: &Repository, path: &str) -> bool {
@@ -108,32 +83,52 @@ fn short(message: &str) -> String {
     format!("{head}{more}").replace('\0', "\u{fffd}")
 }
 
-fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Option<String>, GitError> {
+/// The commit, if there was anything to commit, and the folders that were left out.
+type Made = (Option<String>, Vec<String>);
+
+fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Made, GitError> {
     let git = &repository.git;
     let is_spared = |path: &String| {
         let known = spare.iter().find(|one| one.path == *path);
         known.is_some_and(|one| fingerprint(&git.top().join(path)).is_ok_and(|now| now == one.sha256))
     };
-    let mut paths = dirty(git)?;
-    paths.retain(|path| !is_excluded(repository, path) && !is_spared(path));
-    if paths.is_empty() {
-        return Ok(None);
-    }
-    git.commit_paths(&paths, message, Some(IDENTITY)).map(Some)
+    let is_ours = |path: &String| !is_excluded(repository, path) && !is_spared(path);
+    let mut dirty = dirty(git)?;
+    dirty.files.retain(is_ours);
+    dirty.nested.retain(is_ours);
+    let paths = dirty.files;
+    let made =
+        if paths.is_empty() { None } else { Some(git.commit_paths(&paths, message, Some(IDENTITY))?) };
+    Ok((made, dirty.nested))
+}
+
+/// What is not committed.
+struct Dirty {
+    files: Vec<String>,
+    /// Folders with a repository of their own that are no submodules.
+    nested: Vec<String>,
 }
 
 /// What is not committed below the folder of `git`, relative to it; that folder need not be the top of its work tree.
-fn dirty(git: &Git) -> Result<Vec<String>, GitError> {
-    let prefix = WorkTree::at(git.top()).ok().and_then(|tree| {
-        let below = tree.root().strip_prefix(tree.top()).ok()?.to_str()?.to_owned();
-        Some(if below.is_empty() { below } else { below + "/" })
-    });
-    let prefix = prefix.unwrap_or_default();
-    let mut paths: Vec<String> =
-        git.dirty()?.into_iter().filter_map(|path| Some(path.strip_prefix(&prefix)?.to_owned())).collect();
-    paths.sort_unstable();
-    paths.dedup();
-    Ok(paths)
+fn dirty(git: &Git) -> Result<Dirty, GitError> {
+    let failed = |error: &dyn std::error::Error| GitError::Failed {
+        command: "status".to_owned(),
+        top: git.top().to_owned(),
+        message: error.to_string(),
+    };
+    let tree = WorkTree::at(git.top()).map_err(|error| failed(&error))?;
+    let paths = tree.dirty().map_err(|error| failed(&error))?;
+    let is_repository = |path: &String| {
+        let folder = git.top().join(path);
+        let is_folder = folder.symlink_metadata().is_ok_and(|data| data.is_dir());
+        is_folder && folder.join(".git").symlink_metadata().is_ok()
+    };
+    let (repositories, mut files): (Vec<_>, Vec<_>) = paths.into_iter().partition(is_repository);
+    let submodules = tree.submodules_of(&repositories).map_err(|error| failed(&error))?;
+    let (more, nested) = repositories.into_iter().partition(|folder| submodules.contains(folder));
+    files.extend::<Vec<_>>(more);
+    files.sort_unstable();
+    Ok(Dirty { files, nested })
 }
 
 /// What a file holds; `None` when it is not there.

@@ -79,7 +79,7 @@ pub trait AgentWatch {
     fn begins(&mut self, role: &str, number: u32);
     /// The agent did something. Markers that are listened for are not part of its text.
     fn sees(&mut self, role: &str, event: &Event);
-    /// A folder is in no commit of this repository, since it is a repository of its own without a commit.
+    /// A folder is in no commit of this repository, since it is a repository of its own.
     fn left_out(&mut self, _repository: &str, _folder: &str) {}
     /// The names of the markers that are read out of the role's text.
     fn listens_for(&self, _role: &str) -> &[&'static str] {

@@ -45,9 +45,8 @@ impl AgentWatch for Lines {
 
     fn left_out(&mut self, repository: &str, folder: &str) {
         let folder = printable(folder);
-        self.output.warn(&format!(
-            "{folder} in {repository} is a repository of its own without a commit: it is not committed"
-        ));
+        self.output
+            .warn(&format!("{folder} in {repository} is a repository of its own: it is not committed"));
     }
 
     fn sees(&mut self, role: &str, event: &Event) {

@@ -269,6 +269,11 @@ impl AgentWatch for Ear {
         self.lines.event(event);
     }
 
+    fn left_out(&mut self, _repository: &str, folder: &str) {
+        let folder = printable(folder);
+        self.lines.output.warn(&format!("{folder} is a repository of its own: it is not committed"));
+    }
+
     fn listens_for(&self, role: &str) -> &[&'static str] {
         Role::named(role).map_or(&[], Role::markers)
     }
