@@ -240,7 +240,7 @@ impl Git {
     }
 
     /// The paths of the submodules that the index names.
-    fn submodules(&self) -> Result<Vec<String>, GitError> {
+    pub fn submodules(&self) -> Result<Vec<String>, GitError> {
         let listed = self.run(&["ls-files", "--stage", "-z"])?;
         let paths = listed.split('\0').filter(|entry| entry.starts_with("160000 "));
         Ok(paths.filter_map(|entry| entry.split_once('\t')).map(|(_, path)| path.to_owned()).collect())

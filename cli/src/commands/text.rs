@@ -11,14 +11,14 @@ use rustix::fs::OFlags;
 use crate::exit::Failure;
 
 /// A larger file is not read.
-const LARGEST: u64 = 16 << 20;
+const LARGEST_MIB: u64 = 16;
 
 /// The text of a regular file, also by a link; none where there is none. A pipe would hold us up, a device fill the memory.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
     let bytes = match bytes(path) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
-            let message = anyhow!("{} is no regular file of less than {LARGEST} bytes", path.display());
+            let message = anyhow!("{} is no regular file of at most {LARGEST_MIB} MiB", path.display());
             return Err(Failure::refused(message, "remove it, or make it one"));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -40,8 +40,9 @@ fn bytes(path: &Path) -> io::Result<Option<Vec<u8>>> {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= LARGEST).then_some(bytes))
+    let largest = LARGEST_MIB << 20;
+    file.take(largest + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= largest).then_some(bytes))
 }
 
 #[cfg(test)]
@@ -58,7 +59,7 @@ mod tests {
         std::fs::File::create(at("text")).unwrap().write_all(b"text\n").unwrap();
         symlink(at("text"), at("link")).unwrap();
         symlink("/dev/zero", at("device")).unwrap();
-        std::fs::File::create(at("large")).unwrap().set_len(LARGEST + 1).unwrap();
+        std::fs::File::create(at("large")).unwrap().set_len((LARGEST_MIB << 20) + 1).unwrap();
         let fifo = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), fifo, rustix::fs::Mode::RWXU, 0).unwrap();
         assert_eq!(read(&at("text")).unwrap().as_deref(), Some("text\n"));

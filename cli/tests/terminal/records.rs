@@ -66,7 +66,7 @@ fn a_run_is_shown() {
 fn runs_are_listed() {
     let two = || {
         let scene = after_a_run();
-        scene.project.write("agent-config/reply", MENDS_IT.as_bytes()).unwrap();
+        scene.project.write("agent-config/reply", b"^^^made.txt\nx\n^^^end\n").unwrap();
         assert!(scene.program(&["apply", "agent-config/reply"], &[]).output().unwrap().status.success());
         scene
     };
@@ -85,7 +85,7 @@ fn a_run_is_replayed() {
 
 #[test]
 fn orders_end_in_a_table() {
-    let files = ["agent-config/a.json", "agent-config/b-with-a-longer-name.json", "agent-config/none.json"];
+    let files = ["agent-config/a.json", "agent-config/b-with-a-longer-name.json"];
     let args = [
         ["order", "run", "--quiet", "--out", "../out"].as_slice(),
         &["--llm-model", "scripted/agent-config/proposals.json", "--sandbox", "off"],

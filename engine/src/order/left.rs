@@ -108,13 +108,13 @@ pub(super) fn names(paths: &[String]) -> String {
 /// Everything that differs from the commit that is checked out, in submodules too.
 fn differing(git: &Git) -> Result<BTreeSet<String>, Fault> {
     let mut found = BTreeSet::new();
-    for path in git.dirty().map_err(Fault::RollBack)? {
+    let submodules = git.submodules().map_err(Fault::RollBack)?;
+    found.extend(git.dirty().map_err(Fault::RollBack)?.into_iter().filter(|path| !submodules.contains(path)));
+    for path in submodules {
         let inside = git.top().join(&path);
-        // The path of a repository that is no submodule ends with a slash.
-        if !path.ends_with('/') && inside.is_dir() && inside.join(".git").exists() {
+        // In an empty folder git would find the repository around it.
+        if inside.join(".git").symlink_metadata().is_ok() {
             found.extend(differing(&git.at(inside))?.into_iter().map(|below| format!("{path}/{below}")));
-        } else {
-            found.insert(path);
         }
     }
     Ok(found)
