@@ -295,7 +295,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory as _;
-        Cli::command().debug_assert();
+        <Cli as clap::CommandFactory>::command().debug_assert();
     }
 }

@@ -8,6 +8,7 @@
 
 mod prefix;
 mod proposal;
+mod remarks;
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,9 @@ use guard::{Admitted, Guard, Op, Request, Verdict};
 use llm::{Advice, Finish};
 use parser::fence::Kind;
 use parser::partial::Openers;
-use parser::{FileAction, Reply, habits};
+use parser::{FileAction, Reply};
 
+use self::remarks::{flagged, habits};
 use crate::{Answer, Fault, Problem};
 
 pub use proposal::Taken;
@@ -239,95 +241,5 @@ fn no_change(reply: &Reply<'_>) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("\n"))
 }
 
-/// What models often do wrong without breaking a rule; the old files tell.
-fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
-    let parsed = reply.warnings().iter().map(|warning| Problem {
-        code: warning.code.as_str().to_owned(),
-        path: None,
-        line: Some(warning.line),
-        message: warning.message(),
-    });
-    let beside_the_old = reply.files().flat_map(|file| match file.action {
-        FileAction::Write(content) => changed_content(file.path, content, root),
-        FileAction::Delete => Vec::new(),
-    });
-    parsed.chain(beside_the_old).collect()
-}
-
-/// Lines that stand for code that is not there, and files that lose most of theirs.
-fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
-    let Ok(old) = std::fs::read(root.join(path)) else { return Vec::new() };
-    let problem = |code: &str, message: String| Problem {
-        code: code.to_owned(),
-        path: Some(path.to_owned()),
-        line: None,
-        message,
-    };
-    let old_text = String::from_utf8_lossy(&old);
-    let placeholders = habits::placeholders(&old_text, content).into_iter().map(|found| {
-        problem(
-            "placeholder",
-            format!(
-                "`{path}`, line {}: \"{}\" may stand for code that was left out.",
-                found.line, found.text
-            ),
-        )
-    });
-    let shrunk = habits::shrink(&old, content.as_bytes()).map(|shrink| {
-        problem("shrunk", format!("`{path}` shrinks from {} to {} bytes.", shrink.before, shrink.after))
-    });
-    placeholders.chain(shrunk).chain(encoding(&old, content.as_bytes(), path)).collect()
-}
-
-/// What a diff hardly shows: other line ends, a byte order mark that is gone.
-fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
-    let problem = |code: &str, message: String| Problem {
-        code: code.to_owned(),
-        path: Some(path.to_owned()),
-        line: None,
-        message,
-    };
-    let line_ends = habits::line_ends_changed(old, new).map(|(before, after)| {
-        let (before, after) = (before.as_str(), after.as_str());
-        problem("line-ends", format!("`{path}` had lines that end in {before}; now it has {after}."))
-    });
-    let mark = habits::loses_byte_order_mark(old, new).then(|| {
-        problem("byte-order-mark", format!("`{path}` began with a byte order mark, which is gone."))
-    });
-    line_ends.into_iter().chain(mark).collect()
-}
-
-/// Files that run code or change what others see deserve a look.
-fn flagged(path: &Admitted) -> Option<Problem> {
-    path.is_flagged().then(|| Problem {
-        code: "worth-a-look".to_owned(),
-        path: Some(path.path().to_owned()),
-        line: None,
-        message: format!(
-            "`{}` can run code or change what others see; look at it before you commit it.",
-            path.path()
-        ),
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {
-        let problem = |n: usize| Problem {
-            code: "dot-git".to_owned(),
-            path: None,
-            line: None,
-            message: format!("problem {n}"),
-        };
-        let Intake::Rejected { problems, report, .. } =
-            Intake::rejected((0..5000).map(problem).collect(), Vec::new())
-        else {
-            panic!("nothing was rejected")
-        };
-        assert_eq!((problems.len(), report.lines().count()), (5000, 1 + MOST_TOLD + 1));
-        assert!(report.ends_with("- problem 199\n- and 4800 more of the kind.\n"), "{report}");
-    }
-}
+mod tests;

@@ -9,7 +9,8 @@ use apply::{Applied, ApplyError, ChangeSet};
 use guard::{Admitted, Code, Op, Request, Verdict};
 use parser::proposal::{self, Limits, Proposal};
 
-use super::{Rules, flagged, unusable};
+use super::remarks::{changed_content, flagged};
+use super::{Rules, unusable};
 use crate::order::Why;
 use crate::{Answer, Fault, Problem};
 
@@ -55,7 +56,7 @@ impl Rules {
         let mut warnings = Vec::new();
         let mut set = ChangeSet::new();
         for (write, path) in proposal.writes.iter().zip(admitted) {
-            warnings.extend(super::changed_content(path.path(), &write.content, &self.root));
+            warnings.extend(changed_content(path.path(), &write.content, &self.root));
             warnings.extend(flagged(&path));
             set.write(path, write.content.as_bytes());
         }

@@ -95,3 +95,6 @@ impl Git {
         Ok(command)
     }
 }
+
+#[cfg(test)]
+mod tests;

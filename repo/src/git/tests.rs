@@ -8,7 +8,7 @@ use crate::scratch::Scratch;
 
 impl Scratch {
     /// With two files in one commit.
-    fn with_files() -> Self {
+    pub(super) fn with_files() -> Self {
         let scratch = Self::new();
         scratch.write("kept", "one\n");
         scratch.write("folder/changed", "one\n");
@@ -17,19 +17,20 @@ impl Scratch {
         scratch
     }
 
-    fn read(&self, path: &str) -> String {
+    pub(super) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path().join(path)).unwrap()
     }
 
     /// With nothing of the user's but PATH.
-    fn hardened(&self, more: &[(&str, &str)]) -> Git {
+    pub(super) fn hardened(&self, more: &[(&str, &str)]) -> Git {
         let path = ("PATH".into(), std::env::var_os("PATH").unwrap());
         let more = more.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         Git::new(self.path(), [path].into_iter().chain(more))
     }
 }
 
-const ME: Option<Identity<'_>> = Some(Identity { name: "Harness", email: "harness@example.invalid" });
+pub(super) const ME: Option<Identity<'_>> =
+    Some(Identity { name: "Harness", email: "harness@example.invalid" });
 
 #[test]
 fn a_rollback_brings_files_index_and_branch_back_and_leaves_ignored_files_alone() {
@@ -247,69 +248,4 @@ fn a_reset_that_fails_leaves_the_index_and_no_lock() {
     scratch.hardened(&[]).reset_hard(&commit_without_its_file(&scratch)).unwrap_err();
     assert!(!lock(&scratch).exists());
     assert_eq!(scratch.git(&["status", "--porcelain"]), "");
-}
-
-/// A command that leaves a trace and passes on what it is given.
-fn trap(scratch: &Scratch) -> (std::path::PathBuf, String) {
-    let sprung = scratch.path().join(".git/sprung");
-    let command = format!("touch {} && cat", sprung.display());
-    (sprung, command)
-}
-
-#[test]
-fn no_filter_of_the_repositorys_own_configuration_is_started() {
-    let scratch = Scratch::with_files();
-    scratch.write(".gitattributes", "* filter=trap=odd.name\n");
-    scratch.commit();
-    let (sprung, command) = trap(&scratch);
-    for key in ["clean", "smudge", "process"] {
-        scratch.git(&["config", &format!("filter.trap=odd.name.{key}"), &command]);
-    }
-    scratch.git(&["config", "filter.trap=odd.name.required", "true"]);
-    let git = scratch.hardened(&[]);
-    let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
-    scratch.write("kept", "two\n");
-    scratch.write("new", "x\n");
-    assert_eq!(git.dirty().unwrap(), ["kept", "new"]);
-    git.commit_paths(&["new".to_owned()], "m", ME).unwrap();
-    git.commit_all(&[], "m", ME).unwrap();
-    git.roll_back(&head, &commit).unwrap();
-    assert!(!sprung.exists());
-    assert_eq!(scratch.read("kept"), "one\n");
-}
-
-#[test]
-fn no_git_is_started_in_a_submodule_that_a_command_has_made() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
-    let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
-    let (sprung, command) = trap(&scratch);
-    let inner = |args: &[&str]| scratch.git(&[&["-C", "sub"], args].concat());
-    scratch.write("sub/file", "one\n");
-    inner(&["init", "-q"]);
-    scratch.write("sub/.gitattributes", "* filter=trap\n");
-    inner(&["add", "-A"]);
-    inner(&["commit", "-qm", "c"]);
-    inner(&["config", "filter.trap.clean", &command]);
-    git.commit_all(&[], "the nested repository is a submodule now", ME).unwrap();
-    scratch.write("sub/file", "two\n");
-    git.dirty().unwrap();
-    git.commit_all(&[], "again", ME).unwrap();
-    scratch.write("kept", "two\n");
-    git.commit_paths(&["kept".to_owned()], "m", ME).unwrap();
-    let _ = git.roll_back(&head, &commit);
-    assert!(!sprung.exists());
-}
-
-#[test]
-fn a_work_tree_that_the_configuration_names_is_not_touched() {
-    let (scratch, other) = (Scratch::with_files(), Scratch::new());
-    other.write("precious", "x");
-    let git = scratch.hardened(&[]);
-    let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
-    scratch.git(&["config", "core.worktree", other.path().to_str().unwrap()]);
-    scratch.write("new", "x");
-    git.roll_back(&head, &commit).unwrap();
-    assert_eq!(other.read("precious"), "x");
-    assert!(!scratch.path().join("new").exists());
 }

@@ -1,0 +1,67 @@
+//! What a person should look at in a reply that is applied all the same.
+
+use std::path::Path;
+
+use guard::Admitted;
+use parser::{FileAction, Reply, habits};
+
+use crate::Problem;
+
+/// What models often do wrong without breaking a rule; the old files tell.
+pub(super) fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
+    let parsed = reply.warnings().iter().map(|warning| Problem {
+        code: warning.code.as_str().to_owned(),
+        path: None,
+        line: Some(warning.line),
+        message: warning.message(),
+    });
+    let beside_the_old = reply.files().flat_map(|file| match file.action {
+        FileAction::Write(content) => changed_content(file.path, content, root),
+        FileAction::Delete => Vec::new(),
+    });
+    parsed.chain(beside_the_old).collect()
+}
+
+/// Lines that stand for code that is not there, and files that lose most of theirs.
+pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
+    let Ok(old) = std::fs::read(root.join(path)) else { return Vec::new() };
+    let old_text = String::from_utf8_lossy(&old);
+    let placeholders = habits::placeholders(&old_text, content).into_iter().map(|found| {
+        problem(
+            "placeholder",
+            path,
+            format!(
+                "`{path}`, line {}: \"{}\" may stand for code that was left out.",
+                found.line, found.text
+            ),
+        )
+    });
+    let shrunk = habits::shrink(&old, content.as_bytes()).map(|shrink| {
+        problem("shrunk", path, format!("`{path}` shrinks from {} to {} bytes.", shrink.before, shrink.after))
+    });
+    placeholders.chain(shrunk).chain(encoding(&old, content.as_bytes(), path)).collect()
+}
+
+/// What a diff hardly shows: other line ends, a byte order mark that is gone.
+fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
+    let line_ends = habits::line_ends_changed(old, new).map(|(before, after)| {
+        let (before, after) = (before.as_str(), after.as_str());
+        problem("line-ends", path, format!("`{path}` had lines that end in {before}; now it has {after}."))
+    });
+    let mark = habits::loses_byte_order_mark(old, new).then(|| {
+        problem("byte-order-mark", path, format!("`{path}` began with a byte order mark, which is gone."))
+    });
+    line_ends.into_iter().chain(mark).collect()
+}
+
+/// Files that run code or change what others see deserve a look.
+pub(super) fn flagged(path: &Admitted) -> Option<Problem> {
+    let path = path.is_flagged().then(|| path.path())?;
+    let message =
+        format!("`{path}` can run code or change what others see; look at it before you commit it.");
+    Some(problem("worth-a-look", path, message))
+}
+
+fn problem(code: &str, path: &str, message: String) -> Problem {
+    Problem { code: code.to_owned(), path: Some(path.to_owned()), line: None, message }
+}

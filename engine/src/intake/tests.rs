@@ -1,0 +1,18 @@
+use super::*;
+
+#[test]
+fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {
+    let problem = |n: usize| Problem {
+        code: "dot-git".to_owned(),
+        path: None,
+        line: None,
+        message: format!("problem {n}"),
+    };
+    let Intake::Rejected { problems, report, .. } =
+        Intake::rejected((0..5000).map(problem).collect(), Vec::new())
+    else {
+        panic!("nothing was rejected")
+    };
+    assert_eq!((problems.len(), report.lines().count()), (5000, 1 + MOST_TOLD + 1));
+    assert!(report.ends_with("- problem 199\n- and 4800 more of the kind.\n"), "{report}");
+}
