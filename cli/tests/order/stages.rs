@@ -263,3 +263,15 @@ fn a_limit_on_money_that_cannot_be_kept_ends_in_exception_before_any_call() {
     let ran = check_failure(&scene, &[], "exception");
     assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 0), "{}", ran.err);
 }
+
+#[test]
+fn the_limits_of_every_loop_hold_for_an_order() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    let ran = check_failure(&scene, &["--max-calls", "1"], "exception");
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{}", ran.err);
+    for limit in [["--max-tokens", "1"], ["--max-time", "1s"]] {
+        let scene = Scene::with(&[&greet(GOOD)]);
+        let ran = scene.run(&limit);
+        assert_ne!(ran.code, Some(2), "{limit:?}: {}", ran.err);
+    }
+}

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::args::Sandbox;
-use crate::config::values::{Address, Dollars, ModelName, Temperature, Time};
-use crate::config::{Layer, Limits, Model, Walls};
+use crate::args::{LimitArgs, Sandbox};
+use crate::config::values::{Address, ModelName, Temperature, Time};
+use crate::config::{Layer, Model, Walls};
 
 /// Flags of `order`.
 #[derive(Debug, Args)]
@@ -60,9 +60,9 @@ pub struct RunOrderArgs {
     /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
     #[arg(long, value_name = "URL")]
     pub base_url: Option<Address>,
-    /// Send no call that could pass so many US dollars in one order; its own `max_cost` counts where it is less
-    #[arg(long, value_name = "USD")]
-    pub max_cost: Option<Dollars>,
+    /// Of each order; an order's own `max_cost` counts where it is less.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// The wall around the commands [default: auto]
     #[arg(long, value_name = "MODE")]
     pub sandbox: Option<Sandbox>,
@@ -107,7 +107,7 @@ impl RunOrderArgs {
                 timeout: self.timeout,
                 ..Model::default()
             },
-            limits: Limits { max_cost: self.max_cost, ..Limits::default() },
+            limits: self.limits.layer(),
             sandbox: Walls { mode: self.sandbox, network: self.network.then_some(true), ..Walls::default() },
             ..Layer::default()
         }
