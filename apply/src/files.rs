@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 
 use guard::{Before, Folder};
+use rustix::buffer::spare_capacity;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid, XattrFlags};
 use rustix::io::Errno;
 
@@ -45,10 +46,9 @@ const ATTRIBUTE_BYTES: usize = 64 << 10;
 /// Sets the permission bits and the access list of another file. Where there can be no list, the group gets nothing rather than the
 /// mask.
 pub(crate) fn protect_like(model: &File, file: &File, mode: u32) -> io::Result<()> {
-    let mut list = vec![0; ATTRIBUTE_BYTES];
-    let mode = match rustix::fs::fgetxattr(model, ACCESS_LIST, list.as_mut_slice()) {
-        Ok(len) => {
-            list.truncate(len);
+    let mut list = Vec::with_capacity(ATTRIBUTE_BYTES);
+    let mode = match rustix::fs::fgetxattr(model, ACCESS_LIST, spare_capacity(&mut list)) {
+        Ok(_) => {
             let given = rustix::fs::fsetxattr(file, ACCESS_LIST, &list, XattrFlags::empty());
             if given.is_ok() { mode } else { mode & !0o070 }
         }

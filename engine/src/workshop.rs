@@ -122,7 +122,7 @@ impl Workshop<'_> {
                 self.say(record, round, &said)?;
                 let mut warnings = warnings;
                 warnings.extend(applied.warnings.iter().map(untidy));
-                warnings.extend(written_over(&applied, &undo)?);
+                warnings.extend(written_over(&applied, &undo, &self.rules.root)?);
                 Ok(Fact::Applied { round, changes: applied.changes, warnings, no_change })
             }
             Intake::Rejected { problems, report, said } => {
@@ -169,7 +169,7 @@ pub fn undo_folders(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Files that were changed between two writes of this run: by the build, or by a person, whose words are kept.
-fn written_over(applied: &Applied, undo: &Path) -> Result<Vec<Problem>, Fault> {
+fn written_over(applied: &Applied, undo: &Path, root: &Path) -> Result<Vec<Problem>, Fault> {
     let run = undo.ancestors().nth(2).unwrap_or(undo);
     let earlier: Vec<PathBuf> = undo_folders(run).into_iter().filter(|folder| folder != undo).collect();
     let left = apply::left_as(&earlier).map_err(Fault::Undo)?;
@@ -182,7 +182,7 @@ fn written_over(applied: &Applied, undo: &Path) -> Result<Vec<Problem>, Fault> {
         let message = format!(
             "`{}` had been changed since this run last wrote it, by the build or by a person; that content is kept in {}.",
             change.path,
-            kept.strip_prefix(run.ancestors().nth(3).unwrap_or(run)).unwrap_or(&kept).display()
+            kept.strip_prefix(root).unwrap_or(&kept).display()
         );
         Problem { code: "written-over".to_owned(), path: Some(change.path.clone()), line: None, message }
     };

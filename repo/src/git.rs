@@ -239,13 +239,6 @@ impl Git {
         self.committed(&commit, fallback)
     }
 
-    /// The paths of the submodules that the index names.
-    pub fn submodules(&self) -> Result<Vec<String>, GitError> {
-        let listed = self.run(&["ls-files", "--stage", "-z"])?;
-        let paths = listed.split('\0').filter(|entry| entry.starts_with("160000 "));
-        Ok(paths.filter_map(|entry| entry.split_once('\t')).map(|(_, path)| path.to_owned()).collect())
-    }
-
     /// Whether configuration or environment say in whose name a commit is made.
     pub fn knows_identity(&self) -> Result<bool, GitError> {
         let known = |whose| Ok(self.start(&["var", whose])?.status.success());

@@ -12,6 +12,7 @@ use logging::Stored;
 use repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
+use crate::commands::state;
 use crate::exit::Failure;
 
 const LIST: &str = "known-runs.json";
@@ -115,8 +116,4 @@ fn write(tree: &WorkTree, known: &[Known]) -> Result<(), Failure> {
         Ok(())
     })();
     written.context("cannot keep the list of runs").map_err(Failure::from)
-}
-
-fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
-    tree.state_dir().map_err(crate::commands::no_state)
 }

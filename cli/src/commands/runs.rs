@@ -34,7 +34,7 @@ pub fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
     if hidden && tree.root().join(AGENT_CONFIG).is_dir() {
         return Ok(logs(tree.root()));
     }
-    let state = tree.state_dir().map_err(crate::commands::no_state)?;
+    let state = crate::commands::state(tree)?;
     Ok(state.join(RUNS))
 }
 

@@ -336,8 +336,7 @@ fn what_stood_between_two_writes_of_a_run_is_kept_and_named() {
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let (_, kept) = ran.err.split_once("that content is kept in ").unwrap();
-    let kept = kept.split_once(".old").unwrap().0.replace("[STAMP]", "");
-    assert!(kept.contains("/undo/2/"), "{ran}");
+    assert!(kept.split_once(".old").unwrap().0.contains("/undo/2/"), "{ran}");
     let folder = scene.runs().pop().unwrap().join("undo/2");
     let old = std::fs::read_dir(folder)
         .unwrap()

@@ -6,20 +6,31 @@ use super::{Git, GitError, Head};
 const GITLINK: &str = "160000 ";
 
 impl Git {
+    /// The paths of the submodules that the index names.
+    pub fn submodules(&self) -> Result<Vec<String>, GitError> {
+        Ok(self.gitlinks()?.into_iter().map(|(_, path)| path).collect())
+    }
+
     /// Puts each submodule that is checked out back to the commit that the index names.
     pub(super) fn roll_back_submodules(&self) -> Result<(), GitError> {
-        let staged = self.run(&["ls-files", "--stage", "-z"])?;
-        for entry in staged.split('\0').filter_map(|entry| entry.strip_prefix(GITLINK)) {
-            let Some((id, path)) = entry.split_once('\t') else { continue };
-            let (commit, inside) = (id.split(' ').next().unwrap_or_default(), self.top().join(path));
+        for (commit, path) in self.gitlinks()? {
+            let inside = self.top().join(path);
             // In an empty folder git would find the repository around it.
             if inside.join(".git").symlink_metadata().is_ok() {
                 let submodule = self.at(inside);
-                let stays = submodule.commit_of("HEAD")?.as_deref() == Some(commit);
+                let stays = submodule.commit_of("HEAD")?.as_deref() == Some(commit.as_str());
                 let head = if stays { submodule.head()? } else { Head::Detached };
-                submodule.roll_back(&head, commit)?;
+                submodule.roll_back(&head, &commit)?;
             }
         }
         Ok(())
+    }
+
+    /// The commit and the path of each submodule in the index.
+    fn gitlinks(&self) -> Result<Vec<(String, String)>, GitError> {
+        let staged = self.run(&["ls-files", "--stage", "-z"])?;
+        let links = staged.split('\0').filter_map(|entry| entry.strip_prefix(GITLINK)?.split_once('\t'));
+        let commit = |id: &str| id.split(' ').next().unwrap_or_default().to_owned();
+        Ok(links.map(|(id, path)| (commit(id), path.to_owned())).collect())
     }
 }

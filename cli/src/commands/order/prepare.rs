@@ -37,7 +37,7 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
     let tree = preflight::repository(setting.repo)?;
     let out = preflight::out(setting.out, tree.root())?;
     let git = preflight::git(&tree, environment);
-    let state = tree.state_dir().map_err(crate::commands::no_state)?;
+    let state = crate::commands::state(&tree)?;
     let lock = super::super::lock(&tree, output)?;
     let known = runs::clear_up(&state, &tree, &git, &lock, output)?;
     let known = known.filter(|run| run.is_of(&read.order.hash, &terms.hash(), &out));
