@@ -201,9 +201,15 @@ impl Git {
         message: &str,
         fallback: Option<Identity<'_>>,
     ) -> Result<String, GitError> {
-        let mut add = vec!["--literal-pathspecs", "add", "--all", "--force", "--"];
-        add.extend(paths.iter().map(String::as_str));
-        self.run(&add)?;
+        let submodules = self.submodules()?;
+        let (links, files): (Vec<&String>, Vec<&String>) =
+            paths.iter().partition(|path| submodules.contains(path));
+        if !files.is_empty() {
+            let mut add = vec!["--literal-pathspecs", "add", "--all", "--force", "--"];
+            add.extend(files.into_iter().map(String::as_str));
+            self.run(&add)?;
+        }
+        self.note_submodules(links.into_iter())?;
         let mut commit = vec!["--literal-pathspecs", "commit", "--quiet", "--no-verify", "--no-gpg-sign"];
         commit.extend(["-m", message, "--"]);
         commit.extend(paths.iter().map(String::as_str));
@@ -224,17 +230,12 @@ impl Git {
                 left_out.push(format!(":(top,exclude,literal){path}"));
             }
         }
-        // To add a submodule git starts another git in it; to note the commit that it is at, it does not.
         let submodules = self.submodules()?;
         left_out.extend(submodules.iter().map(|path| format!(":(top,exclude,literal){path}")));
         let mut add = vec!["add", "--all", "--", ":/"];
         add.extend(left_out.iter().map(String::as_str));
         self.run(&add)?;
-        if !submodules.is_empty() {
-            let mut note = vec!["update-index", "--"];
-            note.extend(submodules.iter().map(String::as_str));
-            self.run(&note)?;
-        }
+        self.note_submodules(submodules.iter())?;
         let commit = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message];
         self.committed(&commit, fallback)
     }

@@ -11,6 +11,17 @@ impl Git {
         Ok(self.gitlinks()?.into_iter().map(|(_, path)| path).collect())
     }
 
+    /// Enters into the index at which commit these submodules are, or that they are gone. To add one, git would start another git in it.
+    pub(super) fn note_submodules<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p String>,
+    ) -> Result<(), GitError> {
+        let mut note = vec!["update-index", "--remove", "--"];
+        let words = note.len();
+        note.extend(paths.map(String::as_str));
+        if note.len() == words { Ok(()) } else { self.run(&note).map(drop) }
+    }
+
     /// Puts each submodule that is checked out back to the commit that the index names.
     pub(super) fn roll_back_submodules(&self) -> Result<(), GitError> {
         for (commit, path) in self.gitlinks()? {

@@ -49,6 +49,7 @@ fn no_git_is_started_in_a_submodule_that_a_command_has_made() {
     git.commit_all(&[], "again", ME).unwrap();
     scratch.write("kept", "two\n");
     git.commit_paths(&["kept".to_owned()], "m", ME).unwrap();
+    git.commit_paths(&["sub".to_owned()], "m", ME).unwrap_err();
     let _ = git.roll_back(&head, &commit);
     assert!(!sprung.exists());
 }
@@ -64,4 +65,22 @@ fn a_work_tree_that_the_configuration_names_is_not_touched() {
     git.roll_back(&head, &commit).unwrap();
     assert_eq!(other.read("precious"), "x");
     assert!(!scratch.path().join("new").exists());
+}
+
+#[test]
+fn a_submodule_that_moves_or_goes_is_committed() {
+    let scratch = Scratch::with_files();
+    let git = scratch.hardened(&[]);
+    let inner = |args: &[&str]| scratch.git(&[&["-C", "sub"], args].concat());
+    scratch.write("sub/file", "one\n");
+    inner(&["init", "-q"]);
+    inner(&["add", "-A"]);
+    inner(&["commit", "-qm", "c"]);
+    git.commit_all(&[], "a submodule", ME).unwrap();
+    inner(&["commit", "-qm", "further", "--allow-empty"]);
+    git.commit_paths(&["sub".to_owned()], "it moves", ME).unwrap();
+    assert_eq!(scratch.git(&["rev-parse", "HEAD:sub"]), inner(&["rev-parse", "HEAD"]));
+    std::fs::remove_dir_all(scratch.path().join("sub")).unwrap();
+    git.commit_all(&[], "it goes", ME).unwrap();
+    assert!(git.submodules().unwrap().is_empty());
 }
