@@ -20,8 +20,8 @@ use crate::args::ReplayArgs;
 use crate::commands::order::{self, Recorded};
 use crate::commands::resume::can_go_on;
 use crate::commands::run::{asking, build_command};
-use crate::commands::runs;
 use crate::commands::wall::{self, Otherwise};
+use crate::commands::{runs, spec};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
@@ -32,7 +32,11 @@ use crate::plan::Plan;
 /// Replays a run and says whether it came out the same.
 pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
-    let known = runs::find_known(&tree, args.run.as_deref())?;
+    let known = runs::find_known(&tree, args.run.as_deref());
+    if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
+        return Err(spec::history::refuse_replay(&past));
+    }
+    let known = known?;
     let run = known.path(tree.root());
     if Recorded::is_in(&run) {
         return order::replay(args, &known, &tree, output);

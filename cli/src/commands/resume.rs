@@ -23,8 +23,7 @@ use crate::plan::Plan;
 pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let known = runs::find_known(&tree, args.run.as_deref());
-    let newest = known.as_ref().ok().map(|known| known.path(tree.root())).filter(|_| args.run.is_none());
-    if let Some(past) = spec::history::find(tree.root(), args.run.as_deref(), newest.as_deref()) {
+    if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
         return Err(spec::history::refuse_resume(&past));
     }
     let known = known?;

@@ -8,7 +8,7 @@ use engine::{UNDO, undo_folders};
 use serde_json::json;
 
 use crate::args::UndoArgs;
-use crate::commands::{registry, runs};
+use crate::commands::{registry, runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
 use crate::terminal::phrases;
@@ -17,7 +17,11 @@ use crate::terminal::phrases;
 pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let lock = super::lock(&tree, output)?;
-    let run = runs::find(&tree, args.run.as_deref())?;
+    let known = runs::find_known(&tree, args.run.as_deref());
+    if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
+        return Err(spec::history::refuse_undo(&past));
+    }
+    let run = known?.path(tree.root());
     let rounds = undo_folders(&run);
     if rounds.is_empty() {
         return Err(Failure::refused(

@@ -176,6 +176,17 @@ fn a_tree_that_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
 }
 
 #[test]
+fn a_watch_does_not_go_on_over_a_tree_that_could_not_be_put_back() {
+    let evil = "echo EVIL > tests/t.sh; rm .git/code-commit/spec/*/before/tests/t.sh; say '<DONE>all</DONE>'";
+    let scene = protected(&[PLAN, evil, PLAN]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    scene.write(".cuggino/backlog/b.md", "do B\n");
+    let ran = scene.spec(&["watch"]);
+    assert_eq!((ran.code, scene.calls()), (Some(5), 2), "{}", ran.err);
+    assert_eq!(scene.stored("backlog"), ["a.md", "b.md"]);
+}
+
+#[test]
 fn ctrl_c_while_a_command_runs_ends_it_and_resume_runs_it_again() {
     for key in ["setupCommand", "checkCommand"] {
         let scene = Scene::new(&[PLAN, DONE, APPROVE]);

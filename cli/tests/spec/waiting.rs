@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::harness::{APPROVE, DONE, PLAN, Scene, is_there};
+use crate::harness::{APPROVE, DONE, PLAN, Scene, is_there, names};
 
 /// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then, and what it said on standard error.
 pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
@@ -122,6 +122,31 @@ fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
 }
 
 #[test]
+fn an_audit_of_its_own_tells_when_it_begins_and_ends() {
+    let scene = Scene::new(&["say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED>'", "exit 3"]);
+    let audit = || {
+        let done = scene.command(&["spec", "audit", "--sandbox", "off", "--json"], &[]).output().unwrap();
+        let lines = String::from_utf8(done.stdout).unwrap();
+        let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        crate::schema::hold(&lines);
+        (done.status.code(), names(&lines).join(" "))
+    };
+    assert_eq!(audit(), (Some(0), "AuditStarted ToBeDiscussed TbdItemFound AuditEnded".to_owned()));
+    assert_eq!(audit(), (Some(4), "AuditStarted AuditEnded error".to_owned()));
+}
+
+#[test]
+fn a_specs_folder_that_is_not_there_is_missed_aloud() {
+    let scene = Scene::without_commits(&[]);
+    for args in [&["run", "--focus", "x"][..], &["audit"]] {
+        let ran = scene.spec(args);
+        assert!(ran.err.contains("there is no folder .specs"), "{}", ran.err);
+    }
+    let scene = Scene::new(&[]);
+    assert!(!scene.spec(&["audit"]).err.contains("there is no folder"));
+}
+
+#[test]
 fn an_audit_in_idle_time_makes_way_for_work() {
     let scene = Scene::new(&[
         "say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED><TO_BE_DISCUSSED>half'; echo w > .cuggino/backlog/w.md; sleep 600",
@@ -192,6 +217,8 @@ fn runs_and_show_know_runs_of_specs_and_resume_names_who_goes_on_with_them() {
             all(args)
         );
     }
+    assert!(all(&["undo"]).contains("what its agents wrote is not kept twice"), "{}", all(&["undo"]));
+    assert!(all(&["replay"]).contains(&format!("{name} is a run of the spec loop, which has no replay")));
     let json: Value = serde_json::from_str(all(&["runs", "--json"]).lines().last().unwrap()).unwrap();
     assert_eq!(
         (&json["loop"], &json["outcome"], &json["rounds"]),

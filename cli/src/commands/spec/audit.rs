@@ -6,6 +6,7 @@ use agent::{End, Session};
 use anyhow::anyhow;
 use engine::{AgentFact, AgentFault, AgentStep, Guarded, Hands as _, Record};
 use logging::{RunFolder, Stamp};
+use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role};
 use prompt::spec::{Who, audit, system};
 use runner::Cancel;
@@ -29,6 +30,16 @@ pub enum Audited {
     Failed(String),
 }
 
+impl Audited {
+    /// What is told of it.
+    pub fn event(&self) -> WatchEvent {
+        match self {
+            Self::Whole | Self::Failed(_) => WatchEvent::AuditEnded,
+            Self::Interrupted => WatchEvent::AuditInterrupted,
+        }
+    }
+}
+
 /// One audit.
 pub fn run(
     root: &Path,
@@ -39,7 +50,10 @@ pub fn run(
     let bench = Bench::open(root, args, Limits::default(), environment, output)?;
     let _lock = bench.lock()?;
     let lines = Lines::new(output.clone(), &bench.config.specs);
-    match perform(&bench, &bench.cancel, &lines)? {
+    lines.watch(&WatchEvent::AuditStarted);
+    let audited = perform(&bench, &bench.cancel, &lines)?;
+    lines.watch(&audited.event());
+    match audited {
         Audited::Whole => Ok(Exit::Done),
         Audited::Interrupted => Ok(Exit::Interrupted),
         Audited::Failed(why) => Err(Failure::new(Exit::ModelUnavailable, anyhow!("{why}"))

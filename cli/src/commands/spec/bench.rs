@@ -26,7 +26,7 @@ use crate::config::{self, Layer, Limits, PROJECT_FILE, Settings};
 use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::{self, Keys};
-use crate::output::Output;
+use crate::output::{Output, printable};
 
 /// Whether backlog, spec issues, findings and what was dismissed may be written behind the wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,7 @@ impl<'b> Bench<'b> {
     ) -> Result<Self, Failure> {
         let flags = Layer { limits, ..args.layer() };
         let bench = Self::prepare(root, args, flags, environment, output)?;
+        bench.miss_specs();
         crate::interrupt::watch(&bench.cancel)?;
         Ok(bench)
     }
@@ -115,6 +116,16 @@ impl<'b> Bench<'b> {
             cli,
             probed,
         })
+    }
+
+    fn miss_specs(&self) {
+        let specs = &self.config.specs;
+        if !self.root.join(specs).is_dir() {
+            self.output.warn(&format!(
+                "there is no folder {}, so agents have no specs to go by: write some there with code-commit spec plan, or name their folder with code-commit spec setup",
+                printable(specs),
+            ));
+        }
     }
 
     /// Whether anything holds what an agent may not touch while it runs.

@@ -6,8 +6,10 @@ use std::time::Duration;
 use anyhow::anyhow;
 use engine::{AgentFact, Observer as _, Outcome, Turned};
 use logging::{Redactor, RunFolder};
+use repo::WorkTree;
 use serde_json::json;
 
+use crate::commands::registry::Known;
 use crate::commands::runs;
 use crate::commands::spec::lines::{Lines, counted};
 use crate::commands::spec::perform::{self, Begun};
@@ -67,7 +69,7 @@ pub fn list(root: &Path, output: &Output) -> usize {
 }
 
 /// The run of that name; without a name the newest, if nothing newer was made by another loop.
-pub fn find(root: &Path, named: Option<&str>, newest_other: Option<&Path>) -> Option<Past> {
+fn find(root: &Path, named: Option<&str>, newest_other: Option<&Path>) -> Option<Past> {
     let mut all = all(root).into_iter();
     match named {
         Some(wanted) => all.find(|past| runs::name(&past.path) == wanted),
@@ -76,6 +78,12 @@ pub fn find(root: &Path, named: Option<&str>, newest_other: Option<&Path>) -> Op
             .next()
             .filter(|past| newest_other.is_none_or(|other| runs::name(other) < runs::name(&past.path))),
     }
+}
+
+/// The run of the spec loop that is meant where another loop has `known`.
+pub fn meant(tree: &WorkTree, named: Option<&str>, known: &Result<Known, Failure>) -> Option<Past> {
+    let newest = known.as_ref().ok().map(|known| known.path(tree.root())).filter(|_| named.is_none());
+    find(tree.root(), named, newest.as_deref())
 }
 
 /// Everything about one run.
@@ -124,6 +132,23 @@ pub fn refuse_resume(past: &Past) -> Failure {
             "go on with the newest one: code-commit spec run --resume, and the flags that it was begun with",
         ),
     }
+}
+
+/// Agents write to the tree themselves: no texts of before are kept that could be put back.
+pub fn refuse_undo(past: &Past) -> Failure {
+    let what = anyhow!(
+        "{} is a run of the spec loop: what its agents wrote is not kept twice",
+        runs::name(&past.path)
+    );
+    let help = "take it back with git: what was committed with `git revert`, what was not with `git restore`; another run: code-commit undo RUN";
+    Failure::refused(what, help)
+}
+
+/// Its agents cannot be asked the same again.
+pub fn refuse_replay(past: &Past) -> Failure {
+    let name = runs::name(&past.path);
+    let help = format!("what happened: code-commit show {name}; another run: code-commit replay RUN");
+    Failure::refused(anyhow!("{name} is a run of the spec loop, which has no replay"), help)
 }
 
 /// How a run ended, in words.

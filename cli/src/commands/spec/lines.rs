@@ -175,6 +175,13 @@ impl Lines {
         if let Ok(value) = serde_json::to_value(event) {
             self.output.object(&value);
         }
+        let head = match event {
+            WatchEvent::AuditStarted
+            | WatchEvent::AuditEnded
+            | WatchEvent::AuditInterrupted
+            | WatchEvent::TbdItemFound { .. } => "Audit",
+            _ => "Watch",
+        };
         let text = match event {
             WatchEvent::BacklogEmpty => "Backlog empty, waiting...".to_owned(),
             WatchEvent::ChangeDetected => "Change detected, waiting for it to settle...".to_owned(),
@@ -188,12 +195,12 @@ impl Lines {
                 let count = counted(filenames.len() as u64, "spec issue");
                 format!("Waiting for {count}: {}", printable(&filenames.join(", ")))
             }
-            WatchEvent::AuditStarted => "Audit started".to_owned(),
-            WatchEvent::AuditEnded => "Audit ended".to_owned(),
-            WatchEvent::AuditInterrupted => "Audit interrupted: there is work".to_owned(),
+            WatchEvent::AuditStarted => "Starting...".to_owned(),
+            WatchEvent::AuditEnded => "Ended".to_owned(),
+            WatchEvent::AuditInterrupted => "Interrupted".to_owned(),
             WatchEvent::TbdItemFound { filename, .. } => format!("To be discussed: {TBD}/{filename}"),
         };
-        self.head("Watch", &text);
+        self.head(head, &text);
     }
 }
 

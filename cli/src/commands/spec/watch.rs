@@ -61,7 +61,7 @@ impl Watching<'_> {
                 Act::Wait { until_ms } => self.folders.wait(&self.bench.cancel, began, until_ms),
                 Act::Audit => self.audit()?,
                 Act::Work(item) => {
-                    let Some(end) = self.item(&item) else { break };
+                    let Some(end) = self.item(&item)? else { break };
                     self.settle(watch, milliseconds(began), &item, end)?;
                 }
             }
@@ -89,11 +89,11 @@ impl Watching<'_> {
     }
 
     /// Runs the loop on a file; none when Ctrl-C ended it. A run on the same content that was cut off goes on.
-    fn item(&self, item: &Item) -> Option<End> {
+    fn item(&self, item: &Item) -> Result<Option<End>, Failure> {
         let bench = &self.bench;
         let _lock = match bench.lock() {
             Ok(lock) => lock,
-            Err(failure) => return Some(self.unusable(&failure)),
+            Err(failure) => return self.unusable(failure).map(Some),
         };
         let unfinished = perform::unfinished(bench).filter(|(_, begun)| begun.item.as_ref() == Some(item));
         let done = match unfinished {
@@ -103,19 +103,24 @@ impl Watching<'_> {
                 .and_then(|inputs| perform::begin(bench, inputs, Some(item.clone()), &self.lines)),
         };
         match done {
-            Err(failure) if failure.exit == Exit::Interrupted => None,
-            Err(failure) => Some(self.unusable(&failure)),
+            Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
+            Err(failure) => self.unusable(failure).map(Some),
             Ok((outcome, folder)) => {
                 perform::say(bench.output, &outcome, &folder);
-                Some(end(&outcome))
+                Ok(Some(end(&outcome)))
             }
         }
     }
 
-    /// What fails today may work in an hour: a watch goes on.
-    fn unusable(&self, failure: &Failure) -> End {
-        self.bench.output.failure(failure);
-        End::Unusable
+    /// What fails today may work in an hour: a watch goes on. Not on a tree with changes that no agent may make: the next run would take
+    /// them for the person's.
+    fn unusable(&self, failure: Failure) -> Result<End, Failure> {
+        if failure.exit == Exit::TreeNotRestored {
+            self.call_person("the tree could not be put back");
+            return Err(failure);
+        }
+        self.bench.output.failure(&failure);
+        Ok(End::Unusable)
     }
 
     /// Deletes the file if it is still what was worked on.
@@ -154,13 +159,16 @@ impl Watching<'_> {
             drop(over);
             audited
         });
-        let audited = audited.unwrap_or_else(|failure| Audited::Failed(format!("{:#}", failure.error)));
         match audited {
-            Audited::Whole => self.tell(&WatchEvent::AuditEnded),
-            Audited::Interrupted => self.tell(&WatchEvent::AuditInterrupted),
-            Audited::Failed(why) => {
-                bench.output.warn(&why);
+            Err(failure) => {
+                self.unusable(failure)?;
                 self.tell(&WatchEvent::AuditEnded);
+            }
+            Ok(audited) => {
+                if let Audited::Failed(why) = &audited {
+                    bench.output.warn(why);
+                }
+                self.tell(&audited.event());
             }
         }
         Ok(())
