@@ -1,6 +1,7 @@
 //! The settings of a run: the defaults, the user's own file, the project's `code-commit.toml`, the environment, the flags; what comes
 //! later goes before. A project's file that is not trusted may only tighten what the user's file and the defaults say.
 
+mod bases;
 mod file;
 mod read;
 mod rows;
@@ -21,7 +22,7 @@ pub use read::File;
 pub use settings::{Origin, Setting, Settings};
 pub use trust::{PinError, Standing, Trust};
 
-use settings::Bases;
+use bases::Bases;
 
 /// The project's file, at its root. No model may write it.
 pub const PROJECT_FILE: &str = "code-commit.toml";

@@ -193,8 +193,12 @@ impl Plan {
     /// The loop, about to begin.
     pub fn decide(&self) -> Decide {
         let on_failure = if self.restore_on_failure { OnFailure::Restore } else { OnFailure::Keep };
-        let same_failures = self.same_failures;
-        let limits = Limits { on_failure, same_failures, ..Limits::of_rounds(self.rounds) };
+        let limits = Limits {
+            rounds: self.rounds,
+            build_output_bytes: usize::try_from(self.settings.build_prompt.value).unwrap_or(usize::MAX),
+            on_failure,
+            same_failures: self.same_failures,
+        };
         match &self.task {
             Task::Commit { query, codebase, protected } => Box::new(CommitLoop::commit(
                 Inputs {

@@ -9,4 +9,4 @@ mod stuck;
 
 pub use commit::{COMMIT_ROUNDS, CommitLoop, Inputs, Repairs};
 pub use implement::{Brief, IMPLEMENT_ROUNDS, ImplementLoop, Transcript};
-pub use rounds::{Conversation, Limits, OnFailure, Rounds};
+pub use rounds::{BUILD_OUTPUT_BYTES, Conversation, Limits, OnFailure, Rounds};

@@ -7,6 +7,9 @@ use engine::{Advice, Answer, CallFact, Cause, Fact, Finish, Loop, Next, Outcome,
 use crate::excerpt::middle_left_out;
 use crate::stuck::Failure;
 
+/// Of a longer build output a prompt has the beginning and the end, unless [`Limits`] say otherwise. In bytes.
+pub const BUILD_OUTPUT_BYTES: usize = 1024 * 1024;
+
 /// How far a run may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -31,10 +34,15 @@ pub enum OnFailure {
 }
 
 impl Limits {
-    /// So many rounds, 1 MiB of build output, changes kept, no giving up early.
+    /// So many rounds, [`BUILD_OUTPUT_BYTES`], changes kept, no giving up early.
     #[must_use]
     pub fn of_rounds(rounds: u32) -> Self {
-        Self { rounds, build_output_bytes: 1024 * 1024, on_failure: OnFailure::Keep, same_failures: None }
+        Self {
+            rounds,
+            build_output_bytes: BUILD_OUTPUT_BYTES,
+            on_failure: OnFailure::Keep,
+            same_failures: None,
+        }
     }
 }
 

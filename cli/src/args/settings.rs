@@ -118,6 +118,7 @@ impl SettingArgs {
                 command: self.build_command.clone(),
                 timeout: self.build_timeout,
                 output_limit: self.build_output_limit,
+                ..Build::default()
             },
             sandbox: Walls {
                 mode: self.sandbox,

@@ -25,7 +25,7 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
             continue;
         }
         let (name, undone) = (runs::name(run), known.undone);
-        let (ended, rounds) = ending(run);
+        let (ended, rounds) = ending(run).unwrap_or_else(|| (Some("damaged".to_owned()), 0));
         output.object(
             &json!({ "run": name, "outcome": ended, "rounds": rounds, "undone": undone, "folder": run }),
         );
@@ -40,10 +40,12 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// How a run ended, as far as its journal says, and how many rounds it took.
-fn ending(run: &Path) -> (Option<String>, u32) {
-    let facts: Vec<Fact> =
-        engine::facts_of(&RunFolder::open(run.to_owned(), Redactor::default())).unwrap_or_default();
+/// How a run ended, as far as its journal says, and how many rounds it took; none if the journal cannot be read.
+fn ending(run: &Path) -> Option<(Option<String>, u32)> {
+    if !run.join(engine::JOURNAL).exists() {
+        return Some((is_applied(run).then(|| "applied".to_owned()), 0));
+    }
+    let facts: Vec<Fact> = engine::outline_of(&RunFolder::open(run.to_owned(), Redactor::default())).ok()?;
     let mut rounds = 0;
     let mut ended = None;
     for fact in &facts {
@@ -56,19 +58,14 @@ fn ending(run: &Path) -> (Option<String>, u32) {
                 .and_then(|value| value.get("outcome")?.as_str().map(str::to_owned));
         }
     }
-    if is_applied(run) {
-        ended = Some("applied".to_owned());
-    }
-    (ended, rounds)
+    Some((ended, rounds))
 }
 
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, and what it changed.
 pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let known = runs::find_known(&tree, args.run.as_deref());
-    let run = known.as_ref().map(|known| known.path(tree.root()));
-    let newest = run.as_deref().ok().filter(|_| args.run.is_none());
-    if let Some(past) = spec::history::find(tree.root(), args.run.as_deref(), newest) {
+    if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
         return spec::history::show(&past, output).map(|()| Exit::Done);
     }
     let known = known?;

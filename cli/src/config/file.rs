@@ -111,6 +111,8 @@ pub struct Build {
     pub timeout: Option<Time>,
     /// A build that prints more is stopped.
     pub output_limit: Option<Size>,
+    /// Of a build that fails after printing more, the model is sent the beginning and the end.
+    pub prompt_limit: Option<Size>,
 }
 
 /// `[sandbox]`. What opens it needs a trusted file.

@@ -47,7 +47,8 @@ impl Settings {
         rows.extend([
             Row::new("build.command", &self.build, |command| json!(command.text)),
             Row::new("build.timeout", &self.build_timeout, time),
-            Row::new("build.output_limit", &self.build_output, |bytes| json!(Size(*bytes).to_string())),
+            Row::new("build.output_limit", &self.build_output, |bytes| size(*bytes)),
+            Row::new("build.prompt_limit", &self.build_prompt, |bytes| size(*bytes)),
             Row::new("sandbox.mode", &self.sandbox, |mode| json!(mode.as_str())),
             Row::new("sandbox.network", &self.network, |on| json!(on)),
         ]);
@@ -98,6 +99,10 @@ fn list<T>(rows: &mut Vec<Row>, key: &'static str, entries: &[Setting<T>], value
 
 fn time(time: &std::time::Duration) -> Value {
     json!(Time(*time).to_string())
+}
+
+fn size(bytes: u64) -> Value {
+    json!(Size(bytes).to_string())
 }
 
 fn shown(path: &Path) -> Value {

@@ -7,8 +7,9 @@ use std::time::Duration;
 use llm::{Budget, ModelId, Money, Price, Prices, Provider};
 use serde::{Deserialize, Serialize};
 
+use super::bases::Bases;
 use super::file::{CommitScope, Dialect, Layer};
-use super::values::{CommandLine, Place};
+use super::values::CommandLine;
 use crate::args::Sandbox;
 
 /// Where a setting is from.
@@ -118,6 +119,8 @@ pub struct Settings {
     pub build_timeout: Setting<Duration>,
     /// Bytes that a build may print.
     pub build_output: Setting<u64>,
+    /// Bytes of what it printed that the model is sent.
+    pub build_prompt: Setting<u64>,
     /// What the wall is made of.
     pub sandbox: Setting<Sandbox>,
     /// Whether the build may use the network.
@@ -160,6 +163,7 @@ impl Default for Settings {
             build: Setting::default(CommandLine { text: command.to_owned(), argv: vec![command.to_owned()] }),
             build_timeout: Setting::default(Duration::from_mins(10)),
             build_output: Setting::default(64 << 20),
+            build_prompt: Setting::default(loop_commit::BUILD_OUTPUT_BYTES as u64),
             sandbox: Setting::default(Sandbox::Auto),
             network: Setting::default(false),
             writable: Vec::new(),
@@ -171,15 +175,6 @@ impl Default for Settings {
             notify: Setting::default(None),
         }
     }
-}
-
-/// What relative paths and `~` stand for.
-#[derive(Debug, Clone, Copy)]
-pub struct Bases<'b> {
-    /// The project's root.
-    pub root: &'b Path,
-    /// The user's home.
-    pub home: Option<&'b Path>,
 }
 
 impl Settings {
@@ -198,6 +193,7 @@ impl Settings {
         self.build.take(build.command, origin);
         self.build_timeout.take(build.timeout.map(|limit| limit.0), origin);
         self.build_output.take(build.output_limit.map(|limit| limit.0), origin);
+        self.build_prompt.take(build.prompt_limit.map(|limit| limit.0), origin);
         self.sandbox.take(sandbox.mode, origin);
         self.network.take(sandbox.network, origin);
         add(&mut self.writable, sandbox.writable.iter().map(|place| bases.find(place)), origin);
@@ -274,17 +270,6 @@ impl Settings {
     pub fn rounds(&self, most: u32) -> u32 {
         let wanted = self.rounds.value.and_then(|rounds| u32::try_from(rounds).ok());
         wanted.map_or(most, |rounds| rounds.min(most))
-    }
-}
-
-impl Bases<'_> {
-    /// `~` and `~/x` are the home and below it, `x` is below the root.
-    pub fn find(&self, place: &Place) -> PathBuf {
-        let below_home = if place.0 == "~" { Some("") } else { place.0.strip_prefix("~/") };
-        match (below_home, self.home) {
-            (Some(below), Some(home)) => home.join(below),
-            _ => self.root.join(&place.0),
-        }
     }
 }
 

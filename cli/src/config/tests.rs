@@ -1,5 +1,5 @@
+use super::bases::Bases;
 use super::read::{parse, render};
-use super::settings::Bases;
 use super::*;
 
 fn bases() -> Bases<'static> {

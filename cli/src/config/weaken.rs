@@ -1,7 +1,8 @@
 //! What a project may not decide by itself: a cloned repository's file may only tighten.
 
+use super::bases::Bases;
 use super::file::Layer;
-use super::settings::{Bases, Settings};
+use super::settings::Settings;
 use crate::args::Sandbox;
 
 /// Takes out of a project's layer everything that would weaken what is in force without it, and says what that was, one line each:

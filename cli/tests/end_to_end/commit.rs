@@ -335,6 +335,19 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
 }
 
 #[test]
+fn a_prompt_has_beginning_and_end_of_a_build_output_past_the_limit() {
+    let noisy = "#!/bin/sh\nseq -w 0 9999; exit 1\n";
+    let config = "[build]\nprompt_limit = \"1KiB\"\n";
+    let files = [FILES[0], ("build.sh", noisy), FILES[4], ("code-commit.toml", config)];
+    let scene = Scene::new(&files, Script::new([Step::text(MENDS_IT), Step::text(MENDS_IT)]));
+    assert_eq!(scene.commit(&["--rounds", "2"]).code, Some(1));
+    let prompt = scene.recorded("2-query.txt");
+    assert!(prompt.contains("0000\n") && prompt.contains("9999\n"), "{prompt}");
+    assert!(prompt.contains("[… 48989 bytes left out here …]") && !prompt.contains("5000"), "{prompt}");
+    assert!(scene.recorded("1-build.txt").contains("5000\n"), "the record has all of it");
+}
+
+#[test]
 fn a_build_that_writes_to_standard_error_and_exits_with_0_has_passed() {
     let scene = Scene::with_replies([MENDS_IT]);
     scene.project.write("build.sh", b"#!/bin/sh\necho compiling >&2\n").unwrap();

@@ -71,6 +71,7 @@ fn every_setting_is_shown_with_its_origin() {
     build.command               make check  project file
     build.timeout               10m  default
     build.output_limit          64MiB  default
+    build.prompt_limit          1MiB  default
     sandbox.mode                auto  default
     sandbox.network             false  default
     sandbox.writable            [HOME]/.cache  flag
@@ -95,6 +96,7 @@ fn config_as_json_is_one_object_a_setting() {
     {"key":"build.command","origin":"default","value":"./build.sh"}
     {"key":"build.timeout","origin":"flag","value":"2m"}
     {"key":"build.output_limit","origin":"default","value":"64MiB"}
+    {"key":"build.prompt_limit","origin":"default","value":"1MiB"}
     "#);
 }
 

@@ -112,6 +112,18 @@ fn a_record_that_somebody_has_changed_is_not_replayed() {
     assert!(ran.err.contains("is not the file that was recorded"), "{ran}");
 }
 
+#[test]
+fn a_run_whose_journal_was_changed_is_listed_as_damaged() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let forged = scene.recorded("events.jsonl").replacen("\"what\"", "\"that\"", 1);
+    std::fs::File::create(scene.runs().pop().unwrap().join("events.jsonl"))
+        .and_then(|mut file| std::io::Write::write_all(&mut file, forged.as_bytes()))
+        .unwrap();
+    let listed = scene.run(&["runs"]);
+    assert!(listed.out.ends_with("  damaged, rounds 0\n"), "{listed}");
+}
+
 /// A run of two rounds, and what somebody does to the project or to the record behind it.
 fn replayed_after(change: impl Fn(&Scene)) -> Ran {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
