@@ -133,12 +133,6 @@ impl Git {
         Ok(if done.status.success() { Head::Branch(branch) } else { Head::Detached })
     }
 
-    /// The folder that all work trees of the repository share: objects, branches, configuration.
-    pub fn common_dir(&self) -> Result<PathBuf, GitError> {
-        let folder = self.run(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
-        Ok(PathBuf::from(folder.trim_end_matches('\n')))
-    }
-
     /// What differs from the commit that is checked out: staged, changed or untracked, relative to the top. Changes within a submodule
     /// are not looked for: git would start another git there, which would start what the submodule's configuration names.
     pub fn dirty(&self) -> Result<Vec<String>, GitError> {

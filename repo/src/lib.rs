@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod dirty;
+mod elsewhere;
 mod git;
 mod stable_hash;
 mod state;

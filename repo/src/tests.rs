@@ -101,6 +101,33 @@ fn a_linked_work_tree_has_a_state_folder_of_its_own() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test forges what an archive could bring")]
+fn what_git_reads_elsewhere_is_named_only_where_the_repository_knows_the_tree() {
+    let (library, scratch, forged) = (Scratch::new(), Scratch::new(), Scratch::new());
+    library.write("file", "one");
+    library.commit();
+    scratch.write("below/a", "x");
+    scratch.commit();
+    scratch.git(&["worktree", "add", "-q", "linked"]);
+    let from = library.path().to_str().unwrap();
+    scratch.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", from, "library"]);
+    let elsewhere = |root: &Path| WorkTree::at(root).unwrap().git_elsewhere();
+    let (path, git) = (scratch.path(), scratch.path().join(".git"));
+    assert_eq!(elsewhere(path), [] as [PathBuf; 0]);
+    assert_eq!(elsewhere(&path.join("below")), [git.as_path()]);
+    assert_eq!(elsewhere(&path.join("linked")), [git.join("worktrees/linked"), git.clone()]);
+    assert_eq!(elsewhere(&path.join("library")), [git.join("modules/library")]);
+    let moved = forged.path().join("moved");
+    fs::rename(forged.path().join(".git"), &moved).unwrap();
+    fs::write(moved.join("commondir"), format!("{}\n", git.display())).unwrap();
+    fs::write(moved.join("gitdir"), format!("{}\n", forged.path().join(".git").display())).unwrap();
+    for names in [git.clone(), git.join("worktrees/linked"), moved] {
+        fs::write(forged.path().join(".git"), format!("gitdir: {}\n", names.display())).unwrap();
+        assert_eq!(elsewhere(forged.path()), [] as [PathBuf; 0], "{}", names.display());
+    }
+}
+
+#[test]
 fn the_state_folder_in_the_tree_is_never_seen_by_git() {
     let scratch = Scratch::new();
     let state = state_dir_in_tree(scratch.path()).unwrap();

@@ -197,6 +197,8 @@ fn point_inside(env: &mut Env, walls: &Walls) {
     if !walls.network {
         env.set("CARGO_NET_OFFLINE", "true");
     }
+    // The tree is a mount of its own, where git would not look for a repository above it.
+    env.set("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
 }
 
 impl Aftercare {

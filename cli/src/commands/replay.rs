@@ -219,7 +219,8 @@ impl WhatIf<'_> {
         let rules = self.up_to_the_round(hands, &mut record)?;
         let keys = Keys::find(environment, self.tree.root());
         let client = models::open(&plan.settings, &keys, environment, self.tree)?;
-        let confinement = wall::confine(&copy.root, plan, Otherwise::Refuse, environment, output)?;
+        let confinement =
+            wall::confine(&super::work_tree(&copy.root)?, plan, Otherwise::Refuse, environment, output)?;
         let mut workshop = Workshop {
             rules,
             model: &*client,

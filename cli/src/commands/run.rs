@@ -111,7 +111,7 @@ pub fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Fa
 
 fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
     let Prepared { tree, plan, without_wall, environment, output, .. } = prepared;
-    wall::confine(tree.root(), plan, *without_wall, environment, output)
+    wall::confine(tree, plan, *without_wall, environment, output)
 }
 
 fn lead(

@@ -29,12 +29,13 @@ pub enum Otherwise {
 
 /// The wall that the plan asks for, as far as this machine has it; says in one line what is in force.
 pub fn confine(
-    root: &Path,
+    tree: &WorkTree,
     plan: &Plan,
     otherwise: Otherwise,
     environment: &Environment,
     output: &Output,
 ) -> Result<Confinement, Failure> {
+    let root = tree.root();
     match runner::probe(mode(plan.settings.sandbox.value), environment.docker_host()) {
         Ok(probed) if probed.rung != Rung::Off && is_all_of_home(root, environment) => Err(Failure::refused(
             anyhow!("{} is or holds your home folder, which no wall can both show and hide", root.display()),
@@ -45,7 +46,7 @@ pub fn confine(
             Ok(if probed.rung == Rung::Off {
                 Confinement::off()
             } else {
-                probed.confine(walls(root, plan, environment))
+                probed.confine(walls(tree, plan, environment))
             })
         }
         Err(reason) if otherwise == Otherwise::GoWithout => {
@@ -57,14 +58,15 @@ pub fn confine(
 }
 
 /// What the build sees of the project and of the machine.
-fn walls(root: &Path, plan: &Plan, environment: &Environment) -> Walls {
-    let settings = &plan.settings;
+fn walls(tree: &WorkTree, plan: &Plan, environment: &Environment) -> Walls {
+    let (root, settings) = (tree.root(), &plan.settings);
+    let readable = settings.readable.iter().map(|place| place.value.clone());
     Walls {
         read_only: held(root, plan),
         masked: keys::hidden(root),
         network: settings.network.value,
         writable: writable(root, settings),
-        readable: settings.readable.iter().map(|place| place.value.clone()).collect(),
+        readable: readable.chain(tree.git_elsewhere()).collect(),
         ..Walls::new(root, &build_env(settings, environment))
     }
 }

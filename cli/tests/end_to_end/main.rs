@@ -6,6 +6,7 @@ mod commit;
 mod config;
 mod costs;
 mod doctor;
+mod elsewhere;
 mod harness;
 mod hostile;
 mod house;

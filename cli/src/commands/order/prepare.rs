@@ -59,7 +59,7 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
         return Err(Failure::refused(error, "take the key out of it"));
     }
     let sealed = walls::sealed(&tree, &guard, settings)?;
-    let confinement = walls::confine(&tree, &git, &sealed, setting)?;
+    let confinement = walls::confine(&tree, &sealed, setting)?;
     Ok(Ready { read, tree, lock, git, state, guard, baseline, unfinished, inputs, confinement, sealed })
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use guard::{Binds, Guard};
-use repo::{Git, WorkTree};
+use repo::WorkTree;
 use runner::{Confinement, Walls};
 
 use crate::commands::order::perform::Setting;
@@ -21,23 +21,16 @@ pub fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec
 }
 
 /// The commands see the tree, and of git's own data and of what is sealed no more than they can read.
-pub fn confine(
-    tree: &WorkTree,
-    git: &Git,
-    sealed: &[PathBuf],
-    setting: &Setting<'_>,
-) -> Result<Confinement, Failure> {
+pub fn confine(tree: &WorkTree, sealed: &[PathBuf], setting: &Setting<'_>) -> Result<Confinement, Failure> {
     let Setting { settings, environment, output, .. } = setting;
     let root = tree.root();
-    let common = git.common_dir().map_err(|error| Failure::refused(error, "see what git status says"))?;
-    let elsewhere = [tree.git_dir().to_owned(), common].into_iter().filter(|path| !path.starts_with(root));
     let readable = settings.readable.iter().map(|place| place.value.clone());
     let own = wall::read_only(Binds::Always).map(|name| root.join(name)).filter(|path| path.exists());
     let walls = Walls {
         read_only: own.chain(wall::in_reach(root, sealed)).collect(),
         masked: keys::hidden(root),
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
-        readable: readable.chain(elsewhere).collect(),
+        readable: readable.chain(tree.git_elsewhere()).collect(),
         network: settings.network.value,
         ..Walls::new(root, &wall::build_env(settings, environment))
     };

@@ -233,9 +233,13 @@ impl<'b> Bench<'b> {
             masked: keys::hidden_from_agents(&self.root),
             network: true,
             writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
-            readable: set(&self.settings.readable),
+            readable: set(&self.settings.readable).into_iter().chain(self.git_elsewhere()).collect(),
             ..Walls::new(&self.root, &self.env())
         }
+    }
+
+    fn git_elsewhere(&self) -> Vec<PathBuf> {
+        repo::WorkTree::at(&self.root).map(|tree| tree.git_elsewhere()).unwrap_or_default()
     }
 }
 

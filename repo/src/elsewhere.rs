@@ -1,0 +1,44 @@
+//! What of the repository lies outside of the folder that is worked on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::WorkTree;
+
+impl WorkTree {
+    /// What git reads of this repository and does not lie below the root: of a folder below the top the repository, of a linked work
+    /// tree what it shares with the others, of a submodule its part of the repository around it.
+    ///
+    /// Nothing where the git directory does not name this tree in turn: an archive can bring a `.git` file that points into any
+    /// repository of this machine.
+    pub fn git_elsewhere(&self) -> Vec<PathBuf> {
+        let dot_git = self.top().join(".git");
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let (Some(git_dir), Some(common)) = (real(self.git_dir()), real(self.repository().common_dir()))
+        else {
+            return Vec::new();
+        };
+        let names_us = if git_dir == common {
+            git_dir == dot_git || self.is_set_up_for_us(&git_dir)
+        } else {
+            git_dir.parent() == Some(&common.join("worktrees"))
+                && points_to(&git_dir.join("gitdir"), &dot_git)
+        };
+        let mut outside = if names_us { vec![dot_git, git_dir, common] } else { Vec::new() };
+        outside.retain(|path| !path.starts_with(self.root()));
+        outside.dedup();
+        outside
+    }
+
+    /// Whether `core.worktree` of a submodule's git directory leads here.
+    fn is_set_up_for_us(&self, git_dir: &Path) -> bool {
+        let set = self.repository().config_snapshot().string("core.worktree").map(|set| set.to_string());
+        set.and_then(|set| fs::canonicalize(git_dir.join(set)).ok()).as_deref() == Some(self.top())
+    }
+}
+
+/// Whether a file holds this path and no more than a line end behind it.
+fn points_to(file: &Path, path: &Path) -> bool {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    fs::canonicalize(text.trim_end_matches('\n')).is_ok_and(|there| there == path)
+}
