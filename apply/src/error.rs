@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::recover::{RecoverError, RolledBack};
 
-/// Why a set was not applied. Unless it is [`ApplyError::NotRolledBack`] or
-/// [`ApplyError::PartlyRolledBack`], the tree is what it was.
+/// Why a set was not applied. The tree is what it was unless it [`leaves_tree_changed`](ApplyError::leaves_tree_changed).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
@@ -76,6 +75,11 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
+    /// Whether the tree is neither what it was nor what it should have become.
+    pub fn leaves_tree_changed(&self) -> bool {
+        matches!(self, ApplyError::NotRolledBack { .. } | ApplyError::PartlyRolledBack { .. })
+    }
+
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| ApplyError::Io { doing, path, source }

@@ -1,13 +1,13 @@
 //! What a run has changed in all: its pre-images beside what is on disk.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use crate::output::{BAD, GOOD, Output, STRONG, printable};
+use crate::regular::{self, Links};
 
 /// One file, before the run and after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,9 +31,10 @@ pub struct FileStat {
     pub removed: Option<usize>,
 }
 
-/// Every file that differs from what it was before the first of these rounds, by path.
-pub fn of_run(root: &Path, undo_folders: &[PathBuf]) -> anyhow::Result<Vec<FileChange>> {
-    let before = apply::pre_images(undo_folders).context("cannot read what the run has changed")?;
+/// Every file that differs from what it was before the run in this folder, by path.
+pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
+    let rounds = engine::undo_folders(run)?;
+    let before = apply::pre_images(&rounds).context("cannot read what the run has changed")?;
     let mut changes: Vec<FileChange> = before
         .into_iter()
         .map(|image| FileChange {
@@ -49,7 +50,7 @@ pub fn of_run(root: &Path, undo_folders: &[PathBuf]) -> anyhow::Result<Vec<FileC
 
 /// The content of a regular file; a build may have put a FIFO or a link in its place.
 fn on_disk(path: &Path) -> Option<Vec<u8>> {
-    fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| fs::read(path).ok())
+    regular::read(path, u64::MAX, Links::Refused).ok().flatten()
 }
 
 impl FileChange {

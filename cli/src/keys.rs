@@ -8,6 +8,7 @@ use llm::{Provider, Secret};
 
 use crate::environment::Environment;
 use crate::preflight::AGENT_CONFIG;
+use crate::regular::{self, Links};
 
 /// Variables that hold keys. All of them are struck out of every output, whichever model is asked.
 const VARIABLES: [(&str, Option<Provider>); 5] = [
@@ -126,15 +127,12 @@ fn key_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The key in a file. Only a small regular file holds one: a FIFO would never end.
+/// The key in a file. Only a small regular file holds one.
 fn read_key(root: &Path, path: &Path) -> Option<Key> {
-    let found = fs::metadata(path).ok()?;
-    if !found.is_file() || found.len() > LARGEST_KEY_FILE {
-        return None;
-    }
+    let bytes = regular::read(path, LARGEST_KEY_FILE, Links::Followed).ok()??;
     let whose = path.file_name()?.to_str()?.strip_suffix("-key.txt")?;
     let provider = [Provider::Gemini, Provider::OpenAi].into_iter().find(|p| p.as_str() == whose);
-    let text = fs::read_to_string(path).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
     // Editors of other systems put a byte order mark in front.
     let secret = Secret::new(text.trim_start_matches('\u{feff}'));
     let source = path.strip_prefix(root).unwrap_or(path).display().to_string();

@@ -18,6 +18,7 @@ mod ndjson;
 mod output;
 mod plan;
 mod preflight;
+mod regular;
 mod summary;
 mod terminal;
 

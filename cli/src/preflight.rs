@@ -7,11 +7,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use anyhow::{Context as _, anyhow};
 use llm::{ModelId, Provider};
 
 use crate::config::values::CommandLine;
 use crate::keys::{self, Keys};
 use crate::output::printable;
+use crate::regular::{self, Links};
 
 /// Folder of the supervisor's settings, queries and keys.
 pub const AGENT_CONFIG: &str = "agent-config";
@@ -38,13 +40,18 @@ impl Missing {
     }
 }
 
-/// Whether `.gitignore` at the root keeps `/agent-config`, where keys are, out of the repository. A final slash is the same.
+/// Whether `.gitignore` at the root keeps `/agent-config`, where keys are, out of the repository. A final slash is the same; a later line
+/// with `!` takes it back.
 pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
     // Git reads bytes: another rule may be in another encoding.
-    let rules = fs::read(root.join(".gitignore")).unwrap_or_default();
-    let mut lines = rules.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    let ignored = lines.any(|line| matches!(line, b"/agent-config" | b"/agent-config/"));
-    if ignored {
+    let rules = read_regular(&root.join(".gitignore")).unwrap_or_default();
+    let lines = rules.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let ignores = |line: &[u8]| match line.strip_suffix(b"/").unwrap_or(line) {
+        b"/agent-config" => Some(true),
+        b"!/agent-config" | b"!agent-config" => Some(false),
+        _ => None,
+    };
+    if lines.into_iter().find_map(ignores) == Some(true) {
         return Ok(());
     }
     Err(Missing::new(
@@ -71,12 +78,19 @@ pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
     Ok(text)
 }
 
-/// A pipe never ends and a device may not either; neither is anything that a supervisor writes.
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    if fs::metadata(path)?.is_file() {
-        return fs::read(path);
+    regular::read(path, u64::MAX, Links::Followed)?.ok_or_else(|| io::Error::other("it is no regular file"))
+}
+
+/// Makes `agent-config` where it is not there. A repository may have brought a link along, which would lead queries, keys and records
+/// out of the project.
+pub fn own_folder(root: &Path) -> anyhow::Result<()> {
+    let folder = root.join(AGENT_CONFIG);
+    match fs::symlink_metadata(&folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(anyhow!("{AGENT_CONFIG} is no folder")),
+        Err(_) => fs::create_dir(&folder).with_context(|| format!("cannot make {AGENT_CONFIG}")),
     }
-    Err(io::Error::other("it is no regular file"))
 }
 
 /// The model's service wants a key. Local servers want none; theirs is asked for by the service itself.

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -15,9 +15,17 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
-/// Appends a text and, where it does not end its last line, that end, to such a file.
+/// Appends lines to such a file; a last line that lacks its end, there or in `text`, gets one.
 pub fn append_to_own(path: &Path, text: &str) -> io::Result<()> {
     let mut file = open(path)?;
-    file.write_all(text.as_bytes())?;
-    if text.is_empty() || text.ends_with('\n') { Ok(()) } else { file.write_all(b"\n") }
+    if text.is_empty() {
+        return Ok(());
+    }
+    let mut last = [b'\n'];
+    if let Some(end) = file.metadata()?.len().checked_sub(1) {
+        file.read_at(&mut last, end)?;
+    }
+    let start = if last == [b'\n'] { "" } else { "\n" };
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    file.write_all(format!("{start}{text}{end}").as_bytes())
 }

@@ -5,6 +5,7 @@ pub(crate) mod build;
 mod purse;
 pub(crate) mod seal;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use apply::{Action, Applied, Changed};
@@ -147,7 +148,7 @@ impl Workshop<'_> {
 
     /// Takes back every round's changes, the newest first.
     fn restore(&self, record: &Record<'_>) -> Result<Fact, Fault> {
-        let rounds = undo_folders(record.folder().path());
+        let rounds = undo_folders(record.folder().path())?;
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the pre-images.
         let undone = apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::Yes)
             .map_err(Fault::Restore)?;
@@ -156,22 +157,31 @@ impl Workshop<'_> {
 }
 
 /// The folders with pre-images of the run in `folder`, the oldest first. A round whose reply was rejected has none.
-pub fn undo_folders(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder.join(UNDO)) else { return Vec::new() };
-    let mut rounds: Vec<(u32, PathBuf)> = entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            Some((path.file_name()?.to_str()?.parse().ok()?, path))
-        })
-        .collect();
+///
+/// # Errors
+///
+/// Fails where they cannot be listed: whoever took that for none would not put back what they hold.
+pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let all = folder.join(UNDO);
+    let unreadable = |source| Fault::Look { path: all.clone(), source };
+    let entries = match std::fs::read_dir(&all) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(unreadable)?,
+    };
+    let mut rounds: Vec<(u32, PathBuf)> = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(unreadable)?.path();
+        let number = path.file_name().and_then(|name| name.to_str()?.parse().ok());
+        rounds.extend(number.map(|number| (number, path)));
+    }
     rounds.sort();
-    rounds.into_iter().map(|(_, path)| path).collect()
+    Ok(rounds.into_iter().map(|(_, path)| path).collect())
 }
 
 /// Files that were changed between two writes of this run: by the build, or by a person, whose words are kept.
 fn written_over(applied: &Applied, undo: &Path, root: &Path) -> Result<Vec<Problem>, Fault> {
     let run = undo.ancestors().nth(2).unwrap_or(undo);
-    let earlier: Vec<PathBuf> = undo_folders(run).into_iter().filter(|folder| folder != undo).collect();
+    let earlier: Vec<PathBuf> = undo_folders(run)?.into_iter().filter(|folder| folder != undo).collect();
     let left = apply::left_as(&earlier).map_err(Fault::Undo)?;
     let changed = applied.changes.iter().enumerate().filter(|(_, change)| {
         let left = left.get(&change.path);

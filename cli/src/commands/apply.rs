@@ -1,8 +1,10 @@
 //! `code-commit apply`: a reply that was pasted or saved, without a model.
 
+use std::path::Path;
+
 use anyhow::Context as _;
 use apply::{Action, Applied};
-use engine::{Answer, Finish, Intake, Problem, Rules, UNDO};
+use engine::{Answer, Fault, Finish, Intake, Problem, Rules, UNDO};
 use guard::Guard;
 use logging::{Redactor, RunFolder, Stamp};
 use parser::Errors;
@@ -10,6 +12,7 @@ use repo::WorkTree;
 use serde_json::{Value, json};
 
 use crate::args::ApplyArgs;
+use crate::commands::run::leaves_tree_changed;
 use crate::commands::{parse, registry, runs};
 use crate::config::{self, Layer};
 use crate::environment::Environment;
@@ -46,7 +49,7 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
 fn write(answer: &Answer, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
     let folder = folder(tree)?;
     let intake = rules.take_in(answer, &folder.path().join(UNDO).join("1"));
-    match intake.map_err(|error| Failure::new(Exit::Fault, error).help("the tree is as it was"))? {
+    match intake.map_err(|error| failed(error, folder.path()))? {
         Intake::Applied { applied, warnings, said, no_change } => {
             for text in said.into_iter().chain(no_change) {
                 output.report(&printable(text.trim_end()));
@@ -68,6 +71,17 @@ fn write(answer: &Answer, rules: &Rules, tree: &WorkTree, output: &Output) -> Re
             Ok(refused(&problems, output))
         }
     }
+}
+
+fn failed(error: Fault, record: &Path) -> Failure {
+    if leaves_tree_changed(&error) {
+        let help = format!(
+            "what was not changed since, the next command puts back; the old contents are in {}",
+            record.join(UNDO).display()
+        );
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
+    }
+    Failure::new(Exit::Fault, error).help("the tree is as it was")
 }
 
 /// The reply, as if a model had just given it.

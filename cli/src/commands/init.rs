@@ -1,6 +1,6 @@
 //! `code-commit init`: from any folder to one in which `code-commit` can run. Nothing is overwritten.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -45,10 +45,11 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
 fn fill(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut made = Vec::new();
     if preflight::agent_config_is_ignored(root).is_err() {
-        append_line(&root.join(".gitignore"), "/agent-config").context("cannot add to .gitignore")?;
+        engine::append_to_own(&root.join(".gitignore"), "/agent-config")
+            .context("cannot add to .gitignore")?;
         made.push(".gitignore: added /agent-config, where keys and logs are kept".to_owned());
     }
-    fs::create_dir_all(root.join(AGENT_CONFIG)).with_context(|| format!("cannot make {AGENT_CONFIG}"))?;
+    preflight::own_folder(root)?;
     if create(&root.join(QUERY), "", 0o666).with_context(|| format!("cannot make {QUERY}"))? {
         made.push(format!("{QUERY}: empty, for you to write"));
     }
@@ -86,12 +87,4 @@ fn create(path: &Path, content: &str, mode: u32) -> io::Result<bool> {
         Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(other) => Err(other),
     }
-}
-
-/// Adds a line to a file, whose last line may lack its end; makes the file if there is none.
-fn append_line(path: &Path, line: &str) -> io::Result<()> {
-    let unfinished = fs::read(path).is_ok_and(|text| text.last().is_some_and(|last| *last != b'\n'));
-    let start = if unfinished { "\n" } else { "" };
-    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-    writeln!(file, "{start}{line}")
 }

@@ -85,7 +85,7 @@ impl Copy {
                 copy_file(&tree.root().join(&path), &root.join(&path))
                     .with_context(|| format!("cannot copy {path}"))?;
             }
-            for image in apply::pre_images(&undo_folders(run))? {
+            for image in apply::pre_images(&undo_folders(run)?)? {
                 put(&root, &image.path, image.content.as_deref())
                     .with_context(|| format!("cannot put back {}", image.path))?;
             }
@@ -105,7 +105,8 @@ impl Copy {
 
     /// How many files the replayed run has changed, and a SHA-256 over their paths and hashes.
     fn changed(&self) -> Result<(usize, String), Failure> {
-        let changed = apply::pre_images(&undo_folders(&self.state)).map_err(anyhow::Error::from)?;
+        let rounds = undo_folders(&self.state).map_err(anyhow::Error::from)?;
+        let changed = apply::pre_images(&rounds).map_err(anyhow::Error::from)?;
         let mut text = String::new();
         for image in &changed {
             let now = fs::read(self.root.join(&image.path)).ok();

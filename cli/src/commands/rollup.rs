@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::args::RollupArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable_name};
-use crate::preflight::AGENT_CONFIG;
+use crate::preflight::{self, AGENT_CONFIG};
 use crate::terminal::phrases;
 
 /// Of the files left out so many are named.
@@ -36,6 +36,10 @@ pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
     if args.output == Path::new("-") {
         output.raw(&rollup.text);
     } else {
+        if args.output.starts_with(AGENT_CONFIG) {
+            preflight::own_folder(tree.root())
+                .map_err(|error| Failure::refused(error, "name another file with --output"))?;
+        }
         write(&tree.root().join(&args.output), &rollup.text)?;
         let size = phrases::bytes(rollup.text.len() as u64);
         let files = phrases::count(rollup.files as u64, "file");

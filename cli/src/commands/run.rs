@@ -5,10 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use apply::{ApplyError, Lock};
+use apply::Lock;
 use engine::{
     Asking, BuildCommand, Fact, Fault, Outcome, Purse, Record, Rules, UNDO, Workshop, drive, outline_of,
-    undo_folders,
 };
 use guard::{Guard, OpenError};
 use llm::{Day, Model};
@@ -194,7 +193,7 @@ fn finish(
     elapsed: Duration,
     output: &Output,
 ) -> Result<Finished, Failure> {
-    let changes = changes::of_run(root, &undo_folders(folder.path()))?;
+    let changes = changes::of_run(root, folder.path())?;
     let facts: Vec<Fact> = outline_of(folder).map_err(anyhow::Error::from)?;
     let log = folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string();
     let files = changes.iter().map(FileChange::stat).collect();
@@ -231,18 +230,18 @@ fn fault(error: Fault, folder: &RunFolder) -> Failure {
         let help = "see what stands there now and put it right by hand; nothing was built after that";
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
-    let lost = matches!(
-        error,
-        Fault::Restore(_)
-            | Fault::Apply(ApplyError::NotRolledBack { .. } | ApplyError::PartlyRolledBack { .. })
-    );
-    if lost {
+    if matches!(error, Fault::Restore(_)) || leaves_tree_changed(&error) {
         let kept = folder.path().join(UNDO);
         let help =
             format!("the old contents are in {}; what happened: code-commit show {name}", kept.display());
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
     Failure::new(Exit::Fault, error).help(format!("mend that, then go on with: code-commit resume {name}"))
+}
+
+/// Whether a transaction failed and could not be taken back.
+pub fn leaves_tree_changed(fault: &Fault) -> bool {
+    matches!(fault, Fault::Apply(error) if error.leaves_tree_changed())
 }
 
 /// A run that has not asked yet has not kept what it would ask.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use engine::{CallFact, Fact, undo_folders};
+use engine::{CallFact, Fact};
 use logging::{Redactor, RunFolder};
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     }
     let folder = RunFolder::open(run.clone(), Redactor::default());
     let facts = facts(&folder)?;
-    let changes = changes::of_run(tree.root(), &undo_folders(&run))?;
+    let changes = changes::of_run(tree.root(), &run)?;
     if output.json {
         let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
         let facts: Vec<Value> = facts.iter().filter_map(|fact| serde_json::to_value(fact).ok()).collect();

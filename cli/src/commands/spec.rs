@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+pub use self::perform::is_unfinished;
 pub use self::project::RUNS;
 
 use crate::args::{Sandbox, duration};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use apply::{Action, ApplyError, Force, UndoError};
+use apply::{Action, Force, UndoError};
 use engine::{UNDO, undo_folders};
 use serde_json::json;
 
@@ -22,7 +22,9 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         return Err(spec::history::refuse_undo(&past));
     }
     let run = known?.path(tree.root());
-    let rounds = undo_folders(&run);
+    let rounds = undo_folders(&run).map_err(|error| {
+        Failure::refused(error, "see that the folder can be read; it holds the old contents")
+    })?;
     if rounds.is_empty() {
         return Err(Failure::refused(
             anyhow!("nothing is kept of what {} may have changed", runs::name(&run)),
@@ -57,8 +59,11 @@ fn failed(error: UndoError, run: &Path) -> Failure {
     }
     let help = if matches!(error, UndoError::Blocked { .. }) {
         format!("move away what stands there, then undo again; the old contents are in {}", kept.display())
-    } else if matches!(error, UndoError::Apply(ApplyError::NotRolledBack { .. })) {
-        format!("the next command tries again; the old contents are in {}", kept.display())
+    } else if matches!(&error, UndoError::Apply(error) if error.leaves_tree_changed()) {
+        format!(
+            "what was not changed since, the next command puts back; the old contents are in {}",
+            kept.display()
+        )
     } else {
         format!("nothing was put back; the old contents are in {}", kept.display())
     };

@@ -1,6 +1,5 @@
 //! Reading one configuration file, and saying where in it an error is.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use anyhow::anyhow;
 
 use super::Layer;
 use crate::exit::Failure;
+use crate::regular::{self, Links};
 
 /// Larger than any configuration.
 const MOST_BYTES: u64 = 1 << 20;
@@ -30,20 +30,19 @@ pub fn read(path: &Path) -> Result<Option<File>, Failure> {
         let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
         Failure::refused(error, "see who may read it")
     };
-    match fs::metadata(path) {
+    let bytes = match regular::read(path, MOST_BYTES, Links::Followed) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
         Err(error) => return Err(see(error)),
-        Ok(found) if !found.is_file() || found.len() > MOST_BYTES => {
+        Ok(None) => {
             return Err(Failure::refused(
                 anyhow!("{} is no file of at most 1 MiB", path.display()),
                 "put a configuration in its place, or move it away",
             ));
         }
-        Ok(_) => {}
-    }
-    let bytes = fs::read(path).map_err(see)?;
+        Ok(Some(bytes)) => bytes,
+    };
     let sha256 = logging::sha256_hex(&bytes);
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -1,5 +1,7 @@
 //! The commands that need no model.
 
+use std::os::unix::fs::symlink;
+
 use crate::harness::Scene;
 
 #[test]
@@ -25,6 +27,35 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
     assert!(again.out.starts_with("everything is there already"), "{again}");
     assert!(scene.project.status().unwrap().contains("?? build.sh"));
     assert!(!scene.project.status().unwrap().contains("agent-config"));
+}
+
+#[test]
+fn init_and_rollup_write_through_no_link_that_a_repository_has_brought() {
+    let scene = Scene::with_replies([]);
+    let elsewhere = scene.project.beside().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let (rules, config) =
+        (scene.project.root().join(".gitignore"), scene.project.root().join("agent-config"));
+    std::fs::remove_file(&rules).unwrap();
+    symlink(elsewhere.join("rules"), &rules).unwrap();
+    assert_eq!(scene.run(&["init"]).code, Some(3));
+    std::fs::remove_file(&rules).unwrap();
+    std::fs::remove_dir_all(&config).unwrap();
+    symlink(&elsewhere, &config).unwrap();
+    for command in ["init", "rollup"] {
+        let ran = scene.run(&[command]);
+        assert!(ran.code == Some(3) && ran.err.contains("agent-config is no folder"), "{ran}");
+    }
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn a_rule_that_is_taken_back_further_down_does_not_hide_keys() {
+    let scene = Scene::with_replies([]);
+    scene.project.write(".gitignore", b"/agent-config\n!/agent-config/\n").unwrap();
+    let ran = scene.commit(&[]);
+    assert!(ran.code == Some(3) && ran.err.contains("no line /agent-config"), "{ran}");
+    assert!(scene.run(&["init"]).out.contains(".gitignore: added /agent-config"));
 }
 
 #[test]

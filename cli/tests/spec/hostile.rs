@@ -113,7 +113,26 @@ fn copies_that_a_killed_run_has_left_go_with_the_next_run() {
         runs.filter(|run| run.as_ref().unwrap().path().join("before/src.txt").exists()).count()
     };
     assert_eq!((scene.run().code, copies()), (None, 1));
-    assert_eq!((scene.run().code, copies()), (Some(0), 0));
+    let next = scene.run();
+    assert_eq!((next.code, copies()), (Some(0), 0));
+    assert!(next.err.contains("was killed while an agent worked"), "{}", next.err);
+}
+
+#[test]
+fn a_run_whose_journal_was_changed_is_not_taken_for_one_that_is_over() {
+    let scene = Scene::new(&[PLAN, "kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
+    assert_eq!(scene.run().code, None);
+    let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec")).unwrap().next().unwrap().unwrap();
+    let journal = run.path().join("events.jsonl");
+    let forged = std::fs::read_to_string(&journal).unwrap().replacen("\"what\"", "\"that\"", 1);
+    std::fs::File::create(&journal)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, forged.as_bytes()))
+        .unwrap();
+    for args in [&["run", "--resume"][..], &["run", "--focus", "x"]] {
+        let ran = scene.spec(args);
+        assert_eq!((ran.code, scene.calls()), (Some(3), 2), "{}", ran.err);
+        assert!(ran.err.contains("then begin anew"), "{}", ran.err);
+    }
 }
 
 /// A scene whose agent may change neither `tests` nor the configuration.

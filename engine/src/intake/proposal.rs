@@ -62,9 +62,7 @@ impl Rules {
         }
         match apply::apply(&self.lock, &self.root, set, undo) {
             Ok(applied) => Ok(Taken::Written { touched, applied, warnings }),
-            Err(error @ (ApplyError::NotRolledBack { .. } | ApplyError::PartlyRolledBack { .. })) => {
-                Err(Fault::Apply(error))
-            }
+            Err(error) if error.leaves_tree_changed() => Err(Fault::Apply(error)),
             Err(error) => {
                 Ok(Taken::Refused { why: Why::NotWritten, touched, problems: vec![not_written(&error)] })
             }

@@ -53,7 +53,7 @@ impl Baseline {
     }
 
     fn put_back_once(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
-        let written = undo_folders(run);
+        let written = undo_folders(run)?;
         if !written.is_empty() {
             apply::undo(lock, root, &written, apply::Force::Yes).map_err(Fault::Restore)?;
         }

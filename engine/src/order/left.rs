@@ -123,7 +123,7 @@ fn differing(git: &Git) -> Result<BTreeSet<String>, Fault> {
 /// The files that the run in this folder has written.
 pub(super) fn written(run: &Path) -> Result<Written, Fault> {
     let mut written = Written::new();
-    for undo in undo_folders(run) {
+    for undo in undo_folders(run)? {
         let applied = apply::applied_before(&undo).map_err(Fault::Undo)?;
         let changes = applied.into_iter().flat_map(|applied| applied.changes);
         written.extend(changes.map(|change| (change.path, change.after_sha256)));

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 
 use guard::Folder;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::workshop::Fault;
 
@@ -45,6 +46,12 @@ enum State {
     Other(u32),
 }
 
+impl State {
+    fn may_be_file(&self, its_mode: u32, len: u64) -> bool {
+        matches!(self, Self::File { content, mode } if *mode == its_mode && content.len() as u64 == len)
+    }
+}
+
 /// What was not as it was.
 #[derive(Debug, Default)]
 pub(crate) struct Restored {
@@ -60,7 +67,7 @@ impl Seal {
         let mut seal = Self { root: Folder::open(root)?, files: Vec::new(), folders: BTreeMap::new() };
         for path in paths {
             seal.note_folders(path)?;
-            let state = look(&seal.root, path);
+            let state = look(&seal.root, path, None)?;
             let modified = std::fs::symlink_metadata(root.join(path)).and_then(|found| found.modified()).ok();
             seal.files.push(Sealed { path: path.clone(), state, modified });
         }
@@ -69,7 +76,7 @@ impl Seal {
 
     /// The files that are not as they were.
     pub(crate) fn differing(&self) -> impl Iterator<Item = &Path> {
-        let differs = |file: &&Sealed| look(&self.root, &file.path) != file.state;
+        let differs = |file: &&Sealed| !self.is_as_it_was(file).unwrap_or(false);
         self.files.iter().filter(differs).map(|file| file.path.as_path())
     }
 
@@ -81,15 +88,23 @@ impl Seal {
         if lost.is_empty() { Ok(changed) } else { Err(Fault::Seal { paths: lost.join(", ") }) }
     }
 
-    /// The same for what may also stay as it is.
+    /// The same for what may also stay as it is. What cannot be looked at is not touched.
     pub(crate) fn put_all_back(&self) -> Restored {
         let mut restored = Restored::default();
-        for file in self.files.iter().filter(|file| look(&self.root, &file.path) != file.state) {
-            let is_back = self.put_back(file).is_ok() && look(&self.root, &file.path) == file.state;
+        for file in &self.files {
+            let is_back = match self.is_as_it_was(file) {
+                Ok(true) => continue,
+                Ok(false) => self.put_back(file).and_then(|()| self.is_as_it_was(file)).unwrap_or(false),
+                Err(_) => false,
+            };
             let names = if is_back { &mut restored.changed } else { &mut restored.lost };
             names.push(file.path.display().to_string());
         }
         restored
+    }
+
+    fn is_as_it_was(&self, file: &Sealed) -> io::Result<bool> {
+        Ok(look(&self.root, &file.path, Some(&file.state))? == file.state)
     }
 
     fn note_folders(&mut self, path: &Path) -> io::Result<()> {
@@ -146,22 +161,35 @@ fn parent<'p>(root: &Folder, path: &'p Path) -> io::Result<(Option<Folder>, &'p 
     Ok((folder, name))
 }
 
-fn look(root: &Folder, path: &Path) -> State {
-    let Ok((folder, name)) = parent(root, path) else { return State::Absent };
-    let folder = folder.as_ref().unwrap_or(root);
-    let Ok(found) = folder.stat(name) else { return State::Other(0) };
-    let Some(stat) = found else { return State::Absent };
-    let kind = FileType::from_raw_mode(stat.st_mode);
-    let read = if kind.is_file() {
-        let mut content = Vec::new();
-        let read = folder.open_file(name).and_then(|mut file| file.read_to_end(&mut content));
-        read.ok().map(|_| State::File { content, mode: stat.st_mode & 0o7777 })
-    } else if kind.is_symlink() {
-        rustix::fs::readlinkat(folder, name, Vec::new()).ok().map(State::Link)
-    } else {
-        None
+/// What stands at `path` now. A file is read only where it can be the one that was there before: a build may have left one of any size.
+fn look(root: &Folder, path: &Path, before: Option<&State>) -> io::Result<State> {
+    let (folder, name) = match parent(root, path) {
+        Ok(found) => found,
+        Err(error) => return no_way(error),
     };
-    read.unwrap_or(State::Other(stat.st_mode))
+    let folder = folder.as_ref().unwrap_or(root);
+    let Some(stat) = folder.stat(name)? else { return Ok(State::Absent) };
+    let other = Ok(State::Other(stat.st_mode));
+    let (kind, mode) = (FileType::from_raw_mode(stat.st_mode), stat.st_mode & 0o7777);
+    let len = u64::try_from(stat.st_size).unwrap_or(0);
+    if kind.is_symlink() {
+        return rustix::fs::readlinkat(folder, name, Vec::new()).map_or(other, |to| Ok(State::Link(to)));
+    }
+    if !kind.is_file() || before.is_some_and(|before| !before.may_be_file(mode, len)) {
+        return other;
+    }
+    let mut content = Vec::new();
+    let read = folder.open_file(name).and_then(|file| file.take(len + 1).read_to_end(&mut content));
+    read.map_or(other, |_| Ok(State::File { content, mode }))
+}
+
+/// A folder on the way is not there, or no folder any more; or it is another mount or closed to us, so that nothing behind it can be told.
+fn no_way(error: io::Error) -> io::Result<State> {
+    match Errno::from_io_error(&error) {
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(State::Absent),
+        Some(Errno::XDEV | Errno::ACCESS) => Ok(State::Other(0)),
+        _ => Err(error),
+    }
 }
 
 /// Removes what is there. A folder is removed only where it is empty: a build may have moved into it what is not its own.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use engine::{
     Asking, CommandSettings, Fault, Observer, OrderFact, OrderShop, Outcome, Purse, Rules, drive, outline_of,
-    undo_folders,
 };
 use llm::{Model, Money};
 use logging::{Redactor, RunFolder};
@@ -167,7 +166,7 @@ fn finish(
     setting: &Setting<'_>,
 ) -> Result<Done, Failure> {
     let summary = decide.summary();
-    let changes = changes::of_run(tree.root(), &undo_folders(folder.path()))?;
+    let changes = changes::of_run(tree.root(), folder.path())?;
     if summary.verdict == Verdict::Pass && setting.terms.commit {
         let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
         if !paths.is_empty() {

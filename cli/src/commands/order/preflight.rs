@@ -17,6 +17,7 @@ use crate::exit::Failure;
 use crate::keys::{self, Keys};
 use crate::models;
 use crate::output::printable;
+use crate::regular::{self, Links};
 
 /// Of the files that make a tree unclean so many are named.
 const NAMED_FILES: usize = 5;
@@ -255,10 +256,10 @@ fn content(root: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
             Err(error) => return Err(format!("`{path}` cannot be looked at: {error}")),
         }
     }
-    if !place.is_file() {
-        return Err(format!("`{path}` is not a regular file"));
+    match regular::read(&place, u64::MAX, Links::Refused) {
+        Ok(None) => Err(format!("`{path}` is not a regular file")),
+        read => read.map_err(|error| format!("`{path}` cannot be read: {error}")),
     }
-    fs::read(&place).map(Some).map_err(|error| format!("`{path}` cannot be read: {error}"))
 }
 
 fn text(bytes: Vec<u8>) -> Result<String, String> {

@@ -1,6 +1,6 @@
 //! `code-commit runs` and `code-commit show` for the runs of orders.
 
-use engine::{CallFact, Condition, OrderFact, Outcome, Problem, facts_of, undo_folders};
+use engine::{CallFact, Condition, OrderFact, Outcome, Problem, facts_of};
 use logging::{Redactor, RunFolder};
 use loop_order::{RunSummary, SUMMARY, Verdict};
 use repo::WorkTree;
@@ -44,7 +44,7 @@ pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failu
     let folder = RunFolder::open(run.clone(), Redactor::default());
     let facts: Vec<OrderFact> = facts_of(&folder)
         .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))?;
-    let changes = changes::of_run(tree.root(), &undo_folders(run))?;
+    let changes = changes::of_run(tree.root(), run)?;
     let stats: Vec<_> = changes.iter().map(FileChange::stat).collect();
     let summary = summary(&folder);
     output.object(&json!({

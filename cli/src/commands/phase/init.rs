@@ -57,9 +57,8 @@ fn ignore_secrets(root: &Path, output: &Output) -> Result<(), Failure> {
     if rules.lines().any(|line| matches!(line.trim(), ".env" | "/.env")) {
         return Ok(());
     }
-    let start = if rules.is_empty() || rules.ends_with('\n') { "" } else { "\n" };
     // A cloned repository may have a link there.
-    engine::append_to_own(&path, &format!("{start}/.env")).context("cannot write .gitignore")?;
+    engine::append_to_own(&path, "/.env").context("cannot write .gitignore")?;
     output.report("made .gitignore: /.env");
     Ok(())
 }

@@ -9,14 +9,14 @@ use loop_phase::Start;
 use loop_phase::state::Status;
 
 use crate::commands::phase::project::{ABL, Project};
-
+use crate::commands::spec::is_unfinished;
 use crate::exit::Failure;
 
 /// What a run was begun with, in its folder.
 pub const RUN: &str = "run.json";
 
 /// The newest run of this phase that has not come to its end.
-pub fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Option<RunFolder> {
+pub fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
     let suffix = format!("-phase{phase}");
     let is_of_phase = |name: &str| {
         name.ends_with(&suffix)
@@ -24,14 +24,13 @@ pub fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Option<RunFol
                 .rsplit_once('-')
                 .is_some_and(|(stem, count)| stem.ends_with(&suffix) && count.parse::<u32>().is_ok())
     };
-    let entries = std::fs::read_dir(logs).ok()?;
-    let mut runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let entries = std::fs::read_dir(logs).into_iter().flatten().flatten();
+    let mut runs: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     runs.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_phase));
     runs.sort();
-    let folder = RunFolder::open(runs.pop()?, redactor.clone());
-    let facts: Vec<AgentFact> = engine::facts_of(&folder).ok()?;
-    let is_over = facts.iter().any(|fact| matches!(fact, AgentFact::Ended { .. }));
-    (!is_over).then_some(folder)
+    let newest = runs.pop().filter(|run| run.join(engine::JOURNAL).is_file());
+    let Some(folder) = newest.map(|run| RunFolder::open(run, redactor.clone())) else { return Ok(None) };
+    Ok(is_unfinished(&folder)?.then_some(folder))
 }
 
 /// Makes state file and journal say what the commits say of the open phase: that it has passed. Its harness was killed after the
@@ -45,7 +44,7 @@ pub fn settle(project: &mut Project) -> Result<(), Failure> {
     }
     let rounds = current.verifier_iteration;
     let own = project.root.join(ABL);
-    if let Some(folder) = unfinished(&own.join("logs"), phase, &Redactor::default()) {
+    if let Some(folder) = unfinished(&own.join("logs"), phase, &Redactor::default())? {
         let mut watch = Silent;
         let (mut record, _) = Record::resume(folder, &mut watch).map_err(anyhow::Error::from)?;
         let ended = AgentFact::Ended { outcome: Outcome::Done { rounds } };

@@ -168,7 +168,7 @@ impl Setup<'_> {
         redactor: Redactor,
         observer: &'o mut Facts,
     ) -> Result<(Record<'o, AgentFact>, Vec<AgentFact>), Failure> {
-        match unfinished(logs, inputs.phase, &redactor) {
+        match unfinished(logs, inputs.phase, &redactor)? {
             Some(folder) => {
                 self.output.note(&format!("going on with {}", folder.path().display()));
                 inputs.start = start_of(&folder)?;

@@ -1,7 +1,6 @@
 //! The shop's hands in a store that agents may have turned upside down: `git clean` takes it along.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use loop_spec::{Files, LOG, STORE};
 use crate::commands::spec::lines::in_session;
 use crate::commands::spec::project::{self, Mailboxes};
 use crate::output::{Output, printable};
+use crate::regular::{self, Links};
 
 /// Folders are folders before each step, and the session file is there after each turn that began with it.
 pub struct Mending<'m, 'a> {
@@ -64,9 +64,7 @@ impl Mending<'_, '_> {
 
     /// None where there is no such file, something else in its place, or no plan in it.
     fn read(&self) -> Option<String> {
-        let path = self.path();
-        let is_file = fs::symlink_metadata(&path).is_ok_and(|data| data.is_file());
-        let bytes = is_file.then(|| fs::read(path).ok()).flatten()?;
+        let bytes = regular::read(&self.path(), u64::MAX, Links::Refused).ok()??;
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.contains(LOG))
     }
 

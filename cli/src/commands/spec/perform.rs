@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{AgentFact, AgentFault, Guarded, Loop as _, Outcome, Record, drive};
+use engine::{AgentFact, AgentFault, COPIES, Guarded, Loop as _, Outcome, Record, drive};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
 use loop_spec::{CommitScope, Files, Inputs, Limits, Patience, SpecLoop};
@@ -17,7 +17,7 @@ use crate::commands::spec::config::FILE;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
 use crate::commands::spec::{RunArgs, project, uuid};
-use crate::commands::text;
+use crate::commands::{runs, text};
 use crate::config::{CommitScope as Scope, Origin, PROJECT_FILE, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -49,7 +49,7 @@ pub fn run(root: &Path, args: &RunArgs, environment: &Environment, output: &Outp
     let (outcome, folder) = match focus {
         Some(focus) => begin(&bench, inputs(&bench, focus, Patience::Stop)?, None, &lines)?,
         None => {
-            let (folder, begun) = unfinished(&bench).ok_or_else(|| {
+            let (folder, begun) = unfinished(&bench)?.ok_or_else(|| {
                 Failure::refused(anyhow!("there is no run to go on with"), "begin one with --focus")
             })?;
             resume(&bench, folder, &begun, &lines)?
@@ -130,6 +130,7 @@ pub fn begin(
             "git init, or set commit to false in .cuggino.json",
         ));
     }
+    warn_of_killed(bench)?;
     let folder = RunFolder::create(&bench.runs, &Stamp::now().folder_name(), bench.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let begun =
@@ -138,6 +139,18 @@ pub fn begin(
     let mut observer = lines.clone();
     let record = Record::begin(folder, &mut observer).map_err(anyhow::Error::from)?;
     lead(bench, &begun.inputs, record, &[], lines)
+}
+
+/// A person may have worked on the tree since: a new run takes it as it is.
+fn warn_of_killed(bench: &Bench<'_>) -> Result<(), Failure> {
+    let killed = unfinished(bench)?.filter(|(folder, _)| folder.path().join(COPIES).is_dir());
+    if let Some((folder, _)) = killed {
+        let name = runs::name(folder.path());
+        bench.output.warn(&format!(
+            "{name} was killed while an agent worked: what that agent changed and may not is left as it is now; code-commit spec run --resume would have put it back"
+        ));
+    }
+    Ok(())
 }
 
 /// Goes on where the journal ends; a turn that is in it is not paid for twice.
@@ -193,13 +206,22 @@ fn say_put_back(output: &Output, paths: &[String]) -> Result<(), Failure> {
 }
 
 /// The newest run, if it has not come to its end.
-pub fn unfinished(bench: &Bench<'_>) -> Option<(RunFolder, Begun)> {
+pub fn unfinished(bench: &Bench<'_>) -> Result<Option<(RunFolder, Begun)>, Failure> {
     let runs = project::runs(&bench.runs);
-    let (path, begun) = runs.into_iter().rev().find_map(|path| Some((path.clone(), begun(&path)?)))?;
+    let newest = runs.into_iter().rev().find_map(|path| Some((path.clone(), begun(&path)?)));
+    let Some((path, begun)) = newest else { return Ok(None) };
     let folder = RunFolder::open(path, bench.redactor.clone());
-    let facts: Vec<AgentFact> = engine::facts_of(&folder).ok()?;
-    let is_over = facts.iter().any(|fact| matches!(fact, AgentFact::Ended { .. }));
-    (!is_over).then_some((folder, begun))
+    Ok(is_unfinished(&folder)?.then_some((folder, begun)))
+}
+
+/// Whether a run can be gone on with. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of what
+/// an agent may not change may lie in it.
+pub fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
+    let facts: Vec<AgentFact> = engine::facts_of(folder).map_err(|error| {
+        let help = format!("move {} away, then begin anew", folder.path().display());
+        Failure::refused(error, help)
+    })?;
+    Ok(!facts.iter().any(|fact| matches!(fact, AgentFact::Ended { .. })))
 }
 
 /// What the run in a folder was begun with; none for an audit.

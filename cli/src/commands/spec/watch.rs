@@ -95,10 +95,12 @@ impl Watching<'_> {
             Ok(lock) => lock,
             Err(failure) => return self.unusable(failure).map(Some),
         };
-        let unfinished = perform::unfinished(bench).filter(|(_, begun)| begun.item.as_ref() == Some(item));
-        let done = match unfinished {
-            Some((folder, begun)) => perform::resume(bench, folder, &begun, &self.lines),
-            None => perform::focus_of(&bench.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
+        let done = match perform::unfinished(bench) {
+            Err(failure) => Err(failure),
+            Ok(Some((folder, begun))) if begun.item.as_ref() == Some(item) => {
+                perform::resume(bench, folder, &begun, &self.lines)
+            }
+            Ok(_) => perform::focus_of(&bench.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
                 .and_then(|focus| perform::inputs(bench, focus, Patience::Wait))
                 .and_then(|inputs| perform::begin(bench, inputs, Some(item.clone()), &self.lines)),
         };

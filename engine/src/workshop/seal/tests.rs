@@ -104,6 +104,19 @@ fn a_link_that_became_a_file_is_a_link_again() {
 }
 
 #[test]
+fn a_file_of_another_size_and_one_that_cannot_be_read_any_more_is_put_back() {
+    let tree = tree();
+    let (seal, path) = (seal(&tree), tree.path().join("build.sh"));
+    for (changed, name) in [(&path, "build.sh"), (&tree.path().join("tests/new"), "tests/new")] {
+        File::create(changed).unwrap().set_len(1 << 42).unwrap();
+        assert_eq!(seal.restore().unwrap(), [name]);
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
+    assert_eq!(seal.restore().unwrap(), ["build.sh"]);
+    assert_eq!(fs::read(&path).unwrap(), b"exit 1\n");
+}
+
+#[test]
 fn what_cannot_be_put_back_is_named_in_the_error() {
     let tree = tree();
     let seal = seal(&tree);
