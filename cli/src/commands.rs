@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod agents;
 mod apply;
 mod commit;
 mod completions;

@@ -16,9 +16,9 @@ mod text;
 mod workshop;
 
 pub use agents::{
-    AgentFact, AgentFault, AgentShop, AgentStep, AgentWatch, COPIES, Checkpoint, Guarded, Kept, Marked,
-    NotPutBack, Place, Repository, Role, Turned, Uncommitted, Watched, forget_copies, replace_file,
-    watch_over,
+    AgentFact, AgentFault, AgentLimits, AgentShop, AgentStep, AgentUsage, AgentWatch, COPIES, Checkpoint,
+    Guarded, Kept, LimitPassed, Marked, NotPutBack, Place, Repository, Role, Turned, Uncommitted, Watched,
+    forget_copies, replace_file, watch_over,
 };
 pub use call::CallFact;
 pub use drive::{Hands, drive};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agent::Session;
-use engine::{AgentFact, AgentStep, Cause, Loop, Next, Outcome, Place, Turned};
+use engine::{AgentFact, AgentLimits, AgentStep, AgentUsage, Cause, Loop, Next, Outcome, Place, Turned};
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start};
 
@@ -52,6 +52,8 @@ pub struct PhaseLoop {
     unreported: Option<String>,
     turned: Option<Turned>,
     at: Option<String>,
+    used: AgentUsage,
+    limits: AgentLimits,
     outcome: Outcome,
 }
 
@@ -75,7 +77,29 @@ impl PhaseLoop {
             unreported: None,
             turned: None,
             at: None,
+            used: AgentUsage::default(),
+            limits: AgentLimits::default(),
             outcome: Outcome::Done { rounds: iteration },
+        }
+    }
+
+    /// From now on the run may use so much; what it has used counts.
+    pub fn limit(&mut self, limits: AgentLimits) {
+        self.limits = limits;
+        if self.stage == Stage::Turn {
+            self.ask();
+        }
+    }
+
+    /// Unless the run has used what it may.
+    fn ask(&mut self) {
+        self.stage = Stage::Turn;
+        if let Some(passed) = self.used.passed(&self.limits) {
+            self.end(
+                passed.code,
+                passed.message,
+                "look at what is there, raise the limit, then: code-commit phase run",
+            );
         }
     }
 
@@ -143,7 +167,7 @@ impl PhaseLoop {
             Stage::Save(Status::Verifying) => Stage::RemoveOldFailures,
             Stage::Save(Status::ContractsFailed) => return self.next_iteration(),
             Stage::Save(Status::Clean | Status::Stuck | Status::Completed) | Stage::Over => Stage::Over,
-            Stage::WriteMap => Stage::Turn,
+            Stage::WriteMap => return self.ask(),
             Stage::Account => return self.judge(),
             Stage::CommitBuild => return self.begin_verifying(),
             Stage::RemoveFailures => Stage::CommitPassed,
@@ -205,8 +229,15 @@ impl PhaseLoop {
 
     fn give_up(&mut self, code: &str, message: &str) {
         let (name, _) = self.role();
-        let remedy = Some("mend what stands in the way, then: code-commit phase run".to_owned());
-        let cause = Cause { code: code.to_owned(), message: format!("the {name} {message}"), remedy };
+        self.end(
+            code,
+            format!("the {name} {message}"),
+            "mend what stands in the way, then: code-commit phase run",
+        );
+    }
+
+    fn end(&mut self, code: &str, message: String, remedy: &str) {
+        let cause = Cause { code: code.to_owned(), message, remedy: Some(remedy.to_owned()) };
         self.outcome = Outcome::ModelUnavailable { round: self.iteration, cause };
         self.stage = Stage::Over;
     }
@@ -239,6 +270,7 @@ impl Loop for PhaseLoop {
             }
             (AgentFact::Turned(turned), Stage::Turn) => {
                 self.at = Some(turned.at.clone());
+                self.used.add(turned);
                 self.turned = Some((**turned).clone());
                 self.number += 1;
                 self.stage = Stage::Account;

@@ -1,8 +1,7 @@
 //! What a run is about.
 
+use engine::AgentLimits;
 use serde::{Deserialize, Serialize};
-
-use crate::Limits;
 
 /// What a run is about; the same over all of its iterations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,7 +24,7 @@ pub struct Inputs {
     pub patience: Patience,
     /// What it may use.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: AgentLimits,
 }
 
 impl Inputs {
@@ -40,7 +39,7 @@ impl Inputs {
             check: None,
             commit: None,
             patience: Patience::Stop,
-            limits: Limits::default(),
+            limits: AgentLimits::default(),
         }
     }
 }

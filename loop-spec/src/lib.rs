@@ -5,7 +5,6 @@ mod files;
 mod focus;
 mod inputs;
 mod judge;
-mod limits;
 mod marker;
 mod run;
 pub mod watch;
@@ -14,7 +13,6 @@ pub use event::PhaseEvent;
 pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
 pub use focus::asks_to_change;
 pub use inputs::{CommitScope, Inputs, Patience};
-pub use limits::Limits;
 pub use marker::{Role, SPEC_ISSUE, is_terminal};
 pub use run::{LOG, SpecLoop};
 

@@ -7,9 +7,8 @@ mod learn;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::limits::Used;
-use crate::{CHECK, Files, Inputs, Limits, PROJECT, PhaseEvent, Role};
-use engine::{AgentFact, AgentStep, Loop, Next, Outcome, Uncommitted};
+use crate::{CHECK, Files, Inputs, PROJECT, PhaseEvent, Role};
+use engine::{AgentFact, AgentLimits, AgentStep, AgentUsage, Loop, Next, Outcome, Uncommitted};
 use learn::answers;
 
 /// Tasks in a row that change nothing; then the reviewer has a look.
@@ -51,7 +50,7 @@ pub struct SpecLoop {
     said: Option<(&'static str, String)>,
     put_back: Vec<(Role, Vec<String>)>,
     session: Option<String>,
-    used: Used,
+    used: AgentUsage,
     /// How the last turn ended.
     end_code: &'static str,
     outcome: Outcome,
@@ -80,7 +79,7 @@ impl SpecLoop {
             said: None,
             put_back: Vec::new(),
             session: None,
-            used: Used::default(),
+            used: AgentUsage::default(),
             end_code: "ok",
             outcome: Outcome::AttemptsUsedUp { rounds: 0 },
         };
@@ -93,7 +92,7 @@ impl SpecLoop {
     }
 
     /// From now on the run may use so much; what it has used counts.
-    pub fn limit(&mut self, limits: Limits) {
+    pub fn limit(&mut self, limits: AgentLimits) {
         self.inputs.limits = limits;
         let turn = self.steps.iter().position(|step| matches!(step, AgentStep::Turn { .. }));
         if let (Some(turn), Some(passed)) = (turn, self.used.passed(&limits)) {

@@ -23,7 +23,10 @@ use clap::Args;
 
 pub use self::project::{ABL, read};
 use crate::args::{Sandbox, duration};
+use crate::commands::agents::LimitArgs;
 use crate::commands::root;
+use crate::config::Layer;
+use crate::config::values::Address;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -42,8 +45,14 @@ pub struct PhaseArgs {
     #[arg(long, short = 'v', value_name = "MODEL")]
     pub verifier_model: Option<String>,
     /// The wall around each role; auto is a container where Docker is there, else bubblewrap; Landlock is not enough for a role
-    #[arg(long, value_name = "MODE", default_value = "auto")]
-    pub sandbox: Sandbox,
+    #[arg(long, value_name = "MODE")]
+    pub sandbox: Option<Sandbox>,
+    /// Where the service of both roles is, if not where their agent looks by itself; for Claude Code and Gemini CLI
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<Address>,
+    /// How far the run may go.
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// How long one turn of a role may take
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1h")]
     pub turn_timeout: Duration,
@@ -53,6 +62,15 @@ pub struct PhaseArgs {
     /// How long one command of `abl-cmd` may take
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m")]
     pub command_timeout: Duration,
+}
+
+impl PhaseArgs {
+    /// As the topmost layer of the configuration.
+    fn layer(&self) -> Layer {
+        let mut layer = Layer { limits: self.limits.layer(), ..Layer::default() };
+        layer.sandbox.mode = self.sandbox;
+        layer
+    }
 }
 
 /// What to do.

@@ -23,8 +23,9 @@ pub use self::perform::is_unfinished;
 pub use self::project::RUNS;
 
 use crate::args::{Sandbox, duration};
-use crate::config::values::{Address, Count, Dollars, Time};
-use crate::config::{Layer, Limits};
+use crate::commands::agents::LimitArgs;
+use crate::config::Layer;
+use crate::config::values::Address;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -80,28 +81,6 @@ pub struct WatchArgs {
     /// Who works.
     #[command(flatten)]
     pub agent: AgentArgs,
-}
-
-/// What a run may use. The keys of `[limits]` count too.
-#[expect(clippy::struct_field_names, reason = "as the flags are called")]
-#[derive(Debug, Clone, Args)]
-pub struct LimitArgs {
-    /// Begin no turn once the run has cost so many US dollars, as the agent reckons
-    #[arg(long, value_name = "USD")]
-    pub max_cost: Option<Dollars>,
-    /// Begin no turn once the run has used so many tokens
-    #[arg(long, value_name = "NUMBER")]
-    pub max_tokens: Option<Count>,
-    /// Begin no turn after this time of turns and commands
-    #[arg(long, value_name = "DURATION")]
-    pub max_time: Option<Time>,
-}
-
-impl LimitArgs {
-    fn layer(&self) -> Limits {
-        let Self { max_cost, max_tokens, max_time } = *self;
-        Limits { max_cost, max_tokens, max_time, ..Limits::default() }
-    }
 }
 
 /// Who works, and within which walls.

@@ -28,4 +28,5 @@ mod real;
 mod resume;
 mod scene;
 mod schema;
+mod settings;
 mod walls;

@@ -58,7 +58,7 @@ fn limits_are_kept_as_far_as_the_agent_says_what_it_uses() {
     let scene = Scene::new(&turns.each_ref().map(String::as_str));
     let ran = scene.spec(&["run", "--focus", "X", "--max-cost", "0.5"]);
     assert_eq!((ran.code, scene.calls()), (Some(4), 2), "{}", ran.err);
-    assert!(ran.out.contains("[Loop] Stopped: the run has cost $0.60 of the $0.50 that it may\n"), "{ran}");
+    assert!(ran.out.contains("[Loop] Stopped: the run has cost $0.60, and may cost $0.50\n"), "{ran}");
     assert_eq!(scene.read("src.txt"), "new\n");
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
     let ran = scene.spec(&["run", "--focus", "X", "--max-tokens", "1000"]);

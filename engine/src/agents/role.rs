@@ -50,6 +50,8 @@ pub struct Role {
 pub struct Watched {
     /// The folder.
     pub root: PathBuf,
+    /// Where it lies in the project that `protected` speaks of, with a final `/`; empty where it is the project's root.
+    pub within: String,
     /// Folders that are not looked into, relative to it: repositories, build products. A name without a `/` counts anywhere.
     pub skip: Vec<String>,
     /// What the role may touch, relative to the root: files, or folders with a final `/`, `/` for all of them; the last entry

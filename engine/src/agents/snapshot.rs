@@ -133,7 +133,8 @@ impl<'w> Before<'w> {
 
     /// A name that cannot be judged counts as protected.
     fn is_protected(&self, path: &str) -> bool {
-        let refusal = self.watched.protected.as_ref().and_then(|policy| policy.refuses(path));
+        let Watched { protected, within, .. } = self.watched;
+        let refusal = protected.as_ref().and_then(|policy| policy.refuses(&format!("{within}{path}")));
         refusal.is_some_and(|refusal| refusal.code() != guard::Code::OutOfScope)
     }
 

@@ -1,8 +1,7 @@
 //! How a run ends, or waits.
 
-use engine::{AgentStep, Cause, Outcome};
+use engine::{AgentStep, Cause, LimitPassed, Outcome};
 
-use crate::limits::Passed;
 use crate::run::SpecLoop;
 use crate::{Files, PhaseEvent};
 
@@ -46,7 +45,7 @@ impl SpecLoop {
     }
 
     /// What was done so far stays.
-    pub(super) fn stop_at(&mut self, passed: &Passed) {
+    pub(super) fn stop_at(&mut self, passed: &LimitPassed) {
         self.unavailable(
             passed.code,
             passed.message.clone(),

@@ -14,6 +14,7 @@ use repo::WorkTree;
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 
+use crate::commands::agents::{can_be_told, can_keep, limits};
 use crate::commands::phase::agents::{self, Chosen, Secrets};
 use crate::commands::phase::config::{self, Config};
 use crate::commands::phase::desk::Counter;
@@ -21,6 +22,7 @@ use crate::commands::phase::past::{RUN, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
 use crate::commands::phase::report::{Facts, Lines};
 use crate::commands::phase::{Action, PhaseArgs, walls};
+use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
@@ -52,10 +54,11 @@ pub fn run(
         output.report(&format!("Phase {phase} has passed."));
         return Ok(Exit::Done);
     }
-    let probed = walls::choose(args.sandbox, docker_host, output)?;
+    let settings = crate::config::load(root, environment, args.layer(), output)?;
+    let probed = walls::choose(settings.sandbox.value, docker_host, output)?;
     warn_of_commands(&project.config, output);
     let cancel = crate::interrupt::watched()?;
-    Setup { project, args, environment, output, probed, state, docker_host, cancel }.begin(phase)
+    Setup { project, args, settings, environment, output, probed, state, docker_host, cancel }.begin(phase)
 }
 
 /// A project brings them along, and they run what a model has written.
@@ -99,6 +102,7 @@ fn state_dir(root: &Path) -> Result<PathBuf, Failure> {
 struct Setup<'s> {
     project: &'s Project,
     args: &'s PhaseArgs,
+    settings: Settings,
     environment: &'s Environment,
     output: &'s Output,
     probed: Probed,
@@ -110,15 +114,19 @@ struct Setup<'s> {
 impl Setup<'_> {
     /// Finds out who is asked and what for.
     fn begin(&self, phase: u32) -> Result<Exit, Failure> {
-        let Self { project, args, environment, .. } = *self;
+        let Self { project, args, environment, output, .. } = *self;
         let secrets = Secrets::read(&project.root)?;
         let keys = Keys::find(environment, &project.root);
-        let redactor = self.output.strike_out(keys.exposed().chain(secrets.exposed()));
+        let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
         let choose = |flag: &Option<String>, own: &str| {
             agents::choose(flag.as_deref().unwrap_or(own), &secrets, environment)
         };
         let builder = choose(&args.builder_model, &project.config.builder_model)?;
         let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
+        for Chosen { cli, .. } in [&builder, &verifier] {
+            can_keep(cli.kind, &self.settings, output)?;
+            can_be_told(cli.kind, args.base_url.as_ref())?;
+        }
         let inputs = project.inputs(phase, &builder.model, &verifier.model)?;
         self.perform(inputs, builder, verifier, redactor)
     }
@@ -154,10 +162,22 @@ impl Setup<'_> {
         let mut observer = Facts::new(self.output.clone());
         let (mut record, facts) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
         let folder = record.folder().clone();
+        self.put_back(&shop, &facts, &folder)?;
         let mut decide = PhaseLoop::new(inputs);
         facts.iter().for_each(|fact| engine::Loop::learn(&mut decide, fact));
+        decide.limit(limits(&self.settings));
         let outcome = drive(&mut decide, &mut shop, &mut record).map_err(|error| fault(error, &folder))?;
         Ok(self.say(phase, &outcome, &folder))
+    }
+
+    /// What a role may not touch and has, in a turn in which the harness was killed.
+    fn put_back(&self, shop: &AgentShop<'_>, facts: &[AgentFact], folder: &RunFolder) -> Result<(), Failure> {
+        for path in shop.put_back_after(facts, folder).map_err(|error| fault(error, folder))? {
+            let path = printable(&path);
+            self.output
+                .warn(&format!("{path} was not for the role to change that was cut off; it was put back"));
+        }
+        Ok(())
     }
 
     /// The record of the run that has not come to its end, and its facts; or a new one.

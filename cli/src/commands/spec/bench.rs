@@ -10,7 +10,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agent::{Installed, Key, Kind};
-use anyhow::anyhow;
 use apply::Lock;
 use engine::{AgentShop, AgentWatch, Guarded, Kept, Repository, Watched};
 use logging::Redactor;
@@ -18,6 +17,7 @@ use loop_spec::{Files, ISSUES, PROJECT, Role, STORE, WIP};
 use repo::Git;
 use runner::{Cancel, Env, Probed, Rung, Walls, probe};
 
+use crate::commands::agents;
 use crate::commands::phase::agents::passed;
 use crate::commands::spec::config::{Config, FILE};
 use crate::commands::spec::{Agent, AgentArgs, Permissions, project};
@@ -93,8 +93,8 @@ impl<'b> Bench<'b> {
         let settings = config::load(root, environment, flags, output)?;
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
         let cli = installed(args.agent, environment)?;
-        service(cli.kind, args)?;
-        can_keep(cli.kind, &settings)?;
+        agents::can_be_told(cli.kind, args.base_url.as_ref())?;
+        agents::can_keep(cli.kind, &settings, output)?;
         let probed = probe(wall::mode(settings.sandbox.value), environment.docker_host())
             .map_err(|reason| Failure::refused(reason, "--sandbox off lets the agent do whatever you can"))?;
         output.note(&format!("sandbox: {}", probed.why));
@@ -207,9 +207,7 @@ impl<'b> Bench<'b> {
 
     /// What the CLI's own configuration is overruled with; the flag comes last.
     fn extra_env(&self) -> Vec<(OsString, OsString)> {
-        let given = self.args.base_url.iter();
-        let address =
-            given.filter_map(|url| Some((address_variable(self.cli.kind)?.into(), url.0.clone().into())));
+        let address = agents::address(self.cli.kind, self.args.base_url.as_ref());
         passed(self.environment).into_iter().chain(self.in_sandbox()).chain(address).collect()
     }
 
@@ -250,35 +248,4 @@ fn installed(which: Agent, environment: &Environment) -> Result<Installed, Failu
         Agent::Codex => Kind::Codex,
     };
     agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.remedy()))
-}
-
-/// Codex takes no address from its environment.
-fn address_variable(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Claude => Some("ANTHROPIC_BASE_URL"),
-        Kind::Gemini => Some("GOOGLE_GEMINI_BASE_URL"),
-        Kind::Codex => None,
-    }
-}
-
-fn service(kind: Kind, args: &AgentArgs) -> Result<(), Failure> {
-    if args.base_url.is_none() || address_variable(kind).is_some() {
-        return Ok(());
-    }
-    let why = anyhow!("{} cannot be told with --base-url where its service is", kind.name());
-    Err(Failure::refused(why, "set openai_base_url in its own config.toml"))
-}
-
-/// Only Claude Code says what a turn costs. A limit that nobody can keep is better refused at once.
-fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
-    match kind {
-        Kind::Gemini | Kind::Codex if settings.max_cost.value.is_some() => {
-            let why = anyhow!(
-                "{} does not say what its turns cost, so limits.max_cost cannot be kept",
-                kind.name()
-            );
-            Err(Failure::refused(why, "limit the tokens instead: --max-tokens NUMBER"))
-        }
-        Kind::Claude | Kind::Gemini | Kind::Codex => Ok(()),
-    }
 }

@@ -1,16 +1,16 @@
 //! `spec run`: one focus, until the reviewer approves.
 
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{AgentFact, AgentFault, COPIES, Guarded, Loop as _, Outcome, Record, drive};
+use engine::{AgentFact, AgentFault, AgentLimits, COPIES, Guarded, Loop as _, Outcome, Record, drive};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
-use loop_spec::{CommitScope, Files, Inputs, Limits, Patience, SpecLoop};
+use loop_spec::{CommitScope, Files, Inputs, Patience, SpecLoop};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::commands::agents::limits;
 use crate::commands::run::exit;
 use crate::commands::spec::bench::Bench;
 use crate::commands::spec::config::FILE;
@@ -97,20 +97,11 @@ pub fn inputs(bench: &Bench<'_>, focus: String, patience: Patience) -> Result<In
     })
 }
 
-fn limits(settings: &Settings) -> Limits {
-    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    Limits {
-        max_cost_usd: settings.max_cost.value.map(llm::Money::as_usd),
-        max_tokens: settings.max_tokens.value,
-        max_time_ms: settings.max_time.value.map(milliseconds),
-    }
-}
-
 /// The limits that a run was begun with, under those that flags set now.
-fn overruled(begun: Limits, settings: &Settings) -> Limits {
+fn overruled(begun: AgentLimits, settings: &Settings) -> AgentLimits {
     let flags = limits(settings);
     let is_flag = |origin| origin == Origin::Flag;
-    Limits {
+    AgentLimits {
         max_cost_usd: if is_flag(settings.max_cost.origin) { flags.max_cost_usd } else { begun.max_cost_usd },
         max_tokens: if is_flag(settings.max_tokens.origin) { flags.max_tokens } else { begun.max_tokens },
         max_time_ms: if is_flag(settings.max_time.origin) { flags.max_time_ms } else { begun.max_time_ms },
@@ -182,7 +173,7 @@ fn lead(
     say_put_back(bench.output, &put_back)?;
     project::forget_copies(&bench.runs).context("cannot remove what a killed run has left")?;
     // What has happened, happened under whatever limits were in force then.
-    let mut decide = SpecLoop::new(Inputs { limits: Limits::default(), ..inputs.clone() });
+    let mut decide = SpecLoop::new(Inputs { limits: AgentLimits::default(), ..inputs.clone() });
     so_far.iter().for_each(|fact| decide.learn(fact));
     decide.limit(overruled(inputs.limits, &bench.settings));
     let session = files.session();

@@ -1,10 +1,11 @@
 //! Runs that may not use everything.
 
+use engine::AgentLimits;
+
 use super::*;
-use crate::Limits;
 
 /// The code with which a run under `limits` ends in which every turn uses this much.
-fn limited(limits: Limits, cost_usd: Option<f64>, tokens: Option<u64>) -> (String, u32) {
+fn limited(limits: AgentLimits, cost_usd: Option<f64>, tokens: Option<u64>) -> (String, u32) {
     let used = |fact: AgentFact| {
         let AgentFact::Turned(mut turned) = fact else { return fact };
         turned.cost_usd = cost_usd;
@@ -40,14 +41,14 @@ fn limited(limits: Limits, cost_usd: Option<f64>, tokens: Option<u64>) -> (Strin
 
 #[test]
 fn no_turn_begins_past_a_limit_or_where_nobody_can_tell() {
-    let limits = Limits::default();
+    let limits = AgentLimits::default();
     let ended = |limits, cost, tokens| {
         let (code, turns) = limited(limits, cost, tokens);
         format!("{code} after {turns}")
     };
-    let cost = Limits { max_cost_usd: Some(0.5), ..limits };
-    let tokens = Limits { max_tokens: Some(202), ..limits };
-    let time = Limits { max_time_ms: Some(90_000), ..limits };
+    let cost = AgentLimits { max_cost_usd: Some(0.5), ..limits };
+    let tokens = AgentLimits { max_tokens: Some(202), ..limits };
+    let time = AgentLimits { max_time_ms: Some(90_000), ..limits };
     assert_eq!(ended(limits, None, None), "done after 3");
     assert_eq!(ended(cost, Some(0.1), None), "done after 3");
     assert_eq!(ended(cost, Some(0.25), None), "limit-cost after 2");

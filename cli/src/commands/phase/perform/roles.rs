@@ -11,6 +11,7 @@ use loop_phase::{BUILDER, SRC, TESTS, VERIFIER};
 use runner::Env;
 
 use super::Setup;
+use crate::commands::agents::{address, protected};
 use crate::commands::phase::agents::{self, Chosen};
 use crate::commands::phase::desk::Counter;
 use crate::commands::phase::project;
@@ -76,26 +77,36 @@ impl Setup<'_> {
             env.set("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
             env.set(SOCKET, desk.socket());
         }
+        let address = address(chosen.cli.kind, self.args.base_url.as_ref());
         Role {
             cli: chosen.cli,
             cwd: own.to_owned(),
             confinement: self.probed.confine(walls),
             model: Some(chosen.model),
             env,
-            extra_env: agents::passed(self.environment),
+            extra_env: agents::passed(self.environment).into_iter().chain(address).collect(),
             key: Some(chosen.key),
             home: Some(home),
             permissions: Permissions::Skip,
-            timeout: Some(self.args.turn_timeout),
+            timeout: self.settings.max_time.value.into_iter().chain([self.args.turn_timeout]).min(),
             idle_timeout: Some(self.args.idle_timeout),
-            watched: Watched {
-                root: own.to_owned(),
-                skip: walls::skipped(),
-                may_touch: None,
-                protected: None,
-                shown: vec![("specs".to_owned(), project.root.join(project::SPECS))],
-            },
+            watched: self.watched(own),
             log: Some(logs.join(format!("{name}.log"))),
+        }
+    }
+
+    /// All that its walls let it touch, but for what the configuration protects.
+    fn watched(&self, own: &Path) -> Watched {
+        let root = &self.project.root;
+        let below = own.strip_prefix(root).map(|below| below.display().to_string()).unwrap_or_default();
+        let protected = protected(&self.settings);
+        Watched {
+            root: own.to_owned(),
+            within: if below.is_empty() { below } else { below + "/" },
+            skip: walls::skipped(),
+            may_touch: protected.as_ref().map(|_| vec!["/".to_owned()]),
+            protected,
+            shown: vec![("specs".to_owned(), root.join(project::SPECS))],
         }
     }
 

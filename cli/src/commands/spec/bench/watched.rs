@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use engine::Watched;
-use guard::Policy;
 use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD, asks_to_change};
 use repo::WorkTree;
 
+use crate::commands::agents;
 use crate::commands::spec::bench::Bench;
-use crate::config;
 use crate::output::printable;
 
 /// What no agent may change, whatever its role.
@@ -44,7 +43,7 @@ impl Bench<'_> {
             root: self.root.clone(),
             skip: skip.chain(self.products()).collect(),
             may_touch: Some(may_touch),
-            protected: if role == Role::Implementing { self.protected() } else { None },
+            protected: (role == Role::Implementing).then(|| agents::protected(&self.settings)).flatten(),
             ..Watched::default()
         }
     }
@@ -71,14 +70,6 @@ impl Bench<'_> {
             entries.push(format!("!{specs}/"));
         }
         entries
-    }
-
-    /// What the configuration protects, and nothing else but `.git` and what is ours.
-    fn protected(&self) -> Option<Policy> {
-        let nothing_else = Policy::scoped(Vec::<String>::new());
-        let add = |policy: Policy, patterns: &config::Setting<Vec<String>>| policy.protect(&patterns.value);
-        let patterns = &self.settings.protect;
-        (!patterns.is_empty()).then(|| patterns.iter().fold(nothing_else, add))
     }
 
     /// Git says what counts where there is git.

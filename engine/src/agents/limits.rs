@@ -1,12 +1,13 @@
 //! What a run may use, and has used: looked at before each turn, as far as the agents say what they use.
 
-use engine::Turned;
 use serde::{Deserialize, Serialize};
+
+use crate::Turned;
 
 /// What a run may use; everything where nothing is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct AgentLimits {
     /// US dollars, by the reckoning of the agents.
     pub max_cost_usd: Option<f64>,
     /// Tokens in and out.
@@ -17,13 +18,13 @@ pub struct Limits {
 
 /// What was used so far. `None` is "not said", which is not zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Used {
+pub struct AgentUsage {
     cost_usd: Option<f64>,
     tokens: Option<u64>,
     time_ms: u64,
 }
 
-impl Default for Used {
+impl Default for AgentUsage {
     fn default() -> Self {
         Self { cost_usd: Some(0.0), tokens: Some(0), time_ms: 0 }
     }
@@ -31,54 +32,57 @@ impl Default for Used {
 
 /// Why no further turn may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Passed {
+pub struct LimitPassed {
     /// The same codes as those of the other loops.
-    pub(crate) code: &'static str,
-    pub(crate) message: String,
+    pub code: &'static str,
+    /// For the person.
+    pub message: String,
 }
 
-impl Used {
-    pub(crate) fn add(&mut self, turned: &Turned) {
+impl AgentUsage {
+    /// Counts a turn.
+    pub fn add(&mut self, turned: &Turned) {
         let cost = turned.cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0);
         self.cost_usd = self.cost_usd.zip(cost).map(|(sum, cost)| sum + cost);
         self.tokens = self.tokens.zip(tokens(turned)).map(|(sum, tokens)| sum.saturating_add(tokens));
         self.add_time(turned.elapsed_ms);
     }
 
-    pub(crate) fn add_time(&mut self, ms: u64) {
+    /// Counts the time of something else.
+    pub fn add_time(&mut self, ms: u64) {
         self.time_ms = self.time_ms.saturating_add(ms);
     }
 
     /// A limit that was reached, or that nobody can keep any more.
-    pub(crate) fn passed(&self, limits: &Limits) -> Option<Passed> {
+    pub fn passed(&self, limits: &AgentLimits) -> Option<LimitPassed> {
         self.cost(limits).or_else(|| self.tokens(limits)).or_else(|| self.time(limits))
     }
 
-    fn cost(&self, limits: &Limits) -> Option<Passed> {
+    fn cost(&self, limits: &AgentLimits) -> Option<LimitPassed> {
         let most = limits.max_cost_usd?;
         let message = match self.cost_usd {
             Some(cost) if cost < most => return None,
-            Some(cost) => format!("the run has cost ${cost:.2} of the ${most:.2} that it may"),
+            Some(cost) => format!("the run has cost ${cost:.2}, and may cost ${most:.2}"),
             None => format!("the run may cost ${most:.2}, and an agent did not say what its turn has"),
         };
-        Some(Passed { code: "limit-cost", message })
+        Some(LimitPassed { code: "limit-cost", message })
     }
 
-    fn tokens(&self, limits: &Limits) -> Option<Passed> {
+    fn tokens(&self, limits: &AgentLimits) -> Option<LimitPassed> {
         let most = limits.max_tokens?;
         let message = match self.tokens {
             Some(tokens) if tokens < most => return None,
-            Some(tokens) => format!("the run has used {tokens} of the {most} tokens that it may"),
+            Some(tokens) => format!("the run has used {tokens} tokens, and may use {most}"),
             None => format!("the run may use {most} tokens, and an agent did not say how many its turn has"),
         };
-        Some(Passed { code: "limit-tokens", message })
+        Some(LimitPassed { code: "limit-tokens", message })
     }
 
-    fn time(&self, limits: &Limits) -> Option<Passed> {
+    fn time(&self, limits: &AgentLimits) -> Option<LimitPassed> {
         let most = limits.max_time_ms.filter(|most| self.time_ms >= *most)?;
         let (took, most) = (self.time_ms / 1000, most / 1000);
-        let message = format!("the run has taken {took} of the {most} seconds that it may");
-        Some(Passed { code: "limit-time", message })
+        let message = format!("the run has taken {took} seconds, and may take {most}");
+        Some(LimitPassed { code: "limit-time", message })
     }
 }
 

@@ -1,0 +1,96 @@
+//! What the loops of agents have in common: limits that are looked at between turns, and what the configuration protects.
+
+use std::ffi::OsString;
+
+use agent::Kind;
+use anyhow::anyhow;
+use clap::Args;
+use engine::AgentLimits;
+use guard::Policy;
+
+use crate::config::values::{Address, Count, Dollars, Time};
+use crate::config::{Limits, Settings};
+use crate::exit::Failure;
+use crate::output::Output;
+
+/// What a run may use. The keys of `[limits]` count too.
+#[expect(clippy::struct_field_names, reason = "as the flags are called")]
+#[derive(Debug, Clone, Args)]
+pub struct LimitArgs {
+    /// Begin no turn once the run has cost so many US dollars, as the agent reckons
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<Dollars>,
+    /// Begin no turn once the run has used so many tokens
+    #[arg(long, value_name = "NUMBER")]
+    pub max_tokens: Option<Count>,
+    /// Begin no turn after this time of turns and commands
+    #[arg(long, value_name = "DURATION")]
+    pub max_time: Option<Time>,
+}
+
+impl LimitArgs {
+    /// As a table of the configuration.
+    pub fn layer(&self) -> Limits {
+        let Self { max_cost, max_tokens, max_time } = *self;
+        Limits { max_cost, max_tokens, max_time, ..Limits::default() }
+    }
+}
+
+/// The limits in force.
+pub fn limits(settings: &Settings) -> AgentLimits {
+    let milliseconds = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    AgentLimits {
+        max_cost_usd: settings.max_cost.value.map(llm::Money::as_usd),
+        max_tokens: settings.max_tokens.value,
+        max_time_ms: settings.max_time.value.map(milliseconds),
+    }
+}
+
+/// Only Claude Code says what a turn costs, and every agent makes its calls by itself. A limit that nobody can keep is better refused at
+/// once; of one that is meant for other loops too, the person is told.
+pub fn can_keep(kind: Kind, settings: &Settings, output: &Output) -> Result<(), Failure> {
+    if settings.max_calls.value.is_some() {
+        output.warn("limits.max_calls does not hold here: an agent makes its calls by itself");
+    }
+    match kind {
+        Kind::Gemini | Kind::Codex if settings.max_cost.value.is_some() => {
+            let why = anyhow!(
+                "{} does not say what its turns cost, so limits.max_cost cannot be kept",
+                kind.name()
+            );
+            Err(Failure::refused(why, "limit the tokens instead: --max-tokens NUMBER"))
+        }
+        Kind::Claude | Kind::Gemini | Kind::Codex => Ok(()),
+    }
+}
+
+/// What the configuration protects, and nothing else but `.git` and what is ours; none where it protects nothing.
+pub fn protected(settings: &Settings) -> Option<Policy> {
+    let nothing_else = Policy::scoped(Vec::<String>::new());
+    let patterns = &settings.protect;
+    (!patterns.is_empty())
+        .then(|| patterns.iter().fold(nothing_else, |policy, list| policy.protect(&list.value)))
+}
+
+/// Codex takes no address from its environment.
+fn address_variable(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Claude => Some("ANTHROPIC_BASE_URL"),
+        Kind::Gemini => Some("GOOGLE_GEMINI_BASE_URL"),
+        Kind::Codex => None,
+    }
+}
+
+/// What tells an agent where its service is.
+pub fn address(kind: Kind, base_url: Option<&Address>) -> Option<(OsString, OsString)> {
+    Some((address_variable(kind)?.into(), base_url?.0.clone().into()))
+}
+
+/// An error where `--base-url` is given and the agent has no ear for it.
+pub fn can_be_told(kind: Kind, base_url: Option<&Address>) -> Result<(), Failure> {
+    if base_url.is_none() || address_variable(kind).is_some() {
+        return Ok(());
+    }
+    let why = anyhow!("{} cannot be told with --base-url where its service is", kind.name());
+    Err(Failure::refused(why, "set openai_base_url in its own config.toml"))
+}
