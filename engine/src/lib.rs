@@ -32,7 +32,7 @@ pub use order::{
 pub use outcome::{Cause, Outcome};
 pub use own::append_to_own;
 pub use record::{Facts, JOURNAL, Record, RecordError, facts_of, outline_of};
-pub use replay::{Difference, ReplayFault, Replayed};
+pub use replay::{AsFound, Difference, ReplayFault, Replayed};
 pub use step::{Answer, Loop, Next, Step};
 pub use text::Text;
 pub use workshop::{Asking, BuildCommand, Fault, Purse, UNDO, Workshop, undo_folders};

@@ -2,6 +2,7 @@
 //! program does itself is done again, in a scratch tree, and compared.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::PathBuf;
 
 use crate::intake::Intake;
@@ -46,20 +47,23 @@ impl From<RecordError> for ReplayFault {
     }
 }
 
+/// Makes the scratch tree what the recorded run found before it wrote in a round: no build is run that could have changed it since.
+pub type AsFound<'f> = Box<dyn FnMut(u32) -> io::Result<()> + 'f>;
+
 /// The recorded facts as hands.
-#[derive(Debug)]
-pub struct Replayed {
+pub struct Replayed<'f> {
     /// The scratch tree.
     pub rules: Rules,
     /// Where pre-images of the scratch tree go.
-    pub undo: PathBuf,
+    undo: PathBuf,
     facts: VecDeque<Fact>,
+    as_found: AsFound<'f>,
 }
 
-impl Replayed {
+impl<'f> Replayed<'f> {
     /// Hands that answer with these facts.
-    pub fn new(facts: Vec<Fact>, rules: Rules, undo: PathBuf) -> Self {
-        Self { rules, undo, facts: facts.into() }
+    pub fn new(facts: Vec<Fact>, rules: Rules, undo: PathBuf, as_found: AsFound<'f>) -> Self {
+        Self { rules, undo, facts: facts.into(), as_found }
     }
 
     /// The next recorded fact that `wanted` takes something from; others are passed over.
@@ -96,6 +100,7 @@ impl Replayed {
         let recorded = self.next(round, |fact| {
             matches!(fact, Fact::Applied { .. } | Fact::Rejected { .. }).then(|| fact.clone())
         })?;
+        (self.as_found)(round).map_err(|source| Fault::Look { path: self.rules.root.clone(), source })?;
         let intake = self.rules.take_in(answer, &self.undo.join(round.to_string()))?;
         let now = match (intake, &recorded) {
             (Intake::Applied { applied, warnings, no_change, .. }, _) => Fact::Applied {
@@ -122,7 +127,7 @@ impl Replayed {
     }
 }
 
-impl Hands<Step, Fact> for Replayed {
+impl Hands<Step, Fact> for Replayed<'_> {
     type Fault = ReplayFault;
 
     fn perform(&mut self, step: &Step, _record: &mut Record<'_>) -> Result<Fact, ReplayFault> {

@@ -13,6 +13,13 @@ use crate::protected::Folded;
 use crate::rules::Rules;
 
 impl Guard {
+    /// The files below the root, seen when the guard was opened, whose names are protected in whatever folder they lie
+    /// ([`is_protected_anywhere`](crate::is_protected_anywhere)); not those that git ignores.
+    pub fn protected_anywhere(&self) -> impl Iterator<Item = &str> {
+        let prefix = &self.work_tree.prefix;
+        self.captured.protected.iter().filter_map(|path| path.strip_prefix(prefix.as_str()))
+    }
+
     /// The regular files and symlinks below the root that these lists of gitignore patterns match as
     /// [`Policy::protect`](crate::Policy::protect) has it, tracked by git or not, sorted.
     ///

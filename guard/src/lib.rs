@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use admitted::{Admitted, Before, Op};
 pub use folder::Folder;
 pub use policy::{Configuration, Ignored, Policy};
-pub use protected::{Binds, FLAGGED, PROTECTED, Protected, Writer};
+pub use protected::{Binds, FLAGGED, PROTECTED, Protected, Writer, is_protected_anywhere};
 pub use refusal::{Code, Refusal, shown};
 pub use repository::OpenError;
 pub use tree::JudgeError;

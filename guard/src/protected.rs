@@ -41,6 +41,11 @@ pub struct Protected {
 }
 
 impl Protected {
+    /// Whether everything below it is protected with it.
+    pub fn is_folder(&self) -> bool {
+        self.pattern.ends_with('/')
+    }
+
     /// Its path at the root.
     pub fn at_root(&self) -> &'static str {
         self.pattern.trim_matches('/')
@@ -66,6 +71,12 @@ pub const PROTECTED: &[Protected] = &[
 
 const fn row(pattern: &'static str, binds: Binds, writer: Writer, what: &'static str) -> Protected {
     Protected { pattern, binds, writer, what }
+}
+
+/// Whether a file of this name is protected in whatever folder it lies.
+pub fn is_protected_anywhere(name: &[u8]) -> bool {
+    let anywhere = PROTECTED.iter().filter(|row| !row.pattern.contains('/'));
+    anywhere.into_iter().any(|row| name.eq_ignore_ascii_case(row.pattern.as_bytes()))
 }
 
 /// Names that may be written, but that run code or change what others see: shown in the summary.

@@ -131,7 +131,12 @@ impl WorkTree {
 
     /// The rules of all sources but the nested `.gitignore` files at and below the root.
     pub(crate) fn rules(&self) -> io::Result<Rules> {
-        let mut rules = Rules { global: self.global.clone(), by_folder: HashMap::new(), case: self.case };
+        let mut rules = Rules {
+            global: self.global.clone(),
+            by_folder: HashMap::new(),
+            case: self.case,
+            protected: Vec::new(),
+        };
         for (path, folder) in &self.above {
             rules.read(path, folder)?;
         }

@@ -12,6 +12,7 @@ use crate::folder::Folder;
 use crate::inodes::join;
 use crate::lexical::is_too_long;
 use crate::patterns::{Kind, Patterns, folders};
+use crate::protected::is_protected_anywhere;
 
 /// The ignore rules of one work tree.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Rules {
     pub(crate) by_folder: HashMap<String, Arc<Patterns>>,
     /// `core.ignoreCase`.
     pub(crate) case: Case,
+    /// The files, from the top, whose names are protected wherever they lie, in folders that are not ignored.
+    pub(crate) protected: Vec<String>,
 }
 
 /// The `.gitignore` files on the way to a path, the outermost first, each with where the path below its folder begins.
@@ -117,8 +120,11 @@ impl Rules {
         above: &Arc<Way>,
     ) -> io::Result<Vec<(Arc<Level>, String)>> {
         let may_be_folder = |kind| matches!(kind, FileType::Directory | FileType::Unknown);
-        let entries = folder
-            .entries_if(|name, kind| name == b".gitignore" || (may_be_folder(kind) && name != b".git"))?;
+        let entries = folder.entries_if(|name, kind| {
+            is_protected_anywhere(name) || (may_be_folder(kind) && name != b".git")
+        })?;
+        let files = entries.iter().filter(|(_, kind)| !may_be_folder(*kind));
+        self.protected.extend(files.map(|(name, _)| join(&path, &String::from_utf8_lossy(name))));
         let mut way = Arc::clone(above);
         if entries.iter().any(|(name, _)| name == b".gitignore") {
             self.read(&path, &folder)?;
@@ -176,7 +182,12 @@ mod tests {
             folder.push("d");
             fs::create_dir(&folder).unwrap();
         }
-        let mut read = Rules { global: Vec::new(), by_folder: HashMap::new(), case: Case::Sensitive };
+        let mut read = Rules {
+            global: Vec::new(),
+            by_folder: HashMap::new(),
+            case: Case::Sensitive,
+            protected: Vec::new(),
+        };
         read.read_below(prefix, &Arc::new(Folder::open(scratch.path()).unwrap())).unwrap();
         read.by_folder.len()
     }

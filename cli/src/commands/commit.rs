@@ -10,7 +10,7 @@ use repo::WorkTree;
 use crate::args::{OnFailure, RunArgs};
 use crate::commands::run::{self, Prepared, begin};
 use crate::commands::wall::{self, Otherwise};
-use crate::config::{self, Origin, PROJECT_FILE, Settings};
+use crate::config::{self, Origin, Settings};
 use crate::edit;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -58,6 +58,9 @@ pub fn run(
     };
     let guard = look_at(&tree, &plan, args, output)?;
     plan.sealed.extend(wall::protected(&tree, &guard, &plan.settings)?);
+    plan.sealed.extend(guard.protected_anywhere().map(PathBuf::from));
+    plan.sealed.sort_unstable();
+    plan.sealed.dedup();
     let (tree, model, without_wall) = (&tree, &*client, Otherwise::Refuse);
     begin(Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall })
         .map(|done| done.exit)
@@ -122,9 +125,10 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Plan {
     }
 }
 
-/// The build script and what else decides, whatever the configuration protects.
+/// The build script and what else no build may write (S1 §Safety), there or not, whatever the configuration protects.
 fn sealed(settings: &Settings) -> Vec<PathBuf> {
-    let mut sealed: Vec<PathBuf> = [BUILD, PROJECT_FILE, ".gitignore"].map(PathBuf::from).into();
+    let files = guard::PROTECTED.iter().filter(|row| !row.is_folder() && row.writer != Writer::Build);
+    let mut sealed: Vec<PathBuf> = files.map(|row| PathBuf::from(row.at_root())).collect();
     sealed.extend(own_program(settings).filter(|program| *program != BUILD).map(PathBuf::from));
     sealed
 }

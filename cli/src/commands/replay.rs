@@ -1,21 +1,18 @@
 //! `code-commit replay`: a recorded run once more, in a scratch copy of the project, without a model and without a network; and what if the
 //! model had answered otherwise?
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+mod copy;
 
 use anyhow::{Context as _, anyhow};
-use apply::Lock;
 use engine::{
     Answer, Fact, Fault, Finish, Hands as _, Next, Record, ReplayFault, Replayed, Rules, Silent, Step,
-    Workshop, drive, facts_of, undo_folders,
+    Workshop, drive, facts_of,
 };
-use guard::Guard;
 use logging::{Redactor, RunFolder};
 use repo::WorkTree;
 use serde_json::json;
 
+use self::copy::ScratchCopy;
 use crate::args::ReplayArgs;
 use crate::commands::order::{self, Recorded};
 use crate::commands::resume::can_go_on;
@@ -52,7 +49,7 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
         )
     })?;
     let scratch = tempfile::tempdir().context("cannot make a scratch folder")?;
-    let copy = Copy::make(&tree, &run, scratch.path())?;
+    let copy = ScratchCopy::make(&tree, &run, &facts, scratch.path())?;
     let rules = copy.rules(&plan)?;
     let name = runs::name(&run);
     match (args.from_round, &args.reply) {
@@ -67,100 +64,18 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
     }
 }
 
-/// The project as it was when the run began: as it is now, with the run's pre-images put back.
-struct Copy {
-    root: PathBuf,
-    state: PathBuf,
-}
-
-impl Copy {
-    fn make(tree: &WorkTree, run: &Path, scratch: &Path) -> Result<Self, Failure> {
-        let (root, state) = (scratch.join("project"), scratch.join("state"));
-        let copied = (|| -> anyhow::Result<()> {
-            fs::create_dir_all(&root)?;
-            fs::create_dir_all(&state)?;
-            repo::init(&root)?;
-            let tracked = tree.tracked()?.into_iter().map(|file| file.path);
-            for path in tracked.chain(tree.dirty()?) {
-                copy_file(&tree.root().join(&path), &root.join(&path))
-                    .with_context(|| format!("cannot copy {path}"))?;
-            }
-            for image in apply::pre_images(&undo_folders(run)?)? {
-                put(&root, &image.path, image.content.as_deref())
-                    .with_context(|| format!("cannot put back {}", image.path))?;
-            }
-            Ok(())
-        })();
-        copied.context("cannot copy the project into a scratch folder").map_err(|error| {
-            Failure::refused(error, "see that there is room, or set TMPDIR to another folder")
-        })?;
-        Ok(Self { root, state })
-    }
-
-    fn rules(&self, plan: &Plan) -> Result<Rules, Failure> {
-        let guard = Guard::open(&self.root, plan.policy()).map_err(anyhow::Error::from)?;
-        let lock = Lock::acquire(&self.state, "replay").map_err(anyhow::Error::from)?;
-        Ok(Rules { root: self.root.clone(), guard, lock })
-    }
-
-    /// How many files the replayed run has changed, and a SHA-256 over their paths and hashes.
-    fn changed(&self) -> Result<(usize, String), Failure> {
-        let rounds = undo_folders(&self.state).map_err(anyhow::Error::from)?;
-        let changed = apply::pre_images(&rounds).map_err(anyhow::Error::from)?;
-        let mut text = String::new();
-        for image in &changed {
-            let now = fs::read(self.root.join(&image.path)).ok();
-            let hash = now.map_or_else(|| "nothing".to_owned(), |now| logging::sha256_hex(&now));
-            text.push_str(&format!("{} {hash}\n", image.path));
-        }
-        Ok((changed.len(), logging::sha256_hex(text.as_bytes())))
-    }
-
-    fn folder(&self) -> Result<RunFolder, Failure> {
-        let folder = RunFolder::create(&self.state, "run", Redactor::default());
-        Ok(folder.map_err(anyhow::Error::from)?)
-    }
-}
-
-/// Only regular files: a link is nothing that a model may have written.
-fn copy_file(from: &Path, to: &Path) -> anyhow::Result<()> {
-    if fs::symlink_metadata(from).is_ok_and(|found| found.is_file()) {
-        fs::create_dir_all(to.parent().unwrap_or(to))?;
-        fs::copy(from, to)?;
-    }
-    Ok(())
-}
-
-/// Puts a pre-image back, whatever has its place in the copy; of a file that was there its mode is kept.
-fn put(root: &Path, path: &str, content: Option<&[u8]>) -> io::Result<()> {
-    let path = root.join(path);
-    let above = path.ancestors().skip(1).take_while(|above| above.starts_with(root));
-    above.filter(|above| above.is_file()).try_for_each(fs::remove_file)?;
-    if path.is_dir() {
-        fs::remove_dir_all(&path)?;
-    }
-    match content {
-        Some(content) => {
-            fs::create_dir_all(path.parent().unwrap_or(root))?;
-            fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?.write_all(content)
-        }
-        None if path.exists() => fs::remove_file(path),
-        None => Ok(()),
-    }
-}
-
 fn same_again(
     plan: &Plan,
     facts: Vec<Fact>,
     name: &str,
-    copy: &Copy,
+    copy: &ScratchCopy,
     rules: Rules,
     output: &Output,
 ) -> Result<Exit, Failure> {
     let mut silent = Silent;
     let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
     let goes_on = can_go_on(&facts);
-    let mut hands = Replayed::new(facts, rules, copy.state.join("undo"));
+    let mut hands = copy.hands(facts, rules);
     match drive(&mut *plan.decide(), &mut hands, &mut record) {
         Ok(outcome) => {
             let (changed, hash) = copy.changed()?;
@@ -204,7 +119,7 @@ struct WhatIf<'w> {
     round: u32,
     reply: String,
     name: String,
-    copy: &'w Copy,
+    copy: &'w ScratchCopy,
     environment: &'w Environment,
     output: &'w Output,
     tree: &'w WorkTree,
@@ -216,7 +131,7 @@ impl WhatIf<'_> {
         let Self { plan, round, copy, environment, output, .. } = self;
         let mut silent = Silent;
         let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
-        let hands = Replayed::new(self.facts.clone(), rules, copy.state.join("undo"));
+        let hands = copy.hands(self.facts.clone(), rules);
         let rules = self.up_to_the_round(hands, &mut record)?;
         let keys = Keys::find(environment, self.tree.root());
         let client = models::open(&plan.settings, &keys, environment, self.tree)?;
@@ -251,7 +166,7 @@ impl WhatIf<'_> {
     }
 
     /// The copy is then as the model of that round found it. Gives the rules back.
-    fn up_to_the_round(&self, mut hands: Replayed, record: &mut Record<'_>) -> Result<Rules, Failure> {
+    fn up_to_the_round(&self, mut hands: Replayed<'_>, record: &mut Record<'_>) -> Result<Rules, Failure> {
         let mut decide = self.plan.decide();
         loop {
             match decide.next() {

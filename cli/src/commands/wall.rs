@@ -46,7 +46,8 @@ pub fn confine(
             Ok(if probed.rung == Rung::Off {
                 Confinement::off()
             } else {
-                probed.confine(walls(tree, plan, environment))
+                let walls = walls(tree, plan, probed.rung, environment);
+                probed.confine(walls)
             })
         }
         Err(reason) if otherwise == Otherwise::GoWithout => {
@@ -58,11 +59,11 @@ pub fn confine(
 }
 
 /// What the build sees of the project and of the machine.
-fn walls(tree: &WorkTree, plan: &Plan, environment: &Environment) -> Walls {
+fn walls(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -> Walls {
     let (root, settings) = (tree.root(), &plan.settings);
     let readable = settings.readable.iter().map(|place| place.value.clone());
     Walls {
-        read_only: held(root, plan),
+        read_only: held(root, plan, rung),
         masked: keys::hidden(root),
         network: settings.network.value,
         writable: writable(root, settings),
@@ -94,10 +95,16 @@ pub fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
     std::iter::once(".git").chain(held.map(Protected::at_root)).filter(|name| *name != AGENT_CONFIG)
 }
 
-/// What the build may read but not change, as far as it is there.
-fn held(root: &Path, plan: &Plan) -> Vec<PathBuf> {
+/// What the build may read but not change, as far as it is there. Under Landlock nothing new could be made in a folder that holds one of
+/// these: what is protected by its name alone is left to the seal there.
+fn held(root: &Path, plan: &Plan, rung: Rung) -> Vec<PathBuf> {
     let own = read_only(Binds::Commit).map(|name| root.join(name)).filter(|path| path.exists());
-    own.chain(in_reach(root, &plan.sealed)).collect()
+    let by_name = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        path.parent() != Some(root) && guard::is_protected_anywhere(name)
+    };
+    let sealed = in_reach(root, &plan.sealed).filter(|path| rung != Rung::Landlock || !by_name(path));
+    own.chain(sealed).collect()
 }
 
 /// What of the sealed files a wall can hold fast: a link it cannot, and what a link leads to is not sealed with it.

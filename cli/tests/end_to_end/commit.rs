@@ -335,6 +335,37 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
 }
 
 #[test]
+fn no_build_changes_or_makes_what_no_model_may_write() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let names = [
+        "docs/UserSpecification.md",
+        "src/.gitignore",
+        ".gitmodules",
+        "LLMInstructions.md",
+        "UserSpecification.md",
+        "codeRollup.sh",
+        "llm-user-output.txt",
+        "code-commit.toml",
+    ];
+    for name in &names[..2] {
+        scene.project.write(name, b"# as it was\n").unwrap();
+    }
+    scene.project.commit("more").unwrap();
+    let build = format!(
+        "#!/bin/sh\n[ -e ../once ] || for name in {}; do echo x >> $name; done\ntouch ../once\n",
+        names.join(" ")
+    );
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    for name in names {
+        assert!(told.contains(name), "{name}: {told}");
+    }
+    assert_eq!(scene.project.status().unwrap(), " M build.sh\n M src/greet.sh\n?? README.md\n");
+}
+
+#[test]
 fn a_prompt_has_beginning_and_end_of_a_build_output_past_the_limit() {
     let noisy = "#!/bin/sh\nseq -w 0 9999; exit 1\n";
     let config = "[build]\nprompt_limit = \"1KiB\"\n";

@@ -1,5 +1,6 @@
 //! What the record is good for: resume, replay, runs, show.
 
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
@@ -130,6 +131,39 @@ fn replayed_after(change: impl Fn(&Scene)) -> Ran {
     assert_eq!(scene.commit(&[]).code, Some(0));
     change(&scene);
     scene.run(&["replay"])
+}
+
+#[test]
+fn what_a_build_changes_between_two_rounds_is_no_difference() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    let build = "#!/bin/sh\necho '# formatted' >> src/greet.sh\nexec sh tests/greet_test.sh\n";
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let ran = scene.run(&["replay"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+}
+
+#[test]
+fn what_a_path_was_refused_for_is_in_the_replayed_project_too() {
+    let names = ["link/x", "pipe", "twin.sh", "nested/x", "excluded.txt"];
+    let refused = names.map(|name| format!("^^^{name}\nx\n^^^end\n"));
+    let replies = refused.iter().map(String::as_str).take(3).chain([MENDS_IT]);
+    let scene = Scene::with_replies(replies);
+    let root = scene.project.root();
+    symlink("/etc", root.join("link")).unwrap();
+    scene.project.commit("a link").unwrap();
+    let pipe = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), pipe, rustix::fs::Mode::RWXU, 0).unwrap();
+    std::fs::hard_link(root.join("build.sh"), root.join("twin.sh")).unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let ran = scene.run(&["replay"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let scene = Scene::with_replies(refused.iter().map(String::as_str).skip(3).chain([MENDS_IT]));
+    scene.project.git(&["init", "-q", "nested"]).unwrap();
+    scene.project.write(".git/info/exclude", b"excluded.txt\n").unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let ran = scene.run(&["replay"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
 }
 
 #[test]

@@ -31,6 +31,19 @@ fn setup_and_check_run_behind_the_agents_wall() {
 }
 
 #[test]
+fn setup_and_check_cannot_change_the_specs_behind_the_wall() {
+    for rung in ["bwrap", "landlock"] {
+        let scene = Scene::new(&[BY_PROMPT]);
+        let change = "echo x >> .specs/a.md; echo x > .specs/new.md; true";
+        scene.configure(&json!({ "setupCommand": change, "checkCommand": change }));
+        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung]);
+        assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
+        assert_eq!(scene.read(".specs/a.md"), "# A\n", "{rung}");
+        assert!(!crate::harness::is_there(&scene.root().join(".specs/new.md")), "{rung}");
+    }
+}
+
+#[test]
 fn no_key_of_the_project_is_seen_or_changed_behind_the_wall() {
     let look = "cat agent-config/gemini-key.txt agent-config/query.txt gemini-key.txt .env; \
         echo agent > agent-config/query.txt; echo agent > agent-config/new; true";

@@ -68,7 +68,9 @@ impl Seal {
         for path in paths {
             seal.note_folders(path)?;
             let state = look(&seal.root, path, None)?;
-            let modified = std::fs::symlink_metadata(root.join(path)).and_then(|found| found.modified()).ok();
+            let is_file = matches!(state, State::File { .. });
+            let found = is_file.then(|| std::fs::symlink_metadata(root.join(path)).ok()).flatten();
+            let modified = found.and_then(|found| found.modified().ok());
             seal.files.push(Sealed { path: path.clone(), state, modified });
         }
         Ok(seal)

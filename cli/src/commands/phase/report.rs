@@ -95,7 +95,8 @@ impl Observer<AgentFact> for Facts {
             }
             for path in &turned.put_back {
                 let path = printable(path);
-                self.output.warn(&format!("{path} is not for the {} to change: it was put back", turned.role));
+                self.output
+                    .warn(&format!("{path} is not for the {} to change: it was put back", turned.role));
             }
         }
         if let AgentFact::Committed { repository, message, .. } = fact {

@@ -169,7 +169,7 @@ impl<'b> Bench<'b> {
             repositories: BTreeMap::from([(PROJECT.to_owned(), repository)]),
             shell_cwd: self.root.clone(),
             shell_env: self.env(),
-            shell_confinement: self.probed.confine(self.walls(Mailboxes::Held)),
+            shell_confinement: self.probed.confine(self.shell_walls()),
             shell_timeout: Some(self.args.command_timeout),
             watch,
             around,
@@ -234,6 +234,15 @@ impl<'b> Bench<'b> {
             readable: set(&self.settings.readable).into_iter().chain(self.git_elsewhere()).collect(),
             ..Walls::new(&self.root, &self.env())
         }
+    }
+
+    /// What runs in setup and check is what agents wrote: no more than agents may it change the specs.
+    fn shell_walls(&self) -> Walls {
+        let mut walls = self.walls(Mailboxes::Held);
+        walls
+            .read_only
+            .extend([self.root.join(&self.config.specs)].into_iter().filter(|specs| specs.exists()));
+        walls
     }
 
     fn git_elsewhere(&self) -> Vec<PathBuf> {
