@@ -132,6 +132,8 @@ pub struct PreImage {
     pub path: String,
     /// The whole content; `None` if there was no file.
     pub content: Option<Vec<u8>>,
+    /// SHA-256, in hex, of what the last of the sets has written; `None` if it was deleted.
+    pub left_as: Option<String>,
 }
 
 /// Every file that the sets changed, as it was before the first of them, by path. The folders are given oldest first.
@@ -139,7 +141,7 @@ pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> 
     let image = |(path, file): (String, File)| {
         let content =
             file.kept.map(|(kept, ..)| read(&kept).map_err(|source| UndoError::Io { path: kept, source }));
-        Ok(PreImage { path, content: content.transpose()? })
+        Ok(PreImage { path, content: content.transpose()?, left_as: file.left_as })
     };
     History::read(undo_folders)?.files.into_iter().map(image).collect()
 }

@@ -228,6 +228,14 @@ impl OrderLoop {
     }
 }
 
+impl OrderLoop {
+    /// The artifact of the attempt that is under way which an attempt that passes does not have: an earlier try of it, which got no answer,
+    /// may have left one.
+    pub fn brief_file(&self) -> String {
+        self.work.brief_file()
+    }
+}
+
 impl Loop for OrderLoop {
     type Step = OrderStep;
     type Fact = OrderFact;

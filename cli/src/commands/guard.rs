@@ -56,12 +56,12 @@ fn cannot_judge(error: OpenError) -> Failure {
 /// One JSON string a line; empty lines do not count.
 fn from_stdin() -> Result<Vec<OsString>, Failure> {
     let mut paths = Vec::new();
-    for (number, line) in std::io::stdin().lock().lines().enumerate() {
+    for (number, line) in std::io::stdin().lock().split(b'\n').enumerate() {
         let line = line.context("cannot read standard input")?;
-        if line.trim().is_empty() {
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        let path: String = serde_json::from_str(&line).map_err(|_| {
+        let path: String = serde_json::from_slice(&line).map_err(|_| {
             Failure::refused(anyhow!("line {} is no JSON string", number + 1), "write each path as \"path\"")
         })?;
         paths.push(OsString::from_vec(path.into_bytes()));

@@ -194,6 +194,7 @@ fn finish(
     output: &Output,
 ) -> Result<Finished, Failure> {
     let changes = changes::of_run(root, folder.path())?;
+    changes::note_left(folder.path(), &changes)?;
     let facts: Vec<Fact> = outline_of(folder).map_err(anyhow::Error::from)?;
     let log = folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string();
     let files = changes.iter().map(FileChange::stat).collect();

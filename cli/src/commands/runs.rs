@@ -67,7 +67,12 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
 /// Whether anything happened in it: who names no run does not mean one that was refused before its first step.
 fn has_begun(run: &Path) -> bool {
     let journal = std::fs::metadata(run.join(engine::JOURNAL));
-    journal.map_or_else(|_| run.join(engine::UNDO).is_dir(), |journal| journal.len() > 0)
+    journal.map_or_else(|_| has_applied(run), |journal| journal.len() > 0)
+}
+
+/// Whether a set of changes was written in it, or the first of several.
+pub fn has_applied(run: &Path) -> bool {
+    apply::applied_before(&run.join(engine::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
 }
 
 /// The answers of a run, in their order, to be given again.

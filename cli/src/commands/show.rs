@@ -43,7 +43,8 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
 /// How a run ended, as far as its journal says, and how many rounds it took; none if the journal cannot be read.
 fn ending(run: &Path) -> Option<(Option<String>, u32)> {
     if !run.join(engine::JOURNAL).exists() {
-        return Some((is_applied(run).then(|| "applied".to_owned()), 0));
+        let ended = if is_applied(run) { "applied" } else { "nothing was done" };
+        return Some((Some(ended.to_owned()), 0));
     }
     let facts: Vec<Fact> = engine::outline_of(&RunFolder::open(run.to_owned(), Redactor::default())).ok()?;
     let mut rounds = 0;
@@ -108,9 +109,9 @@ fn facts(folder: &RunFolder) -> Result<Vec<Fact>, Failure> {
         .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))
 }
 
-/// Whether this is the record of `apply`: what to put back, and no journal.
+/// Whether this is the record of an `apply` that came to its end: what to put back, and no journal.
 fn is_applied(run: &Path) -> bool {
-    run.join(engine::UNDO).is_dir() && !run.join(engine::JOURNAL).exists()
+    !run.join(engine::JOURNAL).exists() && runs::has_applied(run)
 }
 
 /// One line for each fact that a person wants to know.

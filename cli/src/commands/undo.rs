@@ -8,6 +8,7 @@ use engine::{UNDO, undo_folders};
 use serde_json::json;
 
 use crate::args::UndoArgs;
+use crate::changes;
 use crate::commands::{registry, runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -32,7 +33,13 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         ));
     }
     let force = if args.force { Force::Yes } else { Force::No };
-    let undone = apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| failed(error, &run))?;
+    let undone = match apply::undo(&lock, tree.root(), &rounds, force) {
+        Err(UndoError::ChangedSince { paths }) if changes::are_as_left(tree.root(), &run, &paths) => {
+            apply::undo(&lock, tree.root(), &rounds, Force::Yes)
+        }
+        done => done,
+    };
+    let undone = undone.map_err(|error| failed(error, &run))?;
     registry::mark_undone(&tree, &run)?;
     output.object(&json!({ "run": runs::name(&run), "restored": undone.applied.changes }));
     for change in &undone.applied.changes {

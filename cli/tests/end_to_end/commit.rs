@@ -253,6 +253,22 @@ fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
 }
 
 #[test]
+fn what_a_build_has_made_of_the_runs_files_is_no_reason_to_refuse_an_undo() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let build = "#!/bin/sh\necho '# formatted' >> src/greet.sh\nrm README.md\n";
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    scene.project.write("src/greet.sh", b"mine, since\n").unwrap();
+    let refused = scene.run(&["undo"]);
+    assert!(refused.code == Some(3) && refused.err.contains("changed since: src/greet.sh"), "{refused}");
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(scene.project.status().unwrap(), " M build.sh\n");
+}
+
+#[test]
 fn undo_gives_back_the_tree_from_before_the_run() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     scene.project.write("src/greet.sh", b"# not committed\n").unwrap();

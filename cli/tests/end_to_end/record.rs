@@ -291,6 +291,20 @@ fn what_if_the_model_had_answered_otherwise() {
 }
 
 #[test]
+fn a_killed_apply_is_not_listed_as_applied_and_not_meant_by_undo() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    scene.project.write("reply", b"^^^x.txt\nx\n^^^end\n").unwrap();
+    assert_eq!(scene.run(&["apply", "reply"]).code, Some(0));
+    // As a harness leaves it that was killed before its set was in place.
+    let applied = scene.runs().into_iter().find(|run| run.display().to_string().ends_with("-apply")).unwrap();
+    std::fs::remove_file(applied.join("undo/1/manifest.json")).unwrap();
+    let listed = scene.run(&["runs"]);
+    assert!(listed.out.contains("-apply  nothing was done, rounds 0\n"), "{listed}");
+    assert!(scene.run(&["undo"]).out.contains("restored src/greet.sh"));
+}
+
+#[test]
 fn runs_and_show_tell_that_a_run_was_undone() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));

@@ -1,6 +1,8 @@
 //! The commands that need no model.
 
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
+use std::process::Stdio;
 
 use crate::harness::Scene;
 
@@ -47,6 +49,17 @@ fn init_and_rollup_write_through_no_link_that_a_repository_has_brought() {
         assert!(ran.code == Some(3) && ran.err.contains("agent-config is no folder"), "{ran}");
     }
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn a_line_for_guard_that_is_not_utf8_is_refused_by_its_number() {
+    let scene = Scene::with_replies([]);
+    let mut command = scene.command(&["guard", "--json", "--stdin"], &[]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"\"a.txt\"\n\"\xff\"\n").unwrap();
+    let done = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.code() == Some(3) && told.contains("line 2 is no JSON string"), "{told}");
 }
 
 #[test]

@@ -56,6 +56,8 @@ fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
     assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
     assert_eq!((scene.verdict().as_str(), scene.server.requests().len()), ("PASS success", 2));
     assert_eq!(scene.summary()["attempts"].as_array().unwrap().len(), 1);
+    let stale = scene.runs()[0].join("attempt_1/failure_brief.json");
+    assert!(!stale.exists(), "an attempt that passes has no brief");
     let listed = ask(&scene, &["runs"]);
     assert_eq!(listed.out, format!("{id}  order: PASS (success), attempts 1\n"));
     let replayed = ask(&scene, &["replay"]);

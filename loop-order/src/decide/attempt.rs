@@ -86,7 +86,7 @@ impl Attempt {
         steps.push(keep(self.file("write_result.json"), json(&write_result)));
         steps.push(keep(self.file("verify_result.json"), json(&self.verify)));
         steps.push(keep(self.file("acceptance_result.json"), json(&self.acceptance)));
-        steps.extend(self.brief.as_ref().map(|brief| keep(self.file("failure_brief.json"), json(brief))));
+        steps.extend(self.brief.as_ref().map(|brief| keep(self.brief_file(), json(brief))));
         steps
     }
 
@@ -113,6 +113,11 @@ impl Attempt {
             content: write.content.to_string(),
         });
         Some(WriteProposal { summary: proposal.summary.to_string(), writes: writes.collect() })
+    }
+
+    /// Where the reason is kept for which it failed.
+    pub(super) fn brief_file(&self) -> String {
+        self.file("failure_brief.json")
     }
 
     fn file(&self, name: &str) -> String {

@@ -167,6 +167,7 @@ fn finish(
 ) -> Result<Done, Failure> {
     let summary = decide.summary();
     let changes = changes::of_run(tree.root(), folder.path())?;
+    changes::note_left(folder.path(), &changes)?;
     if summary.verdict == Verdict::Pass && setting.terms.commit {
         let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
         if !paths.is_empty() {

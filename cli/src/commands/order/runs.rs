@@ -52,9 +52,18 @@ impl Start {
                 shop.asking.purse.count(&calls, shop.model.id());
                 record.note(&OrderFact::Resumed).map_err(kept)?;
                 decide.learn(&OrderFact::Resumed);
+                remove(&record.folder().path().join(decide.brief_file()))
+                    .context("cannot remove an artifact of the attempt that is made again")?;
                 Ok(record)
             }
         }
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
     }
 }
 
