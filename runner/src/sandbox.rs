@@ -186,6 +186,16 @@ fn direct(command: &Command) -> std::process::Command {
     direct
 }
 
+/// The command's variables where the places that they name look different inside: temporary files are in a new `/tmp`.
+fn environment(command: &Command, walls: &Walls) -> Env {
+    let mut env = command.env.clone();
+    point_inside(&mut env, walls);
+    if env.get("TMPDIR").is_some() {
+        env.set("TMPDIR", "/tmp");
+    }
+    env
+}
+
 /// Names the places that a program would otherwise look for below a home that is not there, and
 /// tells cargo not to try the network in vain.
 fn point_inside(env: &mut Env, walls: &Walls) {

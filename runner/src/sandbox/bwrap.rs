@@ -13,7 +13,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
-use super::{Aftercare, Launch, Walls, by_shell_code, plainly, system_program};
+use super::{Aftercare, Launch, Walls, by_shell_code, environment, plainly, system_program};
 use crate::spawn::{Group, program};
 use crate::{Command, Ended};
 
@@ -50,7 +50,7 @@ pub(super) fn prepare(command: &Command, walls: &Walls, group: Group) -> Result<
     let groups = memory_file("group", groups().as_bytes()).map_err(fault)?;
 
     let mut bwrap = launcher(group)?;
-    bwrap.env_clear().envs(environment(command, walls)).args(ISOLATION);
+    bwrap.env_clear().envs(environment(command, walls).iter()).args(ISOLATION);
     bwrap.args(["--seccomp", &number(&filter), "--json-status-fd", &number(&report)]);
     if !walls.network {
         bwrap.arg("--unshare-net");
@@ -87,16 +87,6 @@ fn launcher(group: Group) -> Result<std::process::Command, String> {
             Ok(shell)
         }
     }
-}
-
-/// The command's variables, with those that name places that look different inside.
-fn environment(command: &Command, walls: &Walls) -> Vec<(OsString, OsString)> {
-    let mut env = command.env.clone();
-    super::point_inside(&mut env, walls);
-    if env.get("TMPDIR").is_some() {
-        env.set("TMPDIR", "/tmp");
-    }
-    env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 fn mount_arguments(walls: &Walls) -> Vec<OsString> {

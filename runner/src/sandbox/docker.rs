@@ -13,10 +13,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::mounts::{self, Mount};
-use super::{Aftercare, Launch, Walls, by_shell_code, plainly, system_program};
+use super::{Aftercare, Launch, Walls, by_shell_code, environment, plainly, system_program};
 use crate::owner;
 use crate::spawn::{Group, program};
-use crate::{Command, Ended, RUN_MARKER};
+use crate::{Command, Ended, Env, RUN_MARKER};
 
 /// The name of the empty image.
 const IMAGE: &str = "code-commit-empty:1";
@@ -66,7 +66,7 @@ pub(super) fn prepare(
     for mount in mounts::plan(walls) {
         docker.args(mount_arguments(&mount));
     }
-    docker.args(environment(command, walls)).arg("--workdir").arg(&command.cwd);
+    docker.args(variables(&environment(command, walls))).arg("--workdir").arg(&command.cwd);
     match group {
         Group::Ours => Ok(attended(docker, command, container)),
         Group::Own => on_a_line(docker, command, container),
@@ -110,12 +110,7 @@ fn user() -> String {
     format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
 }
 
-fn environment(command: &Command, walls: &Walls) -> Vec<OsString> {
-    let mut env = command.env.clone();
-    super::point_inside(&mut env, walls);
-    if env.get("TMPDIR").is_some() {
-        env.set("TMPDIR", "/tmp");
-    }
+fn variables(env: &Env) -> Vec<OsString> {
     let word = |(name, value): (&OsStr, &OsStr)| ["--env".into(), [name, value].join(OsStr::new("="))];
     env.iter().flat_map(word).collect()
 }
