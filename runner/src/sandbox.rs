@@ -15,6 +15,7 @@ use crate::{Command, Ended, Env, RunError};
 mod bwrap;
 mod docker;
 mod landlock;
+mod memory;
 mod mounts;
 mod probe;
 mod seccomp;

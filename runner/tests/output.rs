@@ -123,6 +123,30 @@ fn a_command_sees_the_variables_that_it_was_given_and_a_marker() {
 }
 
 #[test]
+fn what_a_variable_holds_reaches_the_command_behind_every_wall_and_nobodys_command_line() {
+    let scratch = Scratch::new();
+    let secret = format!("s3cret-{}", std::process::id());
+    let mut command = scratch.command(&["env", "-0"]);
+    let values = [&secret, " a # $HOME \\n ", "", "'quoted'", "two\nlines", "\u{e4}"];
+    for (number, value) in values.iter().enumerate() {
+        command.env.set(format!("GIVEN_{number}"), value);
+    }
+    for rung in support::rungs() {
+        let confinement = Confinement { rung, walls: scratch.walls() };
+        let mut seen = Vec::new();
+        let mut look = |_, _: &[u8]| seen.extend(support::processes_whose_arguments_hold(&secret));
+        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut look).unwrap();
+        let text = output.text();
+        let found = text.split('\0').filter_map(|line| line.strip_prefix("GIVEN_")?.split_once('='));
+        let mut found: Vec<_> = found.collect();
+        found.sort_unstable();
+        let found: Vec<_> = found.into_iter().map(|(_, value)| value).collect();
+        assert_eq!(found, values, "{rung}: {}", output.ended);
+        assert_eq!(seen, Vec::<String>::new(), "{rung}");
+    }
+}
+
+#[test]
 fn how_a_command_ended_is_told_apart() {
     let scratch = Scratch::new();
     fs::write(scratch.at("tree/src/text"), "echo a script without a first line").unwrap();

@@ -2,15 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
-use rustix::io::{FdFlags, fcntl_setfd};
-
+use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
 use super::{Aftercare, Launch, Walls, by_shell_code, environment, plainly, system_program};
@@ -119,22 +116,6 @@ fn accounts(walls: &Walls) -> String {
 
 fn groups() -> String {
     format!("user:x:{}:\nnogroup:x:65534:\n", rustix::process::getgid().as_raw())
-}
-
-fn memory_file(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
-    file.write_all(bytes)?;
-    seek(&file, SeekFrom::Start(0))?;
-    Ok(file.into())
-}
-
-/// A program started by another thread meanwhile would get these too: they hold no secrets.
-fn inherit(files: &[OwnedFd]) -> io::Result<()> {
-    files.iter().try_for_each(|file| fcntl_setfd(file, FdFlags::empty()).map_err(io::Error::from))
-}
-
-fn number(file: &OwnedFd) -> String {
-    file.as_raw_fd().to_string()
 }
 
 /// Where bubblewrap writes what became of the command: one JSON document a line.

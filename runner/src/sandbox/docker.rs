@@ -3,7 +3,7 @@
 //! The image is empty and made here, so that no registry is needed; what is to be seen is mounted.
 
 use std::ffi::{OsStr, OsString};
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -12,11 +12,14 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use super::memory::inherit;
 use super::mounts::{self, Mount};
 use super::{Aftercare, Launch, Walls, by_shell_code, environment, plainly, system_program};
 use crate::owner;
 use crate::spawn::{Group, program};
-use crate::{Command, Ended, Env, RUN_MARKER};
+use crate::{Command, Ended, RUN_MARKER};
+
+mod variables;
 
 /// The name of the empty image.
 const IMAGE: &str = "code-commit-empty:1";
@@ -66,11 +69,16 @@ pub(super) fn prepare(
     for mount in mounts::plan(walls) {
         docker.args(mount_arguments(&mount));
     }
-    docker.args(variables(&environment(command, walls))).arg("--workdir").arg(&command.cwd);
-    match group {
-        Group::Ours => Ok(attended(docker, command, container)),
-        Group::Own => on_a_line(docker, command, container),
-    }
+    let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
+    let (arguments, file) = variables::variables(&environment(command, walls)).map_err(fault)?;
+    docker.args(arguments).arg("--workdir").arg(&command.cwd);
+    let mut launch = match group {
+        Group::Ours => attended(docker, command, container),
+        Group::Own => on_a_line(docker, command, container)?,
+    };
+    launch.inherited.push(file);
+    inherit(&launch.inherited).map_err(fault)?;
+    Ok(launch)
 }
 
 /// For a session with a person, whose terminal is the input.
@@ -108,11 +116,6 @@ fn on_a_line(
 /// The caller's, so that no file comes out owned by root.
 fn user() -> String {
     format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
-}
-
-fn variables(env: &Env) -> Vec<OsString> {
-    let word = |(name, value): (&OsStr, &OsStr)| ["--env".into(), [name, value].join(OsStr::new("="))];
-    env.iter().flat_map(word).collect()
 }
 
 fn mount_arguments(mount: &Mount) -> Vec<OsString> {

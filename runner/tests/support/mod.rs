@@ -118,10 +118,19 @@ pub(crate) fn rungs() -> Vec<Rung> {
 
 /// The processes of the machine that have `token` among their arguments.
 pub(crate) fn processes_with(token: &str) -> Vec<String> {
+    processes(|word| word == token.as_bytes())
+}
+
+/// Those that have it anywhere in an argument.
+pub(crate) fn processes_whose_arguments_hold(token: &str) -> Vec<String> {
+    processes(|word| word.windows(token.len()).any(|part| part == token.as_bytes()))
+}
+
+fn processes(is_meant: impl Fn(&[u8]) -> bool) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     let named = all.filter(|path| {
         let words = fs::read(path.join("cmdline")).unwrap_or_default();
-        words.split(|byte| *byte == 0).any(|word| word == token.as_bytes())
+        words.split(|byte| *byte == 0).any(&is_meant)
     });
     named.map(|path| path.display().to_string()).collect()
 }
