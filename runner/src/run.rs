@@ -97,14 +97,17 @@ pub fn run(
     if command.leftovers == Leftovers::Keep {
         pump.hear_out();
     }
-    let ended = match (stop?, status?) {
-        (Stop::Exited, Some(status)) => running.aftercare.read(status, || pump.text())?,
+    let (stop, status, room) = (stop?, status?, drained?);
+    let ended = match (stop, status) {
+        (Stop::Exited, Some(status)) => {
+            let ended = running.aftercare.read(status, || pump.text())?;
+            if room == Room::UsedUp { Ended::TooMuchOutput } else { ended }
+        }
         (Stop::Exited, None) => return Err(RunError::Wait { source: io::ErrorKind::TimedOut.into() }),
         (Stop::TimedOut, _) => Ended::TimedOut,
         (Stop::TooMuchOutput, _) => Ended::TooMuchOutput,
         (Stop::Interrupted, _) => Ended::Interrupted,
     };
-    let ended = if drained? == Room::UsedUp { Ended::TooMuchOutput } else { ended };
     Ok(output(ended, swept, pump, begun))
 }
 

@@ -100,6 +100,33 @@ fn a_deadline_ends_a_silent_command_and_keeps_what_it_had_said() {
     assert!(output.elapsed < Duration::from_millis(1300), "{:?}", output.elapsed);
 }
 
+/// How a command ended that has written more than it may while whoever listens was busy: the listener stops it then, if at all.
+fn ended_while_nobody_read(deadline: Option<Duration>, stop: impl Fn(&Cancel)) -> Ended {
+    let scratch = Scratch::new();
+    let more =
+        "mkfifo go gone; printf a; read line < go; printf 12345678; sleep 1; echo gone > gone; sleep 600";
+    let mut command = scratch.command(&["sh", "-c", more]);
+    command.limits.output_bytes = 4;
+    command.deadline = deadline;
+    let cancel = Cancel::new().unwrap();
+    let mut is_first = true;
+    let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {
+        if std::mem::take(&mut is_first) {
+            fs::write(scratch.at("tree/go"), "go\n").unwrap();
+            assert_eq!(fs::read(scratch.at("tree/gone")).unwrap(), b"gone\n");
+            stop(&cancel);
+        }
+    });
+    output.unwrap().ended
+}
+
+#[test]
+fn too_much_output_is_not_what_ended_a_command_that_was_stopped_before() {
+    assert_eq!(ended_while_nobody_read(None, Cancel::set), Ended::Interrupted);
+    assert_eq!(ended_while_nobody_read(Some(Duration::from_millis(500)), |_| {}), Ended::TimedOut);
+    assert_eq!(ended_while_nobody_read(None, |_| {}), Ended::TooMuchOutput);
+}
+
 #[test]
 fn standard_input_is_empty_unless_a_file_is_named() {
     let scratch = Scratch::new();
