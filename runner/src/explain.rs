@@ -167,7 +167,7 @@ fn paths(line: &str, walls: &Walls) -> impl Iterator<Item = PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ended;
+    use crate::{Captured, Ended};
     use std::time::Duration;
 
     fn check(rung: Rung, line: &str) -> String {
@@ -181,9 +181,10 @@ mod tests {
         };
         let output = Output {
             ended: Ended::Exited(1),
-            head: format!("compiling\n{line}\nmake: *** [all] Error 1\n").into_bytes(),
-            tail: Vec::new(),
-            total_bytes: 0,
+            captured: Captured {
+                head: format!("compiling\n{line}\nmake: *** [all] Error 1\n").into_bytes(),
+                ..Captured::default()
+            },
             apart: None,
             elapsed: Duration::ZERO,
             survivors_killed: 0,
@@ -268,9 +269,7 @@ mod tests {
     fn a_success_is_not_explained() {
         let output = Output {
             ended: Ended::Exited(0),
-            head: b"warning: Could not resolve host".to_vec(),
-            tail: Vec::new(),
-            total_bytes: 31,
+            captured: Captured { head: b"warning: Could not resolve host".to_vec(), ..Captured::default() },
             apart: None,
             elapsed: Duration::ZERO,
             survivors_killed: 0,

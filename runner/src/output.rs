@@ -11,12 +11,8 @@ use crate::Captured;
 pub struct Output {
     /// How the command ended.
     pub ended: Ended,
-    /// The first bytes of the output, both streams in the order in which they arrived.
-    pub head: Vec<u8>,
-    /// The last bytes of the output, none of which is in `head`.
-    pub tail: Vec<u8>,
-    /// How much was written, kept or not.
-    pub total_bytes: u64,
+    /// Both streams, in the order in which they arrived.
+    pub captured: Captured,
     /// Each stream by itself, with [`Streams::Apart`](crate::Streams::Apart).
     pub apart: Option<Apart>,
     /// From the start of the command until nothing of it was left.
@@ -29,11 +25,9 @@ pub struct Output {
 }
 
 impl Output {
-    /// The output as text: `head`, a line that counts what is left out, `tail`. What is not UTF-8
-    /// becomes U+FFFD; the file has the bytes.
+    /// Both streams as text, as [`Captured::text`] gives it.
     pub fn text(&self) -> String {
-        let (head, tail) = (self.head.clone(), self.tail.clone());
-        Captured { head, tail, total_bytes: self.total_bytes }.text()
+        self.captured.text()
     }
 
     /// Whether the command ran to its end and said that all is well.

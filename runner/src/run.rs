@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::pump::{Pump, Room, Stop};
 use crate::reap::Swept;
 use crate::spawn::{connect, start};
-use crate::{Cancel, Captured, Command, Confinement, Ended, Leftovers, Output, Rung, Stream};
+use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, Rung, Stream};
 
 /// How long the pipes of a command that is gone may stay open.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -118,10 +118,10 @@ fn check_folder(path: &Path) -> Result<(), RunError> {
 }
 
 fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant) -> Output {
-    let (Captured { head, tail, total_bytes }, apart) = pump.finish();
-    let Swept { killed, left } = swept;
+    let (captured, apart) = pump.finish();
     let elapsed = now().saturating_duration_since(begun);
-    Output { ended, head, tail, total_bytes, apart, elapsed, survivors_killed: killed, survivors_left: left }
+    let Swept { killed: survivors_killed, left: survivors_left } = swept;
+    Output { ended, captured, apart, elapsed, survivors_killed, survivors_left }
 }
 
 #[expect(clippy::disallowed_methods, reason = "deadlines are kept here, by the monotonic clock")]

@@ -39,7 +39,7 @@ fn streams_apart_have_a_file_and_a_text_each() {
     let apart = output.apart.clone().unwrap();
     assert_eq!((apart.out.text().as_str(), apart.err.text().as_str()), ("one\n", "two\n"));
     assert_eq!((file(&scratch, "out"), file(&scratch, "err")), (b"one\n".to_vec(), b"two\n".to_vec()));
-    assert_eq!((output.ended, output.total_bytes), (Ended::Exited(4), 8));
+    assert_eq!((output.ended, output.captured.total_bytes), (Ended::Exited(4), 8));
     heard.sort_by_key(|(stream, _)| *stream == Stream::Err);
     assert_eq!(heard, [(Stream::Out, b"one\n".to_vec()), (Stream::Err, b"two\n".to_vec())]);
 }
@@ -63,8 +63,11 @@ fn a_flood_goes_to_the_file_whole_and_memory_keeps_its_ends() {
     let mut command = scratch.command(&["sh", "-c", &line]);
     command.limits = Limits { output_bytes: u64::MAX, head_bytes: 5, tail_bytes: 3 };
     let output = scratch.run(Rung::Off, &command);
-    assert_eq!((output.ended, output.total_bytes), (Ended::Exited(0), bytes + 8));
-    assert_eq!((output.head.as_slice(), output.tail.as_slice()), (&b"start"[..], &b"end"[..]));
+    assert_eq!((output.ended, output.captured.total_bytes), (Ended::Exited(0), bytes + 8));
+    assert_eq!(
+        (output.captured.head.as_slice(), output.captured.tail.as_slice()),
+        (&b"start"[..], &b"end"[..])
+    );
     assert_eq!(output.text(), format!("start\n[… {bytes} bytes left out …]\nend"));
     assert_eq!(fs::metadata(scratch.at("output")).unwrap().len(), bytes + 8);
 }
@@ -75,7 +78,7 @@ fn a_command_that_never_stops_writing_is_stopped_at_the_limit() {
     let mut command = scratch.command(&["yes"]);
     command.limits.output_bytes = 10_000_001;
     let output = scratch.run(Rung::Off, &command);
-    assert_eq!((output.ended, output.total_bytes), (Ended::TooMuchOutput, 10_000_001));
+    assert_eq!((output.ended, output.captured.total_bytes), (Ended::TooMuchOutput, 10_000_001));
     assert_eq!(fs::metadata(scratch.at("output")).unwrap().len(), 10_000_001);
 }
 
@@ -86,7 +89,7 @@ fn the_limit_holds_for_what_is_written_just_before_the_exit() {
     for (limit, ended) in [(6, Ended::TooMuchOutput), (7, Ended::Exited(0))] {
         command.limits.output_bytes = limit;
         let output = scratch.run(Rung::Off, &command);
-        assert_eq!((output.ended, output.total_bytes), (ended, limit));
+        assert_eq!((output.ended, output.captured.total_bytes), (ended, limit));
     }
 }
 
@@ -239,6 +242,6 @@ fn a_session_with_a_person_has_our_streams_and_hands_its_code_through() {
     command.streams = Streams::Inherited;
     for rung in support::rungs() {
         let output = scratch.run(rung, &command);
-        assert_eq!((output.ended, output.total_bytes), (Ended::Exited(3), 0), "{rung}");
+        assert_eq!((output.ended, output.captured.total_bytes), (Ended::Exited(3), 0), "{rung}");
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use logging::{RedactWriter, RunFolder};
-use runner::{Command, Confinement, Ended, Env, Limits, Output, Streams};
+use runner::{Captured, Command, Confinement, Ended, Env, Limits, Output, Streams};
 
 use crate::workshop::ask::millis;
 use crate::workshop::seal::Seal;
@@ -127,7 +127,8 @@ pub(crate) fn about_walls(output: &Output, confinement: &Confinement, folder: &R
 
 /// The last lines of `N-build.txt`: what the harness has to say about it, and how it ended.
 fn close(mut log: RedactWriter<Tee<'_, '_>>, output: &Output, note: Option<&str>) -> io::Result<()> {
-    if output.tail.last().or(output.head.last()).is_some_and(|last| *last != b'\n') {
+    let Captured { head, tail, .. } = &output.captured;
+    if tail.last().or(head.last()).is_some_and(|last| *last != b'\n') {
         log.write_all(b"\n")?;
     }
     if let Some(note) = note {
