@@ -17,10 +17,12 @@ pub struct Output {
     pub apart: Option<Apart>,
     /// From the start of the command until nothing of it was left.
     pub elapsed: Duration,
-    /// How many processes were still there when the command had ended, and were killed; behind walls
-    /// with helpers of their own (bubblewrap) those count too.
+    /// How many processes were killed beside the command itself: what it had left behind, or, where it was stopped, whatever it was still
+    /// running. bubblewrap's own processes count too, those of a container do not. For whoever wonders what a command leaves behind;
+    /// nothing is to be done about them.
     pub survivors_killed: usize,
-    /// How many could not be killed: those of another user.
+    /// How many are still there: those of another user, and those that were not gone after two seconds (stuck in a system
+    /// call), the command itself included.
     pub survivors_left: usize,
 }
 

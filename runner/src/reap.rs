@@ -28,9 +28,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// What a sweep found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Processes that were still alive and were killed.
+    /// Processes that were still alive and got a SIGKILL; the command itself is not among them.
     pub killed: usize,
-    /// Processes that are still there: those of another user.
+    /// Processes that are still there: those of another user, and those that had not died when the sweep gave up (then in `killed` too).
     pub left: usize,
 }
 
