@@ -69,8 +69,9 @@ pub fn run(
     Ok(outcome(cli.kind, spawn, told, &output, watch.was_idle()))
 }
 
-/// Lets a person talk to the agent: the three streams are the caller's own. Gives the exit code, 128 + N for a signal N.
-pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Result<i32, AgentError> {
+/// Lets a person talk to the agent: the three streams are the caller's own. Gives the exit code as
+/// [`runner::Ended::shell_code`] does.
+pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Result<u8, AgentError> {
     let tmp = prepare(cli.kind, spawn)?;
     let argv = start::interactive_argv(cli, spawn);
     let command = Command {
@@ -80,14 +81,7 @@ pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Resul
     };
     let output = runner::run(&command, &start::confinement(cli, spawn), cancel, &mut |_, _| {})
         .map_err(AgentError::Run)?;
-    Ok(match output.ended {
-        runner::Ended::Exited(code) => code,
-        runner::Ended::Signaled(signal) => 128 + signal,
-        runner::Ended::NotFound => 127,
-        runner::Ended::NotExecutable => 126,
-        runner::Ended::Interrupted => 130,
-        runner::Ended::TimedOut | runner::Ended::TooMuchOutput | _ => 1,
-    })
+    Ok(output.ended.shell_code())
 }
 
 fn at(path: &Path, source: io::Error) -> AgentError {

@@ -82,6 +82,22 @@ impl Ended {
             | Self::Interrupted => None,
         }
     }
+
+    /// What a shell would make of it: 127 and 126 for what did not start, 128 + N for a signal N (Ctrl-C is 2); and, as `timeout` does
+    /// it, 124 for a time-out. Too much output is 125, since no shell knows of that.
+    pub fn shell_code(self) -> u8 {
+        let code = match self {
+            Self::Exited(code) => code,
+            Self::Signaled(signal) => signal.saturating_add(128),
+            Self::TimedOut => 124,
+            Self::TooMuchOutput => 125,
+            Self::NotExecutable => 126,
+            Self::NotFound => 127,
+            Self::Interrupted => 130,
+        };
+        // No system gives others.
+        u8::try_from(code).unwrap_or(125)
+    }
 }
 
 /// Reads on from "the command …".
@@ -117,5 +133,24 @@ mod tests {
         let json = serde_json::to_string(&all).unwrap();
         insta::assert_snapshot!(json, @r#"[{"how":"exited","code":3},{"how":"signaled","code":11},{"how":"timed-out"},{"how":"too-much-output"},{"how":"not-found"},{"how":"not-executable"},{"how":"interrupted"}]"#);
         assert_eq!(serde_json::from_str::<Vec<Ended>>(&json).unwrap(), all);
+    }
+
+    #[test]
+    fn each_ending_has_the_code_that_a_shell_would_give_it() {
+        let table = [
+            (Ended::Exited(0), 0),
+            (Ended::Exited(255), 255),
+            (Ended::Signaled(9), 137),
+            (Ended::TimedOut, 124),
+            (Ended::TooMuchOutput, 125),
+            (Ended::NotExecutable, 126),
+            (Ended::NotFound, 127),
+            (Ended::Interrupted, 130),
+            (Ended::Exited(-1), 125),
+            (Ended::Signaled(i32::MAX), 125),
+        ];
+        for (ended, code) in table {
+            assert_eq!(ended.shell_code(), code, "{ended:?}");
+        }
     }
 }

@@ -228,7 +228,7 @@ impl Desk {
         };
         match ran {
             Ok(output) => {
-                Answer { code: code(output.ended), output: with_ending(output.text(), output.ended) }
+                Answer { code: output.ended.shell_code(), output: with_ending(output.text(), output.ended) }
             }
             Err(error) => Answer { code: 125, output: format!("abl-cmd: {error}\n") },
         }
@@ -237,16 +237,6 @@ impl Desk {
 
 fn numbers<'a>(numbers: impl Iterator<Item = &'a u32>) -> String {
     numbers.map(u32::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn code(ended: Ended) -> u8 {
-    let code = match ended {
-        Ended::Exited(code) => code,
-        Ended::Signaled(signal) => 128 + signal,
-        Ended::TimedOut => 124,
-        Ended::NotFound | Ended::NotExecutable | Ended::TooMuchOutput | Ended::Interrupted | _ => 125,
-    };
-    u8::try_from(code).unwrap_or(125)
 }
 
 fn with_ending(text: String, ended: Ended) -> String {

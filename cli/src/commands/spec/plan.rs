@@ -69,6 +69,6 @@ fn spawn<'r>(role: &'r engine::Role, who: &'r str) -> Spawn<'r> {
 }
 
 #[expect(clippy::exit, reason = "the agent's exit code is handed through, and is none of ours")]
-fn leave(code: i32) -> ! {
-    std::process::exit(code)
+fn leave(code: u8) -> ! {
+    std::process::exit(code.into())
 }
