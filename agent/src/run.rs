@@ -77,7 +77,7 @@ pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Resul
     let command = Command {
         streams: Streams::Inherited,
         deadline: spawn.timeout,
-        ..Command::new(argv, spawn.cwd, start::env(cli, spawn, Some(tmp.path())), "/dev/null")
+        ..Command::new(argv, spawn.cwd, start::env(cli, spawn, Some(tmp.path())))
     };
     let output = runner::run(&command, &start::confinement(cli, spawn), cancel, &mut |_, _| {})
         .map_err(AgentError::Run)?;
@@ -112,13 +112,12 @@ fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, Ag
             Some(file)
         }
     };
-    let null = || PathBuf::from("/dev/null");
     Ok(Command {
         deadline: spawn.timeout,
         input,
-        streams: Streams::Apart { out: null(), err: null() },
+        streams: Streams::Apart,
         limits: Limits { head_bytes: STDERR_BYTES, tail_bytes: STDERR_BYTES, ..Limits::default() },
-        ..Command::new(argv, spawn.cwd, start::env(cli, spawn, Some(tmp)), null())
+        ..Command::new(argv, spawn.cwd, start::env(cli, spawn, Some(tmp)))
     })
 }
 

@@ -29,10 +29,8 @@ pub fn open(root: &Path, file: &str, environment: &Environment) -> Result<(), Fa
         .with_context(|| format!("cannot make {}", folder.display()))
         .map_err(|error| Failure::refused(error, "see who may write there"))?;
     let argv = editor(environment)?.into_iter().map(OsString::from).chain([path.into_os_string()]);
-    let command = Command {
-        streams: Streams::Inherited,
-        ..Command::new(argv, root, surroundings(environment), "/dev/null")
-    };
+    let command =
+        Command { streams: Streams::Inherited, ..Command::new(argv, root, surroundings(environment)) };
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     let done = runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
         .map_err(|error| Failure::refused(error, "set VISUAL or EDITOR to a program that can be started"))?;

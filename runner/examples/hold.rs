@@ -1,4 +1,4 @@
-//! Runs `RUNG TREE OUTPUT PROGRAM [ARGUMENT…]` behind the walls of a rung: for trying things by hand,
+//! Runs `RUNG TREE PROGRAM [ARGUMENT…]` behind the walls of a rung: for trying things by hand,
 //! and for the tests that kill the harness itself.
 
 #![expect(clippy::disallowed_methods, reason = "the whole program stands for the caller")]
@@ -13,7 +13,7 @@ use runner::{Cancel, Command, Env, Mode, Walls, probe, run};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args_os().skip(1);
-    let mut next = || words.next().ok_or("usage: hold RUNG TREE OUTPUT PROGRAM [ARGUMENT…]");
+    let mut next = || words.next().ok_or("usage: hold RUNG TREE PROGRAM [ARGUMENT…]");
     let mode = match next()?.to_str() {
         Some("bwrap") => Mode::Bwrap,
         Some("landlock") => Mode::Landlock,
@@ -21,15 +21,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("off") => Mode::Off,
         Some(_) | None => Mode::Auto,
     };
-    let (tree, output) = (PathBuf::from(next()?), PathBuf::from(next()?));
+    let tree = PathBuf::from(next()?);
     let argv: Vec<OsString> = words.collect();
     let env = Env::allowed(std::env::vars_os(), &[]);
     let docker_host = std::env::var_os("DOCKER_HOST");
     let probed = probe(mode, docker_host.as_deref())?;
     println!("sandbox: {}", probed.why);
     let walls = probed.confine(Walls { docker_host, ..Walls::new(&tree, &env) });
-    let ended = run(&Command::new(argv, &tree, env, output), &walls, &Cancel::new()?, &mut |_, bytes| {
-        // Whoever reads this may have gone; the output file has it all.
+    let ended = run(&Command::new(argv, &tree, env), &walls, &Cancel::new()?, &mut |_, bytes| {
+        // Whoever reads this may have gone.
         let _ = std::io::stdout().write_all(bytes);
     })?;
     println!("the command {}", ended.ended);

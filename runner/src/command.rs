@@ -29,13 +29,11 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command without a deadline, with no input and the default limits, whose whole output goes
-    /// to the file `output`.
+    /// A command without a deadline, with no input and the default limits, whose two streams are one.
     pub fn new(
         argv: impl IntoIterator<Item = impl Into<OsString>>,
         cwd: impl Into<PathBuf>,
         env: Env,
-        output: impl Into<PathBuf>,
     ) -> Self {
         Self {
             argv: argv.into_iter().map(Into::into).collect(),
@@ -43,28 +41,20 @@ impl Command {
             env,
             deadline: None,
             input: None,
-            streams: Streams::Merged(output.into()),
+            streams: Streams::Merged,
             limits: Limits::default(),
             leftovers: Leftovers::Sweep,
         }
     }
 }
 
-/// Where standard output and standard error go. Files are created or emptied, and written while the
-/// command runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where standard output and standard error go. The caller gets each piece while the command runs; no file is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streams {
-    /// Both into one file, in the order in which they were written.
-    Merged(PathBuf),
-    /// Each into its own file.
-    Apart {
-        /// The file of the standard output.
-        out: PathBuf,
-        /// The file of the standard error.
-        err: PathBuf,
-    },
-    /// Both go to the caller alone, in the order in which they were written; no file is made.
-    Live,
+    /// Both into one pipe, so that they stay in the order in which they were written.
+    Merged,
+    /// Each into its own.
+    Apart,
     /// All three streams are the caller's own, for a session with a person. Nothing is captured,
     /// `input` and `limits` do not count.
     Inherited,

@@ -1,9 +1,7 @@
-//! Moves a command's output to its files, to memory and to the caller, until something ends it.
+//! Moves a command's output to memory and to the caller, until something ends it.
 
-use std::fs::File;
-use std::io::{PipeReader, Write};
+use std::io::PipeReader;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
@@ -35,31 +33,11 @@ pub(crate) struct Pump<'a> {
     buffer: Vec<u8>,
 }
 
-/// One stream: the pipe (until its end is seen), its file if it has one, the part kept in memory.
+/// One stream: the pipe (until its end is seen), the part kept in memory.
 struct Source {
     stream: Stream,
     pipe: Option<PipeReader>,
-    sink: Option<Sink>,
     capture: Capture,
-}
-
-/// A file that gets what a stream carries.
-pub(crate) struct Sink {
-    file: File,
-    path: PathBuf,
-}
-
-impl Sink {
-    /// Makes or empties the file.
-    pub(crate) fn create(path: &PathBuf) -> Result<Self, RunError> {
-        let file = File::create(path).map_err(|source| RunError::Output { path: path.clone(), source })?;
-        Ok(Self { file, path: path.clone() })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), RunError> {
-        let path = &self.path;
-        self.file.write_all(bytes).map_err(|source| RunError::Output { path: path.clone(), source })
-    }
 }
 
 /// What the streams share.
@@ -84,9 +62,9 @@ impl<'a> Pump<'a> {
     }
 
     /// Adds a stream; the other end of `pipe` is the command's.
-    pub(crate) fn add(&mut self, stream: Stream, pipe: PipeReader, sink: Option<Sink>, limits: Limits) {
+    pub(crate) fn add(&mut self, stream: Stream, pipe: PipeReader, limits: Limits) {
         let capture = Capture::new(limits.head_bytes, limits.tail_bytes);
-        self.sources.push(Source { stream, pipe: Some(pipe), sink, capture });
+        self.sources.push(Source { stream, pipe: Some(pipe), capture });
     }
 
     /// Moves output until the command (`handle` is readable when it has exited) is over.
@@ -201,23 +179,22 @@ impl Source {
         }
         let allowed = usize::try_from(kept.room_bytes).unwrap_or(usize::MAX).min(count);
         let bytes = buffer.get(..allowed).unwrap_or_default();
-        self.keep(bytes, kept)?;
+        self.keep(bytes, kept);
         Ok(if allowed < count { Room::UsedUp } else { Room::Left })
     }
 
-    fn keep(&mut self, bytes: &[u8], kept: &mut Kept<'_>) -> Result<(), RunError> {
-        self.sink.as_mut().map_or(Ok(()), |sink| sink.write(bytes))?;
+    fn keep(&mut self, bytes: &[u8], kept: &mut Kept<'_>) {
         self.capture.push(bytes);
         kept.all.push(bytes);
         kept.room_bytes = kept.room_bytes.saturating_sub(bytes.len() as u64);
         (kept.live)(self.stream, bytes);
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     /// So many bytes come out of a pipe that holds `written` and is drained when the time is over already.
     fn drained_late<W>(written: &[u8], then: impl FnOnce(std::io::PipeWriter) -> W) -> u64 {
@@ -227,7 +204,7 @@ mod tests {
         let _writer = then(writer);
         let mut ignore = |_: Stream, _: &[u8]| {};
         let mut pump = Pump::new(Limits::default(), &mut ignore);
-        pump.add(Stream::Out, reader, None, Limits::default());
+        pump.add(Stream::Out, reader, Limits::default());
         assert_eq!(pump.drain(now()).unwrap(), Room::Left);
         pump.finish().0.total_bytes
     }

@@ -17,14 +17,6 @@ const DRAIN: Duration = Duration::from_millis(250);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The output file cannot be made or written, for instance on a full disk.
-    #[error("cannot write the output file {}", path.display())]
-    Output {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
     /// The input file cannot be read.
     #[error("cannot read the input file {}", path.display())]
     Input {

@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::owner::next_marker;
 use crate::program::{Found, find};
-use crate::pump::{PIPE_BYTES, Pump, Sink, Stop};
+use crate::pump::{PIPE_BYTES, Pump, Stop};
 use crate::reap::{Mark, Swept};
 use crate::sandbox::{Aftercare, Launch, prepare};
 use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream, Streams};
@@ -45,7 +45,7 @@ pub(crate) fn program(path: impl AsRef<std::ffi::OsStr>) -> std::process::Comman
     std::process::Command::new(path)
 }
 
-/// Opens the files and pipes that the command asks for, and hands the near ends to `pump`.
+/// Opens the input and the pipes that the command asks for, and hands the near ends to `pump`.
 pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, RunError> {
     let stdin = match &command.input {
         Some(path) => File::open(path)
@@ -53,11 +53,10 @@ pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, Ru
             .map(Stdio::from)?,
         None => Stdio::null(),
     };
-    let mut pipe = |stream, path| pipe_to(command, pump, stream, path);
-    let (stdout, stderr) = match &command.streams {
-        Streams::Merged(path) => both(pipe(Stream::Out, Some(path))?)?,
-        Streams::Live => both(pipe(Stream::Out, None)?)?,
-        Streams::Apart { out, err } => (pipe(Stream::Out, Some(out))?, pipe(Stream::Err, Some(err))?),
+    let mut pipe = |stream| pipe_to(command, pump, stream);
+    let (stdout, stderr) = match command.streams {
+        Streams::Merged => both(pipe(Stream::Out)?)?,
+        Streams::Apart => (pipe(Stream::Out)?, pipe(Stream::Err)?),
         Streams::Inherited => return Ok(inherited()),
     };
     Ok(Ends { stdin, stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
@@ -73,17 +72,11 @@ fn inherited() -> Ends {
     Ends { stdin: same(), stdout: same(), stderr: same(), group: Group::Ours }
 }
 
-fn pipe_to(
-    command: &Command,
-    pump: &mut Pump<'_>,
-    stream: Stream,
-    path: Option<&PathBuf>,
-) -> Result<PipeWriter, RunError> {
-    let sink = path.map(Sink::create).transpose()?;
+fn pipe_to(command: &Command, pump: &mut Pump<'_>, stream: Stream) -> Result<PipeWriter, RunError> {
     let (reader, writer) = io::pipe().map_err(|source| RunError::Wait { source })?;
     // Where the system does not give so much room, it is as small as usual.
     let _ = fcntl_setpipe_size(&writer, PIPE_BYTES);
-    pump.add(stream, reader, sink, command.limits);
+    pump.add(stream, reader, command.limits);
     Ok(writer)
 }
 

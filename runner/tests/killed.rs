@@ -34,7 +34,7 @@ fn hold() -> PathBuf {
 /// A harness whose command, behind the wall of this rung, has said that it is ready; and its output.
 fn harness(scratch: &Scratch, rung: Rung, argv: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut harness = Command::new(hold());
-    harness.arg(rung.to_string()).arg(scratch.at("tree")).arg(scratch.at("output")).args(argv);
+    harness.arg(rung.to_string()).arg(scratch.at("tree")).args(argv);
     harness.envs(std::env::var_os(DOCKER).map(|host| ("DOCKER_HOST", host)));
     let mut harness = harness.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(harness.stdout.take().unwrap()).lines();

@@ -350,7 +350,7 @@ fn the_home_folder_is_never_a_work_tree_behind_walls() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let mut walls = scratch.walls();
         walls.tree = scratch.at("home");
-        let command = Command::new(["true"], scratch.at("home"), scratch.env(), scratch.at("output"));
+        let command = Command::new(["true"], scratch.at("home"), scratch.env());
         let walls = Confinement { rung, walls };
         let error = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
         assert!(error.to_string().contains("home folder"), "{rung}: {error}");

@@ -20,7 +20,7 @@ impl AgentShop<'_> {
         let mut failed = None;
         let command = Command {
             deadline: self.shell_timeout,
-            ..Command::new(["sh", "-c", line], &self.shell_cwd, self.shell_env.clone(), "/dev/null")
+            ..Command::new(["sh", "-c", line], &self.shell_cwd, self.shell_env.clone())
         };
         let output = runner::run(&command, &self.shell_confinement, &self.cancel, &mut |_, bytes| {
             failed = failed.take().or_else(|| log.write_all(bytes).err());

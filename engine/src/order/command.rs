@@ -124,13 +124,11 @@ impl Run<'_> {
 
     fn start(&self, sinks: &mut Sinks, record: &mut Record<'_, OrderFact>) -> Result<Output, Fault> {
         let Self { settings, root, cancel, argv, .. } = self;
-        let nowhere = || "/dev/null".into();
         let command = Command {
             deadline: Some(settings.timeout),
             limits: settings.limits,
-            // What is printed passes the redactor on its way to the files, so the runner itself writes none.
-            streams: Streams::Apart { out: nowhere(), err: nowhere() },
-            ..Command::new(argv.iter().map(OsString::from), *root, settings.env.clone(), "/dev/null")
+            streams: Streams::Apart,
+            ..Command::new(argv.iter().map(OsString::from), *root, settings.env.clone())
         };
         let redactor = record.folder().redactor().clone();
         let record = RefCell::new(record);

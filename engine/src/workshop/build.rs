@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use logging::{RedactWriter, RunFolder};
-use runner::{Captured, Command, Confinement, Ended, Env, Limits, Output, Streams};
+use runner::{Captured, Command, Confinement, Ended, Env, Limits, Output};
 
 use crate::workshop::ask::millis;
 use crate::workshop::seal::Seal;
@@ -69,12 +69,10 @@ impl Workshop<'_> {
         let failed = |source| folder.error("write", file, source);
         let mut log = folder.redactor().writer(Tee { file: folder.create_file(file)?, record });
         log.write_all(head.as_bytes()).map_err(failed)?;
-        // The output passes the redactor on its way to the file, so the runner itself writes none.
         let command = Command {
             deadline: self.build.timeout,
             limits: self.build.limits,
-            streams: Streams::Live,
-            ..Command::new(&self.build.argv, &self.rules.root, self.build.env.clone(), "")
+            ..Command::new(&self.build.argv, &self.rules.root, self.build.env.clone())
         };
         let mut lost: Option<io::Error> = None;
         let ran = runner::run(&command, &self.build.confinement, &self.cancel, &mut |_, bytes| {

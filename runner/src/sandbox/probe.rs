@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
 use super::{Confinement, Mode, Rung, Walls};
@@ -84,11 +83,11 @@ fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
     let mut walls = Walls { tree: folder.path().join("tree"), ..Walls::default() };
     walls.docker_host = docker_host.map(OsStr::to_owned);
     std::fs::create_dir(&walls.tree).map_err(|error| format!("cannot make a folder: {error}"))?;
-    run_true(&Confinement { rung, walls }, &folder.path().join("output"))
+    run_true(&Confinement { rung, walls })
 }
 
-fn run_true(confinement: &Confinement, file: &Path) -> Result<(), String> {
-    let mut command = Command::new(["true"], &confinement.walls.tree, Env::default(), file);
+fn run_true(confinement: &Confinement) -> Result<(), String> {
+    let mut command = Command::new(["true"], &confinement.walls.tree, Env::default());
     command.deadline = Some(PATIENCE);
     let cancel = Cancel::new().map_err(|error| error.to_string())?;
     match run(&command, confinement, &cancel, &mut |_, _| {}) {

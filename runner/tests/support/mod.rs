@@ -71,7 +71,7 @@ impl Scratch {
     }
 
     pub(crate) fn command(&self, argv: &[&str]) -> Command {
-        let mut command = Command::new(argv, self.at("tree"), self.env(), self.at("output"));
+        let mut command = Command::new(argv, self.at("tree"), self.env());
         command.deadline = Some(Duration::from_mins(1));
         command
     }

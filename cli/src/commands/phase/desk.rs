@@ -220,7 +220,7 @@ impl Desk {
             deadline: Some(Duration::from_secs(self.timeout_seconds)),
             limits: Limits { head_bytes: SHOWN_BYTES, tail_bytes: SHOWN_BYTES, ..Limits::default() },
             leftovers: Leftovers::Keep,
-            ..Command::new(words, &self.cwd, env, "/dev/null")
+            ..Command::new(words, &self.cwd, env)
         };
         let ran = {
             let _at_work = at_work();

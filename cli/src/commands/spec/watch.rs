@@ -186,10 +186,8 @@ impl Watching<'_> {
         let words = line.argv.iter().map(String::as_str).chain([message]);
         let argv: Vec<OsString> = words.map(OsString::from).collect();
         let env = Env::allowed(bench.environment.all().clone(), &[]);
-        let command = Command {
-            deadline: Some(Duration::from_mins(1)),
-            ..Command::new(argv, &bench.root, env, "/dev/null")
-        };
+        let command =
+            Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &bench.root, env) };
         let done = runner::run(&command, &Confinement::off(), &bench.cancel, &mut |_, _| {});
         match done {
             Ok(done) if done.ended.exit_code() == Some(0) => {}
