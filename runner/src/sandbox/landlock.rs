@@ -10,28 +10,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, Scope,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use seccompiler::BpfProgram;
 
-use super::mounts::{self, SYSTEM};
+use super::mounts;
 use super::seccomp::{self, Sockets};
 use super::{Aftercare, Launch, Walls, direct};
 use crate::{Command, RunError, Rung};
 
+mod grants;
+
+use grants::{WANTED, grants};
+
 /// The oldest kernel interface whose file rules have no hole (`truncate` came with it).
 const NEEDED: ABI = ABI::V3;
-/// With it no signal and no abstract socket leaves the domain.
-const WANTED: ABI = ABI::V6;
-
-/// Programs look up accounts and themselves; there is no smaller list of accounts to show them.
-const OTHERS: [&str; 3] = ["/proc", "/etc/passwd", "/etc/group"];
-
-/// Devices that are no more than a source or a sink.
-const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-
 /// A folder for temporary files and the home, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Private {
@@ -114,101 +109,15 @@ fn drop_rights_of_root() -> rustix::io::Result<()> {
 }
 
 fn rules(walls: &Walls, private: &Path) -> Result<RulesetCreated, RulesetError> {
-    let rules = Ruleset::default()
+    let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(NEEDED))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(WANTED))?
         .scope(Scope::from_all(WANTED))?
         .create()?;
-    grants(walls, private).into_iter().try_fold(rules, |rules, (path, access)| {
-        // What has vanished since it was listed needs no right.
-        let Ok(file) = PathFd::new(&path) else { return Ok(rules) };
-        let access = if path.is_dir() { access } else { access & AccessFs::from_file(WANTED) };
-        rules.add_rule(PathBeneath::new(file, access))
-    })
-}
-
-type Grant = (PathBuf, BitFlags<AccessFs>);
-
-/// Every right that the command has.
-fn grants(walls: &Walls, private: &Path) -> Vec<Grant> {
-    let read = AccessFs::from_read(WANTED);
-    let change =
-        AccessFs::from_all(WANTED) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
-    let system =
-        SYSTEM.iter().map(PathBuf::from).chain(OTHERS.map(PathBuf::from)).filter(|path| path.exists());
-    let seen = system.chain(mounts::etc(walls)).chain(mounts::tools(walls));
-    let mut grants: Vec<Grant> = seen.map(|path| (path, read)).collect();
-    grants.extend(DEVICES.map(|device| (device.into(), AccessFs::ReadFile | AccessFs::WriteFile)));
-    grants.push((private.to_owned(), change));
-
-    let (held, hidden) = (mounts::read_only(walls), mounts::masked(walls));
-    let mut walk = Walk { held, hidden, grants };
-    mounts::outside_the_tree(walls, &walls.readable).for_each(|path| walk.grant(&path, read));
-    mounts::outside_the_tree(walls, &walls.writable).for_each(|path| walk.grant(&path, change));
-    mounts::open_in_read_only(walls).for_each(|path| walk.grant(&path, change));
-    walk.grant(&walls.tree, change);
-    walk.grants
-}
-
-struct Walk {
-    held: Vec<PathBuf>,
-    hidden: Vec<PathBuf>,
-    grants: Vec<Grant>,
-}
-
-impl Walk {
-    /// Grants `access` to a folder and all in it, or, where something in it is protected, to each
-    /// of its entries.
-    fn grant(&mut self, path: &Path, access: BitFlags<AccessFs>) {
-        if self.hidden.iter().any(|hidden| hidden == path) {
-            return;
-        }
-        let is_held = self.held.iter().any(|held| held == path);
-        let access = if is_held { access & AccessFs::from_read(WANTED) } else { access };
-        let mut protected = self.held.iter().chain(&self.hidden);
-        if !protected.any(|inner| inner != path && inner.starts_with(path)) {
-            self.grants.push((path.to_owned(), access));
-            return;
-        }
-        self.grants.push((path.to_owned(), AccessFs::ReadDir.into()));
-        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            // A link planted by an earlier build would carry the right to where it points.
-            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-                self.grant(&entry.path(), access);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entry_that_is_a_link_carries_no_right_to_where_it_points() {
-        let tree = tempfile::tempdir().unwrap();
-        for folder in ["src", ".git", "agent-config"] {
-            fs::create_dir(tree.path().join(folder)).unwrap();
-        }
-        std::os::unix::fs::symlink("/root", tree.path().join("planted")).unwrap();
-        let at = |name: &str| tree.path().join(name);
-        let walls = Walls {
-            tree: tree.path().to_owned(),
-            read_only: vec![at(".git"), at("no-such-file")],
-            masked: vec![at("agent-config")],
-            ..Walls::default()
-        };
-        let below: Vec<_> = grants(&walls, Path::new("/private"))
-            .into_iter()
-            .filter_map(|(path, access)| {
-                let name = path.strip_prefix(tree.path()).ok()?.display().to_string();
-                Some(format!("{name:5}|{}", access.contains(AccessFs::WriteFile)))
-            })
-            .collect();
-        let mut below = below;
-        below.sort();
-        assert_eq!(below, ["     |false", ".git |false", "src  |true"]);
-    }
+    grants(walls, private, &mut |file, access| {
+        (&mut rules).add_rule(PathBeneath::new(file, access)).map(drop)
+    })?;
+    Ok(rules)
 }
