@@ -6,26 +6,27 @@
 
 use std::any::Any;
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use runner::{Cancel, Command, Confinement, Ended, Env, Leftovers, Limits, run};
 
 use crate::commands::phase::client;
-use crate::commands::phase::request::{Answer, Desk, Request};
+use crate::commands::phase::request::{Answer, Desk};
+
+mod door;
+
+use door::Door;
 
 /// The name under which the program is the desk.
 pub const NAME: &str = "abl-desk";
 /// So much of each end of a command's output is passed on.
 const SHOWN_BYTES: usize = 32 << 10;
-/// A longer request is no request.
-const LONGEST_REQUEST: u64 = 1 << 20;
 
 /// The folder that a role sees: `bin/abl-cmd` and the socket. Removed when dropped.
 #[derive(Debug)]
@@ -130,18 +131,8 @@ fn try_serve() -> io::Result<()> {
     let mut input = BufReader::new(io::stdin());
     let mut line = String::new();
     input.read_line(&mut line)?;
-    let desk: Arc<Desk> = Arc::new(serde_json::from_str(&line)?);
-    let listener = UnixListener::bind(&desk.socket)?;
     let cancel = Cancel::new()?;
-    std::thread::spawn({
-        let cancel = cancel.clone();
-        move || {
-            for stream in listener.incoming().flatten() {
-                let (desk, cancel) = (Arc::clone(&desk), cancel.clone());
-                std::thread::spawn(move || attend(&desk, &cancel, &stream));
-            }
-        }
-    });
+    Door::new(serde_json::from_str(&line)?, cancel.clone())?.open()?;
     writeln!(io::stdout(), "ready")?;
     // Until the harness closes it or is gone.
     io::copy(&mut input, &mut io::sink())?;
@@ -156,20 +147,6 @@ fn try_serve() -> io::Result<()> {
 fn at_work() -> MutexGuard<'static, ()> {
     static AT_WORK: Mutex<()> = Mutex::new(());
     AT_WORK.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// One caller. One that goes away early has lost the answer, no more.
-fn attend(desk: &Desk, cancel: &Cancel, mut stream: &UnixStream) {
-    let mut text = String::new();
-    let answer = match stream
-        .take(LONGEST_REQUEST)
-        .read_to_string(&mut text)
-        .map(|_| serde_json::from_str::<Request>(&text))
-    {
-        Ok(Ok(request)) => desk.answer(&request.argv, cancel),
-        Ok(Err(_)) | Err(_) => Answer { code: 125, output: "abl-cmd: that was no request\n".to_owned() },
-    };
-    let _ = serde_json::to_vec(&answer).map(|bytes| stream.write_all(&bytes));
 }
 
 impl Desk {
