@@ -261,6 +261,13 @@ const HALF_PAIR: &str =
     r#"{"candidates":[{"content":{"parts":[{"text":"\ud83d"}]},"finishReason":"STOP"}],"modelVersion":"m"}"#;
 
 #[test]
+fn a_page_in_the_place_of_an_answer_is_not_read_to_its_end() {
+    let page = || Step::html(200, &format!("Sign in</title>{}", "x".repeat(2 << 20)));
+    insta::assert_snapshot!(table(false, vec![("html larger than an answer", vec![page()])]), @r#"html larger than an answer         ERROR bad-reply | the answer cannot be read: a page of HTML, "Sign in" | Error/Unknown []"#);
+    insta::assert_snapshot!(table(true, vec![("the same for a stream", vec![page()])]), @r#"the same for a stream              ERROR bad-reply | the answer cannot be read: a page of HTML, "Sign in" | Error/Unknown []"#);
+}
+
+#[test]
 fn a_stream_counts_only_with_its_end() {
     let ok = || Step::text("whole and well");
     let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };

@@ -7,7 +7,7 @@ use crate::retry::{Answer, Tried, Try, with_retry};
 use crate::watch::{Attempt, Spend};
 use crate::{CallError, ErrorBody, Finish, Progress, Reply, Request, Retry, Secret, Watch};
 
-/// Of an error's body; what matters stands at its beginning.
+/// Of an error's body, and of a page in the place of an answer; what matters stands at its beginning.
 const LONGEST_ERROR: u64 = 64 << 10;
 
 /// A wire format. Pure: bytes in, bytes out.
@@ -99,10 +99,11 @@ fn exchange(
     if exchange.head.is("text/event-stream") {
         return read_stream(&mut exchange, dialect.stream(), watch);
     }
-    let body = exchange.read_to_end(u64::MAX, watch)?;
     if exchange.head.is("text/html") {
-        return Err(CallError::BadReply { detail: ErrorBody::read(&body, &key_of(post)).message });
+        let page = exchange.read_to_end(LONGEST_ERROR, watch)?;
+        return Err(CallError::BadReply { detail: ErrorBody::read(&page, &key_of(post)).message });
     }
+    let body = exchange.read_to_end(u64::MAX, watch)?;
     let received = exchange.received();
     dialect.read(body, next.continuation).map_err(|error| with_size(error, received))
 }
