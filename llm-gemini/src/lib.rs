@@ -8,7 +8,7 @@ mod request;
 use std::sync::Arc;
 
 use llm::http::{Agent, BaseUrl, Head, Post};
-use llm::{Answer, CallError, Dialect, Model, ModelId, Reply, Request, Retry, Secret, Stream, Watch};
+use llm::{Answer, CallError, Dialect, Model, ModelId, Reply, Request, Retry, Secret, Stream, Unread, Watch};
 
 /// Where Google serves the API.
 pub const BASE_URL: &str = "https://generativelanguage.googleapis.com";
@@ -70,7 +70,7 @@ impl Dialect for Wire {
         Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address(&format!(":{method}{query}")) })
     }
 
-    fn read(&self, body: Vec<u8>, continuation: Option<&str>) -> Result<Answer, CallError> {
+    fn read(&self, body: Vec<u8>, continuation: Option<&str>) -> Result<Answer, Unread> {
         let merge = reply::Merge::new(self.id.name.clone(), self.key.clone());
         reply::read(body, merge, continuation)
     }

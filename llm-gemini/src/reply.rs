@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, ToolCall, Usage};
+use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, ToolCall, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -70,7 +70,7 @@ struct Count {
 }
 
 /// Reads an answer that came in one piece.
-pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) -> Result<Answer, CallError> {
+pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) -> Result<Answer, Unread> {
     let mut text = String::new();
     merge.take(parse(llm::json::text(&body)?)?, &mut text)?;
     let mut answer = merge.answer(text)?;
@@ -82,11 +82,12 @@ pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) 
 
 /// Reads the answer to `countTokens`.
 pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
-    let count: Count = serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e))?;
+    let count: Count =
+        serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e).after(body.len() as u64))?;
     count.total_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no totalTokens".into() })
 }
 
-fn parse(json: &str) -> Result<Message<'_>, CallError> {
+fn parse(json: &str) -> Result<Message<'_>, Unread> {
     serde_json::from_str(json).map_err(|e| llm::json::unreadable(&e))
 }
 
@@ -233,12 +234,12 @@ fn replace(old: &mut Value, new: Value) {
 }
 
 impl Stream for Merge {
-    fn event(&mut self, data: &str, text: &mut String) -> Result<(), CallError> {
+    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
         // Not this service's, but some gateways end every stream so. It says nothing here.
         if data.trim() == "[DONE]" {
             return Ok(());
         }
-        self.take(parse(data)?, text)
+        Ok(self.take(parse(data)?, text)?)
     }
 
     /// There is no end mark but the finish reason, or the reason for which there is no answer.

@@ -302,6 +302,13 @@ fn tokens_are_counted_with_the_system_instruction() {
 }
 
 #[test]
+fn half_a_count_says_how_much_of_it_there_is() {
+    let server = Server::start(Script::default().rule(":countTokens", Step::body("{\"totalTok"))).unwrap();
+    let error = model(&server).count_tokens(&Request::default(), &mut Notes::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the answer broke off after 10 bytes");
+}
+
+#[test]
 fn key_and_model_are_checked_without_a_paid_call() {
     let good = server([]);
     model(&good).check(&mut Notes::default()).unwrap();

@@ -268,6 +268,12 @@ fn a_page_in_the_place_of_an_answer_is_not_read_to_its_end() {
 }
 
 #[test]
+fn an_answer_that_is_cut_says_after_how_many_bytes() {
+    let half = Step::text("x").framing(Framing::Close).cut_after(40).times(9);
+    insta::assert_snapshot!(table(false, vec![("half of the JSON, for ever", vec![half])]), @"half of the JSON, for ever         ERROR stream-cut | the answer broke off after 40 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]");
+}
+
+#[test]
 fn a_stream_counts_only_with_its_end() {
     let ok = || Step::text("whole and well");
     let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
@@ -279,6 +285,7 @@ fn a_stream_counts_only_with_its_end() {
         ("no finish reason", vec![Step { no_end: true, ..ok() }, ok()]),
         ("no finish reason, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
         ("cut in the first event", vec![ok().cut_after(50), ok()]),
+        ("half a message for an event", vec![events("data: {\"candidates\":[\n\n").times(9)]),
         ("cut between the events", vec![ok().framing(Framing::Close).cut_after(260), ok()]),
         ("closed after the end", vec![ok().framing(Framing::Close)]),
         ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
@@ -331,6 +338,7 @@ fn a_stream_counts_only_with_its_end() {
     no finish reason                   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     no finish reason, for ever         ERROR stream-cut | the answer broke off after 472 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     cut in the first event             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    half a message for an event        ERROR stream-cut | the answer broke off after 23 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     cut between the events             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     closed after the end               complete Use "whole and well" | Ok/Usage []
     open after the end                 complete Use "whole and well" | Ok/Usage []

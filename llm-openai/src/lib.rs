@@ -9,7 +9,7 @@ mod switches;
 use std::sync::Arc;
 
 use llm::http::{Agent, BaseUrl, Head, Post};
-use llm::{Answer, CallError, Dialect, Model, ModelId, Reply, Request, Retry, Secret, Stream, Watch};
+use llm::{Answer, CallError, Dialect, Model, ModelId, Reply, Request, Retry, Secret, Stream, Unread, Watch};
 
 pub use switches::{MaxTokens, Schema, Switches, SystemRole};
 
@@ -76,7 +76,7 @@ impl Dialect for Wire {
         Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address("/chat/completions") })
     }
 
-    fn read(&self, body: Vec<u8>, _continuation: Option<&str>) -> Result<Answer, CallError> {
+    fn read(&self, body: Vec<u8>, _continuation: Option<&str>) -> Result<Answer, Unread> {
         reply::read(body, reply::Merge::new(self.id.name.clone(), self.key.clone()))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Usage};
+use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -58,7 +58,7 @@ struct Part<'a> {
 }
 
 /// Reads an answer that came in one piece.
-pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, CallError> {
+pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, Unread> {
     let mut text = String::new();
     merge.take(parse(llm::json::text(&body)?)?, &mut text)?;
     let mut answer = merge.answer(text)?;
@@ -82,7 +82,8 @@ struct Listed {
 /// Looks for a model in the list of all.
 pub(crate) fn find_model(body: &[u8], name: &str, key: &Secret) -> Result<(), CallError> {
     const SHOWN: usize = 10;
-    let list: Models<'_> = serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e))?;
+    let list: Models<'_> =
+        serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e).after(body.len() as u64))?;
     let (mut found, mut some) = (false, Vec::new());
     if let Some(data) = list.data {
         llm::json::each(data, |listed: Listed| {
@@ -97,7 +98,7 @@ pub(crate) fn find_model(body: &[u8], name: &str, key: &Secret) -> Result<(), Ca
     if found { Ok(()) } else { Err(CallError::NotFound { model: name.to_owned(), message: message() }) }
 }
 
-fn parse(json: &str) -> Result<Message<'_>, CallError> {
+fn parse(json: &str) -> Result<Message<'_>, Unread> {
     serde_json::from_str(json).map_err(|e| llm::json::unreadable(&e))
 }
 
@@ -220,12 +221,12 @@ fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
 }
 
 impl Stream for Merge {
-    fn event(&mut self, data: &str, text: &mut String) -> Result<(), CallError> {
+    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
         if data.trim() == DONE {
             self.done = true;
             return Ok(());
         }
-        self.take(parse(data)?, text)
+        Ok(self.take(parse(data)?, text)?)
     }
 
     /// Both marks are wanted: some proxies add [`DONE`] to a stream that they cut.

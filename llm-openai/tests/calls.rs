@@ -88,6 +88,9 @@ fn the_model_is_looked_for_in_the_list() {
     let none = Server::start(Script::default()).unwrap();
     let error = model(&none, "k").check(&mut Notes::default()).unwrap_err();
     assert_eq!(error.to_string(), "org/m not found: the server has gpt-test");
+    let cut = Server::start(Script::default().rule("GET /v1/models", Step::body("{\"data\":["))).unwrap();
+    let error = model(&cut, "k").check(&mut Notes::default()).unwrap_err();
+    assert_eq!(error.to_string(), "the answer broke off after 9 bytes");
 }
 
 /// Serves an example and tells what the client makes of it.

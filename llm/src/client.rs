@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::http::{Agent, Exchange, Head, Next, Post};
 use crate::retry::{Answer, Tried, Try, with_retry};
 use crate::watch::{Attempt, Spend};
-use crate::{CallError, ErrorBody, Finish, Progress, Reply, Request, Retry, Secret, Watch};
+use crate::{CallError, ErrorBody, Finish, Progress, Reply, Request, Retry, Secret, Unread, Watch};
 
 /// Of an error's body, and of a page in the place of an answer; what matters stands at its beginning.
 const LONGEST_ERROR: u64 = 64 << 10;
@@ -17,7 +17,7 @@ pub trait Dialect {
 
     /// The whole answer of a call that was not streamed. One that goes on from `continuation` has a
     /// [`Raw::Around`](crate::Raw::Around), since its text is the last piece only.
-    fn read(&self, body: Vec<u8>, continuation: Option<&str>) -> Result<Answer, CallError>;
+    fn read(&self, body: Vec<u8>, continuation: Option<&str>) -> Result<Answer, Unread>;
 
     /// A reader for a streamed answer.
     fn stream(&self) -> Box<dyn Stream>;
@@ -29,7 +29,7 @@ pub trait Dialect {
 /// Puts a streamed answer together.
 pub trait Stream {
     /// Takes the data of one event and appends what it adds to the answer's text.
-    fn event(&mut self, data: &str, text: &mut String) -> Result<(), CallError>;
+    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread>;
 
     /// Has the end mark been seen, and how long is it worth to wait for more? `None` before the end mark.
     fn over(&self) -> Option<Duration>;
@@ -96,16 +96,16 @@ fn exchange(
         return Err(dialect.failure(&exchange.head, &body));
     }
     watch.progress(Progress::Connected);
-    if exchange.head.is("text/event-stream") {
-        return read_stream(&mut exchange, dialect.stream(), watch);
-    }
     if exchange.head.is("text/html") {
         let page = exchange.read_to_end(LONGEST_ERROR, watch)?;
         return Err(CallError::BadReply { detail: ErrorBody::read(&page, &key_of(post)).message });
     }
-    let body = exchange.read_to_end(u64::MAX, watch)?;
-    let received = exchange.received();
-    dialect.read(body, next.continuation).map_err(|error| with_size(error, received))
+    let read = if exchange.head.is("text/event-stream") {
+        read_stream(&mut exchange, dialect.stream(), watch)
+    } else {
+        dialect.read(exchange.read_to_end(u64::MAX, watch)?, next.continuation)
+    };
+    read.map_err(|unread| unread.after(exchange.received()))
 }
 
 /// The key itself: its header may hold `Bearer` before it.
@@ -114,16 +114,11 @@ fn key_of(post: &Post) -> Secret {
     Secret::new(value.rsplit(' ').next().unwrap_or_default())
 }
 
-/// JSON that breaks off was cut: a body that ends with its connection shows it in no other way.
-fn with_size(error: CallError, received: u64) -> CallError {
-    if matches!(error, CallError::StreamCut { .. }) { CallError::StreamCut { received } } else { error }
-}
-
 fn read_stream(
     exchange: &mut Exchange<'_>,
     stream: Box<dyn Stream>,
     watch: &mut dyn Watch,
-) -> Result<Answer, CallError> {
+) -> Result<Answer, Unread> {
     let mut frames = crate::sse::Frames::default();
     let mut merge = Merging { stream, text: String::new(), enough: false };
     while !merge.enough {
@@ -140,7 +135,7 @@ fn read_stream(
                 let whole = merge.stream.over().is_some().then_some(merge.text.len());
                 match (frames.finish(|data| merge.event(data, watch)), whole) {
                     // Nor is what was cut behind the end mark.
-                    (Err(CallError::StreamCut { .. } | CallError::BadReply { .. }), Some(length)) => {
+                    (Err(Unread::BrokenOff | Unread::Failed(CallError::BadReply { .. })), Some(length)) => {
                         merge.text.truncate(length);
                     }
                     (ended, _) => ended?,
@@ -150,9 +145,9 @@ fn read_stream(
         }
     }
     match merge.stream.over() {
-        Some(_) => merge.stream.finish(merge.text),
-        None if merge.enough => merge.stream.finish(merge.text).map(stopped),
-        None => Err(CallError::StreamCut { received: exchange.received() }),
+        Some(_) => Ok(merge.stream.finish(merge.text)?),
+        None if merge.enough => Ok(stopped(merge.stream.finish(merge.text)?)),
+        None => Err(Unread::BrokenOff),
     }
 }
 
@@ -164,7 +159,7 @@ struct Merging {
 }
 
 impl Merging {
-    fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), CallError> {
+    fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), Unread> {
         // Some gateways send empty events to keep the connection open.
         if self.enough || data.trim().is_empty() {
             return Ok(());

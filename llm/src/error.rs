@@ -177,3 +177,24 @@ pub enum CallError {
         source: Cause,
     },
 }
+
+/// Why nothing can be made of a message. Its reader cannot tell after how many bytes of the answer it broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// It ends in the middle: a body that ends with its connection shows in no other way that it was cut.
+    #[error("the message breaks off")]
+    BrokenOff,
+    /// It is an error, or not what it should be.
+    #[error(transparent)]
+    Failed(#[from] CallError),
+}
+
+impl Unread {
+    /// What it means for a call of whose answer `received` bytes had arrived.
+    pub fn after(self, received: u64) -> CallError {
+        match self {
+            Self::BrokenOff => CallError::StreamCut { received },
+            Self::Failed(error) => error,
+        }
+    }
+}

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::CallError;
+use crate::{CallError, Unread};
 
 /// `value` as the bytes of a request.
 pub fn body(value: &impl Serialize) -> Result<Vec<u8>, CallError> {
@@ -21,18 +21,22 @@ pub fn body(value: &impl Serialize) -> Result<Vec<u8>, CallError> {
 }
 
 /// An answer as text. All of it must be: what is skipped over is logged too.
-pub fn text(body: &[u8]) -> Result<&str, CallError> {
+pub fn text(body: &[u8]) -> Result<&str, Unread> {
     std::str::from_utf8(body).map_err(|e| match e.error_len() {
-        None => CallError::StreamCut { received: 0 },
-        Some(_) => CallError::BadReply { detail: format!("not UTF-8 from byte {} on", e.valid_up_to()) },
+        None => Unread::BrokenOff,
+        Some(_) => {
+            let detail = format!("not UTF-8 from byte {} on", e.valid_up_to());
+            CallError::BadReply { detail }.into()
+        }
     })
 }
 
 /// What it means that an answer is no JSON: it broke off, or it is something else.
-pub fn unreadable(error: &serde_json::Error) -> CallError {
-    if error.is_eof() {
-        return CallError::StreamCut { received: 0 };
-    }
+pub fn unreadable(error: &serde_json::Error) -> Unread {
+    if error.is_eof() { Unread::BrokenOff } else { something_else(error).into() }
+}
+
+fn something_else(error: &serde_json::Error) -> CallError {
     // Its own words may quote the answer.
     let detail = format!("not the JSON expected, line {} column {}", error.line(), error.column());
     CallError::BadReply { detail }
@@ -96,7 +100,7 @@ pub fn each<'a, T: Deserialize<'a>>(
         return Ok(());
     }
     let mut elements = Each { take, failed: None, element: PhantomData };
-    (&mut elements).deserialize(array).map_err(|error| unreadable(&error))?;
+    (&mut elements).deserialize(array).map_err(|error| something_else(&error))?;
     elements.failed.map_or(Ok(()), Err)
 }
 

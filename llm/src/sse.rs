@@ -1,6 +1,6 @@
 //! The framing of server-sent events (WHATWG HTML §9.2.6), of which only `data` matters here.
 
-use crate::CallError;
+use crate::{CallError, Unread};
 
 /// The longest event that is read: no service sends a tenth of this at once.
 pub const LONGEST_EVENT: usize = 32 << 20;
@@ -15,7 +15,7 @@ pub const LONGEST_EVENT: usize = 32 << 20;
 ///     frames.push(bytes.as_bytes(), |data| { seen.push(data.to_owned()); Ok(()) })?;
 /// }
 /// assert_eq!(seen, ["one", "two"]);
-/// # Ok::<(), llm::CallError>(())
+/// # Ok::<(), llm::Unread>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct Frames {
@@ -31,8 +31,8 @@ impl Frames {
     pub fn push(
         &mut self,
         mut bytes: &[u8],
-        mut each: impl FnMut(&str) -> Result<(), CallError>,
-    ) -> Result<(), CallError> {
+        mut each: impl FnMut(&str) -> Result<(), Unread>,
+    ) -> Result<(), Unread> {
         while let Some(first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
                 bytes = bytes.get(1..).unwrap_or_default();
@@ -51,25 +51,24 @@ impl Frames {
     }
 
     /// The stream is over. Data without its blank line still counts: several servers leave the last one out.
-    pub fn finish(&mut self, mut each: impl FnMut(&str) -> Result<(), CallError>) -> Result<(), CallError> {
+    pub fn finish(&mut self, mut each: impl FnMut(&str) -> Result<(), Unread>) -> Result<(), Unread> {
         if !self.line.is_empty() {
             self.end_line(&mut each)?;
         }
         self.end_event(&mut each)
     }
 
-    fn keep(&mut self, part: &[u8]) -> Result<(), CallError> {
+    fn keep(&mut self, part: &[u8]) -> Result<(), Unread> {
         if self.line.len() + self.data.len() + part.len() > LONGEST_EVENT {
-            return Err(CallError::BadReply {
-                detail: format!("an event longer than {LONGEST_EVENT} bytes"),
-            });
+            let detail = format!("an event longer than {LONGEST_EVENT} bytes");
+            return Err(CallError::BadReply { detail }.into());
         }
         self.line.extend_from_slice(part);
         Ok(())
     }
 
     /// One line: blank ends the event, `data` adds to it, comments and other fields say nothing to us.
-    fn end_line(&mut self, each: &mut impl FnMut(&str) -> Result<(), CallError>) -> Result<(), CallError> {
+    fn end_line(&mut self, each: &mut impl FnMut(&str) -> Result<(), Unread>) -> Result<(), Unread> {
         let line = std::mem::take(&mut self.line);
         let bom: &[u8] = if std::mem::replace(&mut self.begun, true) { b"" } else { b"\xef\xbb\xbf" };
         let text = line.strip_prefix(bom).unwrap_or(&line);
@@ -92,7 +91,7 @@ impl Frames {
         self.data.extend_from_slice(value);
     }
 
-    fn end_event(&mut self, each: &mut impl FnMut(&str) -> Result<(), CallError>) -> Result<(), CallError> {
+    fn end_event(&mut self, each: &mut impl FnMut(&str) -> Result<(), Unread>) -> Result<(), Unread> {
         if !std::mem::take(&mut self.has_data) {
             return Ok(());
         }

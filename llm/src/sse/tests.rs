@@ -45,7 +45,7 @@ fn the_last_event_may_lack_its_blank_line() {
 fn bytes_that_are_not_utf8_are_an_error() {
     let mut frames = Frames::default();
     let error = frames.push(b"data: \xff\n\n", |_| Ok(())).unwrap_err();
-    assert_eq!(error.code(), "bad-reply");
+    assert_eq!(error.after(8).code(), "bad-reply");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn the_receiver_may_end_it() {
     let mut seen = 0;
     let result = frames.push(b"data: a\n\ndata: b\n\n", |_| {
         seen += 1;
-        Err(CallError::Cancelled)
+        Err(CallError::Cancelled.into())
     });
     assert!(result.is_err());
     assert_eq!(seen, 1);
