@@ -23,8 +23,8 @@ pub struct Proposal<'t> {
 pub struct FileWrite<'t> {
     /// The path as the model wrote it: not yet judged.
     pub path: Cow<'t, str>,
-    /// The hash of the content that the model believes to replace: 64 lower-case hex digits.
-    pub base_sha256: Cow<'t, str>,
+    /// The hash of the content that the model believes to replace.
+    pub base_sha256: [u8; 32],
     /// The whole new content.
     pub content: Cow<'t, str>,
 }

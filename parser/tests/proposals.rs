@@ -302,6 +302,23 @@ fn bytes_that_are_not_utf8_are_refused_with_their_place() {
     insta::assert_snapshot!(errors.for_model(), @"line 2: the proposal is not valid UTF-8; write plain UTF-8 text");
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn a_hash_is_read_digit_by_digit_and_no_other_spelling_is_one() {
+    let with = |hash: &str| proposal(&write("a", "x")).replace(EMPTY, hash);
+    let text = with(EMPTY);
+    assert_eq!(hex(&parse(text.as_bytes(), &SMALL).unwrap().writes[0].base_sha256), EMPTY);
+    for bad in ["+a", " a", "0x", "A0", "0G", "é"].map(|pair| format!("{pair}{}", &EMPTY[2..])) {
+        assert!(check(&with(&bad)).starts_with("bad-sha256"), "{bad}");
+    }
+    for bad in ["", &EMPTY[1..], &EMPTY[2..], &format!("{EMPTY}0"), &format!("{EMPTY}00")] {
+        assert!(check(&with(bad)).starts_with("bad-sha256"), "{bad}");
+    }
+}
+
 /// The same as a schema of serde, which checks keys and types.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -372,7 +389,7 @@ proptest! {
                 prop_assert_eq!(ours.writes.len(), theirs.writes.len());
                 for (our, their) in ours.writes.iter().zip(&theirs.writes) {
                     prop_assert_eq!(&our.path, &their.path);
-                    prop_assert_eq!(&our.base_sha256, &their.base_sha256);
+                    prop_assert_eq!(hex(&our.base_sha256), their.base_sha256.as_str());
                     prop_assert_eq!(&our.content, &their.content);
                 }
             }

@@ -78,7 +78,7 @@ impl Rules {
             .map(|(write, path)| Request {
                 path: path.as_bytes(),
                 op: Op::Write,
-                base_sha256: from_hex(&write.base_sha256),
+                base_sha256: Some(write.base_sha256),
             })
             .collect();
         let mut admitted = Vec::with_capacity(requests.len());
@@ -106,15 +106,6 @@ fn normalized(path: &str) -> String {
     let rooted = if path.starts_with('/') { "/" } else { "" };
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     format!("{rooted}{}", parts.join("/"))
-}
-
-/// The parser has seen to it that there are 64 lower-case hex digits.
-fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(bytes)
 }
 
 fn malformed(errors: &parser::Errors<proposal::ProposalCode>) -> Vec<Problem> {

@@ -31,6 +31,22 @@ fn engineer_tool_runner_and_judge_follow_each_other() {
 }
 
 #[test]
+fn the_proposal_is_kept_as_the_model_wrote_it() {
+    let mut decide = OrderLoop::new(inputs(&json!({})));
+    let world = World::failing(&[]);
+    let mut kept = None;
+    while let Next::Do(step) = decide.next() {
+        if let OrderStep::Keep { file, text } = &step
+            && file == "attempt_1/proposed_writes.json"
+        {
+            kept = Some(serde_json::from_str::<serde_json::Value>(text).unwrap());
+        }
+        decide.learn(&world.answer(&step));
+    }
+    assert_eq!(kept, serde_json::from_str(world::REPLY).unwrap());
+}
+
+#[test]
 fn a_failure_rolls_back_before_anything_is_kept_and_goes_back_to_the_engineer() {
     let mut decide = OrderLoop::new(inputs(&json!({})));
     insta::assert_snapshot!(World::failing(&["accept one"]).run(&mut decide), @"
