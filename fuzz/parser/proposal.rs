@@ -57,6 +57,7 @@ fn reference(bytes: &[u8]) -> Option<Schema> {
         !write.path.is_empty()
             && write.base_sha256.len() == 64
             && write.base_sha256.bytes().all(is_hex)
+            && !write.content.contains('\0')
             && write.content.len() <= LIMITS.file_bytes
     };
     let total: usize = schema.writes.iter().map(|write| write.content.len()).sum();
