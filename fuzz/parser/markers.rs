@@ -6,32 +6,35 @@ use parser::marker::{End, Event, Markers};
 
 fuzz_target!(|input: &[u8]| {
     let Some((seed, bytes)) = input.split_first() else { return };
-    let whole = read(&[bytes]);
-    assert_eq!(read(&pieces(bytes, *seed)), whole);
-    assert_eq!(read(&bytes.chunks(1).collect::<Vec<_>>()), whole);
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let whole = read(&[text]);
+    assert_eq!(read(&pieces(text, *seed)), whole);
+    assert_eq!(read(&text.split_inclusive(|_| true).collect::<Vec<_>>()), whole);
 });
 
-/// Everything that was told, neighbouring texts joined; nothing if the bytes are not UTF-8.
-fn read(pieces: &[&[u8]]) -> Option<(Vec<Event>, End)> {
+/// Everything that was told, neighbouring texts joined.
+fn read(pieces: &[&str]) -> (Vec<Event>, End) {
     let mut markers = Markers::new(["NOTE", "NOTES", "D"]);
     let mut all: Vec<Event> = Vec::new();
     for piece in pieces {
-        for event in markers.push_bytes(piece).ok()? {
+        for event in markers.push(piece) {
             match (all.last_mut(), event) {
                 (Some(Event::Text(before)), Event::Text(text)) => before.push_str(&text),
                 (_, event) => all.push(event),
             }
         }
     }
-    Some((all, markers.finish()))
+    (all, markers.finish())
 }
 
-fn pieces(bytes: &[u8], seed: u8) -> Vec<&[u8]> {
+/// Cut anywhere between two characters.
+fn pieces(text: &str, seed: u8) -> Vec<&str> {
     let mut pieces = Vec::new();
-    let (mut rest, mut random) = (bytes, u32::from(seed) | 1);
+    let (mut rest, mut random) = (text, u32::from(seed) | 1);
     while !rest.is_empty() {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let (piece, after) = rest.split_at((random >> 28) as usize % (rest.len() + 1));
+        let (piece, after) =
+            rest.split_at(rest.floor_char_boundary((random >> 28) as usize % (rest.len() + 1)));
         pieces.push(piece);
         rest = after;
     }

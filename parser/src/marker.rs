@@ -44,14 +44,6 @@ pub struct HalfMarker {
     pub content: String,
 }
 
-/// Bytes that are not UTF-8.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the output is not valid UTF-8 at byte {offset}")]
-pub struct InvalidUtf8 {
-    /// How many bytes of the whole output came before.
-    pub offset: usize,
-}
-
 /// Reads markers out of a text that arrives in pieces.
 ///
 /// Only the names that it is given are markers; every other tag, a closing tag without its opening, and tags inside
@@ -63,16 +55,13 @@ pub struct Markers {
     pending: String,
     /// The name of the open marker, and how much of `pending` cannot hold the start of its closing tag.
     open: Option<(String, usize)>,
-    /// The start of a character whose end has not arrived.
-    partial: Vec<u8>,
-    received: usize,
 }
 
 impl Markers {
     /// A reader for markers of these names.
     pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
-        Self { names, pending: String::new(), open: None, partial: Vec::new(), received: 0 }
+        Self { names, pending: String::new(), open: None }
     }
 
     /// Takes the next piece and tells what is certain by now.
@@ -95,21 +84,7 @@ impl Markers {
         }
     }
 
-    /// As [`Markers::push`], for pieces that may end in the middle of a character.
-    pub fn push_bytes(&mut self, piece: &[u8]) -> Result<Vec<Event>, InvalidUtf8> {
-        let mut bytes = std::mem::take(&mut self.partial);
-        bytes.extend_from_slice(piece);
-        let valid = match std::str::from_utf8(&bytes) {
-            Ok(text) => text.len(),
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            Err(error) => return Err(InvalidUtf8 { offset: self.received + error.valid_up_to() }),
-        };
-        self.received += valid;
-        self.partial = bytes.split_off(valid);
-        Ok(self.push(&String::from_utf8(bytes).unwrap_or_default()))
-    }
-
-    /// Ends the output. Half a character at its very end is dropped with it.
+    /// Ends the output.
     pub fn finish(self) -> End {
         match self.open {
             Some((name, _)) => {

@@ -1,5 +1,5 @@
 //! S4's markers, whole and in pieces. `PROPTEST_CASES` (default 256) sets how many texts are tried.
-#![expect(clippy::string_slice, clippy::unwrap_used, reason = "a test that panics has failed")]
+#![expect(clippy::string_slice, reason = "a test that panics has failed")]
 
 use parser::marker::{End, Event, Markers};
 use proptest::prelude::*;
@@ -7,10 +7,10 @@ use proptest::prelude::*;
 const NAMES: [&str; 3] = ["NOTE", "NOTES", "DONE"];
 
 /// All events of `pieces`, neighbouring texts joined, and what is left.
-fn read<'t>(pieces: impl IntoIterator<Item = &'t [u8]>) -> (Vec<Event>, End) {
+fn read<'t>(pieces: impl IntoIterator<Item = &'t str>) -> (Vec<Event>, End) {
     let mut markers = Markers::new(NAMES);
     let mut all: Vec<Event> = Vec::new();
-    for event in pieces.into_iter().flat_map(|piece| markers.push_bytes(piece).unwrap()) {
+    for event in pieces.into_iter().flat_map(|piece| markers.push(piece)) {
         match (all.last_mut(), event) {
             (Some(Event::Text(before)), Event::Text(text)) => before.push_str(&text),
             (_, event) => all.push(event),
@@ -26,7 +26,7 @@ fn read<'t>(pieces: impl IntoIterator<Item = &'t [u8]>) -> (Vec<Event>, End) {
 }
 
 fn check(text: &str) -> String {
-    let (events, end) = read([text.as_bytes()]);
+    let (events, end) = read([text]);
     let show = |event: &Event| match event {
         Event::Text(text) => format!("text {text:?}"),
         Event::Marker { name, content } => format!("{name} {content:?}"),
@@ -90,13 +90,6 @@ fn text_is_told_as_soon_as_it_cannot_be_a_tag() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_refused_with_their_place() {
-    let mut markers = Markers::new(NAMES);
-    assert!(markers.push_bytes(b"<NOTE>\xc3").is_ok());
-    assert_eq!(markers.push_bytes(b"\xa9x\xff").unwrap_err().offset, 9);
-}
-
-#[test]
 fn a_marker_that_arrives_in_a_million_pieces_is_read_in_linear_time() {
     let mut markers = Markers::new(NAMES);
     markers.push("<NOTE>");
@@ -147,20 +140,21 @@ fn text() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn the_stream_finds_what_a_search_of_the_whole_finds(text in text()) {
-        let (events, end) = read([text.as_bytes()]);
+        let (events, end) = read([text.as_str()]);
         prop_assert_eq!((events, end.half.is_some()), naive(&text));
     }
 
     #[test]
-    fn splitting_at_every_byte_changes_nothing(text in text(), sizes in proptest::collection::vec(1_usize..9, 1..9)) {
-        let whole = read([text.as_bytes()]);
-        prop_assert_eq!(&read(text.as_bytes().chunks(1)), &whole);
-        for at in 0..=text.len() {
-            let (head, tail) = text.as_bytes().split_at(at);
+    fn splitting_at_every_character_changes_nothing(text in text(), sizes in proptest::collection::vec(1_usize..9, 1..9)) {
+        let whole = read([text.as_str()]);
+        let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        for at in &starts {
+            let (head, tail) = text.split_at(*at);
             prop_assert_eq!(&read([head, tail]), &whole);
         }
-        for size in sizes {
-            prop_assert_eq!(&read(text.as_bytes().chunks(size)), &whole);
+        for size in sizes.into_iter().chain([1]) {
+            let cuts: Vec<usize> = starts.iter().copied().step_by(size).chain([text.len()]).collect();
+            prop_assert_eq!(&read(cuts.windows(2).map(|cut| &text[cut[0]..cut[1]])), &whole);
         }
     }
 }
