@@ -263,24 +263,33 @@ impl Loop for PhaseLoop {
     }
 
     fn learn(&mut self, fact: &AgentFact) {
-        match (fact, self.stage) {
-            (AgentFact::Listed { list, at, .. }, Stage::List) => {
+        match fact {
+            AgentFact::Listed { list, at, .. } if self.stage == Stage::List => {
                 (self.map, self.at) = (list.share(), Some(at.clone()));
                 self.stage = Stage::WriteMap;
             }
-            (AgentFact::Turned(turned), Stage::Turn) => {
+            AgentFact::Turned(turned) if self.stage == Stage::Turn => {
                 self.at = Some(turned.at.clone());
                 self.used.add(turned);
                 self.turned = Some((**turned).clone());
                 self.number += 1;
                 self.stage = Stage::Account;
             }
-            (AgentFact::WasRead { text, .. }, Stage::ReadFailures) => {
+            AgentFact::WasRead { text, .. } if self.stage == Stage::ReadFailures => {
                 self.learn_failures(text.as_ref().map(engine::Text::share));
             }
-            (AgentFact::Wrote { .. } | AgentFact::Committed { .. }, _) => self.go_on(),
-            // A fact that this state does not wait for.
-            _ => {}
+            AgentFact::Wrote { .. } | AgentFact::Committed { .. } => self.go_on(),
+            // Not what this stage waits for, or what no stage does.
+            AgentFact::Listed { .. }
+            | AgentFact::Turned(_)
+            | AgentFact::WasRead { .. }
+            | AgentFact::TurnBegins { .. }
+            | AgentFact::Ran { .. }
+            | AgentFact::Surveyed { .. }
+            | AgentFact::Checkpointed { .. }
+            | AgentFact::Waited { .. }
+            | AgentFact::Announced { .. }
+            | AgentFact::Ended { .. } => {}
         }
     }
 }

@@ -127,17 +127,18 @@ impl SpecLoop {
 
 /// Whether a fact is what a step ends in.
 pub(super) fn answers(fact: &AgentFact, step: &AgentStep) -> bool {
-    match (step, fact) {
-        (AgentStep::Turn { .. }, AgentFact::Turned(_))
-        | (AgentStep::Shell { .. }, AgentFact::Ran { .. })
-        | (AgentStep::Survey { .. }, AgentFact::Surveyed { .. })
-        | (AgentStep::Checkpoint { .. }, AgentFact::Checkpointed { .. })
-        | (AgentStep::Wait { .. }, AgentFact::Waited { .. }) => true,
-        (AgentStep::Announce(told), AgentFact::Announced { event }) => told == event,
-        (AgentStep::Read(wanted), AgentFact::WasRead { place, .. })
-        | (AgentStep::Write { place: wanted, .. } | AgentStep::Delete(wanted), AgentFact::Wrote { place }) => {
-            wanted == place
-        }
-        _ => false,
+    match step {
+        AgentStep::List { .. } => matches!(fact, AgentFact::Listed { .. }),
+        AgentStep::Turn { .. } => matches!(fact, AgentFact::Turned(_)),
+        AgentStep::Shell { .. } => matches!(fact, AgentFact::Ran { .. }),
+        AgentStep::Commit { .. } => matches!(fact, AgentFact::Committed { .. }),
+        AgentStep::Survey { .. } => matches!(fact, AgentFact::Surveyed { .. }),
+        AgentStep::Checkpoint { .. } => matches!(fact, AgentFact::Checkpointed { .. }),
+        AgentStep::Wait { .. } => matches!(fact, AgentFact::Waited { .. }),
+        AgentStep::Announce(told) => matches!(fact, AgentFact::Announced { event } if event == told),
+        AgentStep::Read(wanted) => matches!(fact, AgentFact::WasRead { place, .. } if place == wanted),
+        AgentStep::Write { place: wanted, .. }
+        | AgentStep::Append { place: wanted, .. }
+        | AgentStep::Delete(wanted) => matches!(fact, AgentFact::Wrote { place } if place == wanted),
     }
 }
