@@ -67,17 +67,24 @@ mod tests {
         assert_eq!(canonical(&value), "{\"a\":0.5,\"b\":[1,{\"a\":\"ü\\n\\u0001\",\"z\":null}]}");
     }
 
-    /// The expected values are those of Python's `hashlib` over the same strings.
+    /// The expected values were made with Python's `hashlib` and, for the order, `json.dumps(order, sort_keys=True,
+    /// separators=(",", ":"), ensure_ascii=False)`.
     #[test]
-    fn ids_are_those_that_the_first_harness_made() {
-        assert_eq!(config_hash("gpt-test", 0.0, 2, 600), sha256_hex(b"gpt-test|0|2|600"));
-        assert_eq!(config_hash("gpt-test", 0.7, 2, 600), sha256_hex(b"gpt-test|0.7|2|600"));
-        assert_eq!(config_hash("m", 1.0, 1, 1), sha256_hex(b"m|1|1|1"));
-        let id = run_id(&"a".repeat(64), &"b".repeat(64), &"c".repeat(64));
-        assert_eq!((id.len(), id.chars().all(|c| c.is_ascii_hexdigit())), (12, true));
-        assert!(
-            sha256_hex(format!("{}{}{}", "a".repeat(64), "b".repeat(64), "c".repeat(64)).as_bytes())
-                .starts_with(&id)
+    fn ids_are_those_that_another_program_makes_of_the_same_inputs() {
+        let order = r#"{"title": "Tü\n", "id": "1", "intent": "i", "allowed_files": ["b", "a"],
+            "notes": {"z": null, "a": [1, 0.5, true]}}"#;
+        assert_eq!(
+            order_hash(&serde_json::from_str(order).unwrap()),
+            "5b01af50292a147a6658aeb6894979ec086915158ca00af56282d3de8962c273"
         );
+        let configs = [
+            (("gpt-test", 0.0, 2, 600), "b91edb23e1ca74f279c59f6dcc216b885eb6311eadc14b712c716a0eff95477b"),
+            (("gpt-test", 0.7, 2, 600), "14544b05dbb5fd663beacc995e5a23d1070718dd39ca59b48d2417c1b049cc14"),
+            (("m", 1.0, 1, 1), "52d3bf8d99965ec644165ba11b77baa6c6b384dae62ffa6616730205ebc9ad41"),
+        ];
+        for ((model, temperature, attempts, seconds), hash) in configs {
+            assert_eq!(config_hash(model, temperature, attempts, seconds), hash);
+        }
+        assert_eq!(run_id(&"a".repeat(64), &"b".repeat(64), &"c".repeat(64)), "b20dd8bdd812");
     }
 }
