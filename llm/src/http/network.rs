@@ -5,6 +5,18 @@ use std::path::PathBuf;
 use ureq::Proxy;
 use ureq::tls::{Certificate, PemItem, parse_pem};
 
+/// The variables that name a proxy, or who is reached without one.
+pub const PROXY_VARIABLES: [&str; 8] = [
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
+
 /// Proxies and certificates, as the usual variables name them.
 #[derive(Debug, Clone, Default)]
 pub struct Network {
@@ -50,9 +62,8 @@ pub enum Route<'a> {
 }
 
 impl Network {
-    /// Reads `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` (lower case wins, as with curl) and
-    /// `SSL_CERT_FILE`, whose certificates then take the place of the built-in ones. `env` gives the value of a
-    /// variable: nothing here reads the environment.
+    /// Reads the [`PROXY_VARIABLES`] (lower case wins, as with curl) and `SSL_CERT_FILE`, whose certificates then take
+    /// the place of the built-in ones. `env` gives the value of a variable: nothing here reads the environment.
     pub fn from_env<'e>(env: impl Fn(&str) -> Option<&'e str>) -> Result<Self, NetworkError> {
         let env: Env<'_, 'e> = &env;
         let all = proxy(env, "all_proxy", "ALL_PROXY")?;

@@ -13,16 +13,11 @@ use crate::exit::Failure;
 /// Where a project's secrets are (S3 §Environment and Security).
 pub const DOT_ENV: &str = ".env";
 
-/// Variables about the way to a service, which pass on to a CLI: they hold no key.
-const PASSED: [&str; 10] = [
+/// Variables about the way to a service, which pass on to a CLI beside those of the proxies: they hold no model's key.
+const PASSED: [&str; 5] = [
     "GOOGLE_GEMINI_BASE_URL",
     "ANTHROPIC_BASE_URL",
     "OPENAI_BASE_URL",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "NO_PROXY",
-    "https_proxy",
-    "no_proxy",
     "SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS",
 ];
@@ -73,7 +68,11 @@ pub fn choose(model: &str, secrets: &Secrets, environment: &Environment) -> Resu
 /// What passes on to the CLIs.
 pub fn passed(environment: &Environment) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     let value = |name: &str| environment.text(name).map(|value| (name.into(), value.into()));
-    PASSED.iter().filter_map(|name| value(name)).collect()
+    passed_names().filter_map(value).collect()
+}
+
+fn passed_names() -> impl Iterator<Item = &'static str> {
+    PASSED.into_iter().chain(llm::http::PROXY_VARIABLES)
 }
 
 /// `.env` of a project. Nothing of it but a CLI's own key is given to anybody.
@@ -125,6 +124,14 @@ mod tests {
         assert_eq!(kind_of("claude-opus-5-5"), (Kind::Claude, "claude-opus-5-5"));
         assert_eq!(kind_of("codex/gpt-6"), (Kind::Codex, "gpt-6"));
         assert_eq!(kind_of("my-own"), (Kind::Gemini, "my-own"));
+    }
+
+    #[test]
+    fn a_cli_goes_the_way_that_the_models_are_reached_by() {
+        let names: Vec<_> = passed_names().collect();
+        for name in ["ALL_PROXY", "all_proxy", "http_proxy", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE"] {
+            assert!(names.contains(&name), "{name}");
+        }
     }
 
     #[test]

@@ -34,6 +34,18 @@ fn each_scheme_has_its_proxy() {
 }
 
 #[test]
+fn the_variables_that_are_asked_for_are_those_of_the_list() {
+    let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
+    let note = |name: &str| {
+        asked.borrow_mut().insert(name.to_owned());
+        None
+    };
+    Network::from_env(note).unwrap();
+    let listed = PROXY_VARIABLES.iter().chain(&["SSL_CERT_FILE"]).map(|name| (*name).to_owned());
+    assert_eq!(asked.into_inner(), listed.collect());
+}
+
+#[test]
 fn no_proxy_covers_a_host_and_everything_below_it() {
     let to = |list: &str, url: &str| way(&[("HTTPS_PROXY", "http://p:1"), ("NO_PROXY", list)], url);
     for list in
