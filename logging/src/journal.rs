@@ -3,8 +3,8 @@
 //! A line is `{"index":N,"at":"…","prev":"…","fact":{…}}`; `prev` is the SHA-256 of the line before without its newline, and
 //! sixty-four zeros on the first line. A last line without its newline was never finished: it is dropped on opening.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -79,9 +79,13 @@ impl Journal {
         path: &Path,
         redactor: Redactor,
     ) -> Result<(Self, Vec<Entry<F>>), JournalError> {
-        let read = read(path)?;
-        let file =
-            OpenOptions::new().append(true).open(path).map_err(|source| io_error("open", path, source))?;
+        // Opened once: what is cut off and gone on with is the file that was read, whatever bears its name by then.
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(path)
+            .map_err(|source| io_error("open", path, source))?;
+        let read = read(&file, path)?;
         file.set_len(read.whole_bytes).map_err(|source| io_error("mend", path, source))?;
         let next = read.entries.len() as u64;
         Ok((Self { path: path.to_owned(), file, next, last_hash: read.last_hash, redactor }, read.entries))
@@ -89,7 +93,8 @@ impl Journal {
 
     /// All finished lines of the journal at `path`, the chain of hashes checked.
     pub fn entries<F: DeserializeOwned>(path: &Path) -> Result<Vec<Entry<F>>, JournalError> {
-        Ok(read(path)?.entries)
+        let file = File::open(path).map_err(|source| io_error("open", path, source))?;
+        Ok(read(&file, path)?.entries)
     }
 
     /// Appends one fact as one line in one write, redacted.
@@ -110,15 +115,17 @@ impl Journal {
     }
 }
 
-struct Read<F> {
+/// What stands in a journal's file.
+struct Lines<F> {
     entries: Vec<Entry<F>>,
     last_hash: String,
     whole_bytes: u64,
 }
 
-fn read<F: DeserializeOwned>(path: &Path) -> Result<Read<F>, JournalError> {
-    let bytes = fs::read(path).map_err(|source| io_error("read", path, source))?;
-    let mut read = Read { entries: Vec::new(), last_hash: NO_LINE_BEFORE.to_owned(), whole_bytes: 0 };
+fn read<F: DeserializeOwned>(mut file: &File, path: &Path) -> Result<Lines<F>, JournalError> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|source| io_error("read", path, source))?;
+    let mut read = Lines { entries: Vec::new(), last_hash: NO_LINE_BEFORE.to_owned(), whole_bytes: 0 };
     // An unfinished line may end inside of a character: lines are cut before they are text.
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let Some(whole) = line.strip_suffix(b"\n") else { break };
