@@ -87,10 +87,11 @@ impl Output {
         }
     }
 
-    /// From now on these keys are struck out of everything that is printed, panics included. Gives what strikes them out elsewhere.
+    /// From now on these keys, and no others, are struck out of everything that is printed, panics included. Gives what strikes them out
+    /// elsewhere.
     pub fn strike_out<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Redactor {
         let mut current = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        let redactor = current.with(keys);
+        let redactor = current.with_only(keys);
         *current = redactor.clone();
         let printed = redactor.clone();
         std::panic::set_hook(Box::new(move |panic| {

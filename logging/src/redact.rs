@@ -36,12 +36,12 @@ impl fmt::Debug for Redactor {
 impl Redactor {
     /// A redactor for these keys. Keys of fewer than eight bytes are left alone.
     pub fn new<K: AsRef<str>>(keys: impl IntoIterator<Item = K>) -> Self {
-        Self::default().with(keys)
+        Self::default().with_only(keys)
     }
 
-    /// A redactor for these keys instead: the same one, which takes no time to make, where the keys are the same.
+    /// A redactor for these keys and none of its own. Where they are the same, it is this one again, which takes no time to make.
     #[must_use]
-    pub fn with<K: AsRef<str>>(&self, keys: impl IntoIterator<Item = K>) -> Self {
+    pub fn with_only<K: AsRef<str>>(&self, keys: impl IntoIterator<Item = K>) -> Self {
         let mut table: Vec<(Vec<u8>, String)> = Vec::new();
         for key in keys {
             let key = key.as_ref().trim();
@@ -249,6 +249,14 @@ mod tests {
     #[test]
     fn debug_does_not_show_the_key() {
         assert!(!format!("{:?}", Redactor::new([KEY])).contains("AIza"));
+    }
+
+    #[test]
+    fn other_keys_take_the_place_of_those_before() {
+        let first = Redactor::new([KEY]);
+        let other = first.with_only(["another-key-43"]);
+        assert_eq!((other.finds_key(KEY), other.finds_key("another-key-43")), (false, true));
+        assert!(Arc::ptr_eq(&first.0, &first.with_only([KEY]).0));
     }
 
     proptest! {
