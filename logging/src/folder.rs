@@ -12,14 +12,14 @@ use crate::{Redactor, sha256_hex};
 /// Bytes of a stream that are redacted, hashed and written at once.
 const WRITTEN_AT_ONCE: usize = 64 * 1024;
 
-/// What can go wrong with the run folder. The run's own work is never touched by it.
+/// Why something could not be recorded, or cannot be told from the record.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FolderError {
     /// A file or folder of the record could not be read or written.
     #[error("cannot {doing} {}", path.display())]
     Io {
-        /// What was tried: `create`, `write`, `read`.
+        /// What was tried, in one word: `create`, `write`, `read`.
         doing: &'static str,
         /// Where.
         path: PathBuf,
@@ -34,12 +34,12 @@ pub enum FolderError {
     },
 }
 
-/// Whether a file must outlive a power cut. Money and the tree depend on replies; nothing depends on the rest.
+/// Whether what is written must outlive a power cut. What was paid for, and what the tree is put back by, must; the rest is for reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Written, fsynced, and its folder too.
+    /// On the disk when the call returns: a stored file with its name in the folder, a line with the journal before it.
     Synced,
-    /// Written.
+    /// Handed to the system, which writes it to the disk in its own time.
     Written,
 }
 
@@ -54,7 +54,8 @@ pub struct Stored {
     pub sha256: String,
 }
 
-/// One run's folder. Everything written through it is redacted.
+/// One run's folder. Everything written through it is redacted, but for what goes straight to a file of
+/// [`create_file`](Self::create_file).
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
@@ -128,7 +129,8 @@ impl RunFolder {
         Ok(Stored { file: file.to_owned(), bytes: done.bytes, sha256: done.sha256() })
     }
 
-    /// What stands in `file` now, for one that was written through [`writer`](Self::writer).
+    /// The record of a `file` that was written through [`writer`](Self::writer), and its text, in which bytes that are not UTF-8 are
+    /// replaced.
     pub fn adopt(&self, file: &str) -> Result<(Stored, String), FolderError> {
         let bytes = self.read_bytes(file)?;
         let stored = Stored { file: file.to_owned(), bytes: bytes.len() as u64, sha256: sha256_hex(&bytes) };
@@ -152,7 +154,7 @@ impl RunFolder {
         anew(&path).map_err(|source| io_error("create", &path, source))
     }
 
-    /// The text of `file`, whatever it is now.
+    /// The text of `file` as it is now, changed since it was stored or not.
     pub fn read(&self, file: &str) -> Result<String, FolderError> {
         self.read_bytes(file).map(lossy)
     }
@@ -173,7 +175,7 @@ impl RunFolder {
     }
 }
 
-/// Text without a copy where it is UTF-8.
+/// As text, without a copy where it is UTF-8.
 fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }

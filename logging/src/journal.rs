@@ -1,7 +1,7 @@
 //! The journal: one fact a line, each line chained to the one before by its hash.
 //!
 //! A line is `{"index":N,"at":"…","prev":"…","fact":{…}}`; `prev` is the SHA-256 of the line before without its newline, and
-//! sixty-four zeros on the first line. A last line without its newline was never finished: it is dropped on opening.
+//! sixty-four zeros on the first line. A last line without its newline was never finished: reading passes over it, reopening cuts it off.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -23,14 +23,14 @@ pub enum JournalError {
     /// The file could not be read or written.
     #[error("cannot {doing} the journal {}", path.display())]
     Io {
-        /// What was tried.
+        /// What was tried, in one word: `create`, `open`, `read`, `mend`, `write`.
         doing: &'static str,
         /// The journal.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// A line is not what this program writes, or the chain of hashes is broken before it.
+    /// A line is not what this program writes, or its number or hash does not follow from the line before it.
     #[error("line {line} of the journal {} {what}", path.display())]
     Broken {
         /// The journal.

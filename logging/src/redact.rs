@@ -1,4 +1,4 @@
-//! Striking out keys, whole texts and streams alike (S1 §Safety: only the last two characters are revealed).
+//! Striking keys out of texts and of streams. Of a key at most the last two characters are shown (S1 §Safety).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,10 +9,10 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// Shorter keys are no secrets: local servers take any word, and striking it out would ruin every log.
+/// In bytes. A shorter key is no secret: local servers take any word, and striking that out would ruin every log.
 const SHORTEST_SECRET: usize = 8;
 
-/// Replaces every spelling of every known key.
+/// Replaces every known key, however it is spelled: plain, as a JSON string or one inside another, in percent signs, in base64.
 ///
 /// Cheap to clone; without keys it passes text through untouched.
 #[derive(Clone, Default)]
@@ -99,7 +99,8 @@ impl Redactor {
     }
 }
 
-/// See [`Redactor::writer`]. Holds back as many bytes as the longest key has, until [`finish`](Self::finish).
+/// See [`Redactor::writer`]. Holds back what may be the beginning of a key, no more than twice the longest spelling of one. What is
+/// held back when it is dropped without [`finish`](Self::finish) is lost.
 #[derive(Debug)]
 pub struct RedactWriter<W: io::Write> {
     redactor: Redactor,
@@ -108,7 +109,7 @@ pub struct RedactWriter<W: io::Write> {
 }
 
 impl<W: io::Write> RedactWriter<W> {
-    /// Writes what was held back and gives the inner writer back.
+    /// Writes what was held back, flushes, and gives the inner writer back.
     pub fn finish(mut self) -> io::Result<W> {
         let held = std::mem::take(&mut self.held);
         self.inner.write_all(&self.redactor.redact_bytes(&held))?;
@@ -116,7 +117,7 @@ impl<W: io::Write> RedactWriter<W> {
         Ok(self.inner)
     }
 
-    /// Writes out all of `held` that can no longer change by what follows.
+    /// Writes all of `held` that nothing which follows can make part of a key.
     fn settle(&mut self) -> io::Result<()> {
         let mut safe = self.held.len() - self.redactor.undecided(&self.held);
         if let Some(automaton) = &self.redactor.0.automaton {
