@@ -25,7 +25,7 @@ fn server(steps: impl IntoIterator<Item = Step>) -> Server {
 }
 
 fn raw(reply: &Reply) -> Value {
-    serde_json::from_slice(&reply.raw_bytes()).expect("one JSON object")
+    serde_json::from_str(&fixtures::wire::logged(reply).expect("text")).expect("one JSON object")
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_plain_answer_is_logged_as_it_was_received() {
         r#"{ "candidates": [ {"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"} ], "odd": 1e400 }"#;
     let server = server([Step::body(body)]);
     let reply = model(&server).call(&Request::default(), &mut Notes::default()).unwrap();
-    assert_eq!(String::from_utf8(reply.raw_bytes()).unwrap(), body);
+    assert_eq!(fixtures::wire::logged(&reply).unwrap(), body);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_streamed_answer_is_logged_as_one_object() {
     let reply =
         model(&server, "k").call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap();
     assert_eq!(notes.streamed, reply.text);
-    let raw: Value = serde_json::from_slice(&reply.raw_bytes()).unwrap();
+    let raw: Value = serde_json::from_str(&fixtures::wire::logged(&reply).unwrap()).unwrap();
     insta::assert_snapshot!(raw, @r#"{"choices":[{"finish_reason":"stop","index":0,"message":{"content":"line \"one\"\nline two","role":"assistant"}}],"created":1795224363,"id":"chatcmpl-1","model":"org/m","object":"chat.completion","usage":{"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":0},"prompt_tokens":29,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":34}}"#);
 }
 

@@ -66,14 +66,6 @@ impl Reply {
             }
         }
     }
-
-    /// [`Reply::write_raw`] into memory; costs a second copy of the text.
-    pub fn raw_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        // A Vec takes everything.
-        let _ = self.write_raw(&mut bytes);
-        bytes
-    }
 }
 
 impl Raw {
@@ -103,7 +95,9 @@ mod tests {
     fn a_merged_answer_is_one_json_object() {
         let mut reply = Reply::of_text("a \"quoted\"\nline".into());
         reply.raw = Raw::around(br#"{"id":"x","parts":[{"text":""}]}"#, "}]}").unwrap();
-        insta::assert_snapshot!(String::from_utf8(reply.raw_bytes()).unwrap(), @r#"{"id":"x","parts":[{"text":"a \"quoted\"\nline"}]}"#);
+        let mut raw = Vec::new();
+        reply.write_raw(&mut raw).unwrap();
+        insta::assert_snapshot!(String::from_utf8(raw).unwrap(), @r#"{"id":"x","parts":[{"text":"a \"quoted\"\nline"}]}"#);
     }
 
     #[test]

@@ -57,7 +57,7 @@ proptest! {
                 body[at] = *byte;
             }
             for reply in [read(body.clone(), merge(), None).ok().map(|answer| answer.reply), streamed(&body, 50)].into_iter().flatten() {
-                let raw = String::from_utf8(reply.raw_bytes()).unwrap();
+                let raw = fixtures::wire::logged(&reply).unwrap();
                 prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&raw).is_ok());
             }
         }
