@@ -286,6 +286,7 @@ fn a_stream_counts_only_with_its_end() {
         ("no finish reason, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
         ("cut in the first event", vec![ok().cut_after(50), ok()]),
         ("half a message for an event", vec![events("data: {\"candidates\":[\n\n").times(9)]),
+        ("cut within a character", vec![Step { bytes: Some(b"data: {\"\xc3".into()), ..events("") }, ok()]),
         ("cut between the events", vec![ok().framing(Framing::Close).cut_after(260), ok()]),
         ("closed after the end", vec![ok().framing(Framing::Close)]),
         ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
@@ -339,6 +340,7 @@ fn a_stream_counts_only_with_its_end() {
     no finish reason, for ever         ERROR stream-cut | the answer broke off after 472 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     cut in the first event             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     half a message for an event        ERROR stream-cut | the answer broke off after 23 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
+    cut within a character             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     cut between the events             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     closed after the end               complete Use "whole and well" | Ok/Usage []
     open after the end                 complete Use "whole and well" | Ok/Usage []

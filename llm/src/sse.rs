@@ -95,11 +95,18 @@ impl Frames {
         if !std::mem::take(&mut self.has_data) {
             return Ok(());
         }
-        let text = std::str::from_utf8(&self.data)
-            .map_err(|e| CallError::BadReply { detail: format!("an event that is not UTF-8: {e}") })?;
+        let text = std::str::from_utf8(&self.data).map_err(not_text)?;
         each(text)?;
         self.data.clear();
         Ok(())
+    }
+}
+
+/// An event may break off within a character.
+fn not_text(error: std::str::Utf8Error) -> Unread {
+    match error.error_len() {
+        None => Unread::BrokenOff,
+        Some(_) => CallError::BadReply { detail: format!("an event that is not UTF-8: {error}") }.into(),
     }
 }
 

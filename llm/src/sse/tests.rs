@@ -49,6 +49,13 @@ fn bytes_that_are_not_utf8_are_an_error() {
 }
 
 #[test]
+fn a_stream_that_ends_within_a_character_broke_off() {
+    let mut frames = Frames::default();
+    frames.push("data: é".as_bytes().split_last().unwrap().1, |_| Ok(())).unwrap();
+    assert!(matches!(frames.finish(|_| Ok(())), Err(Unread::BrokenOff)));
+}
+
+#[test]
 fn an_event_without_end_is_an_error_and_not_all_of_the_memory() {
     let mut frames = Frames::default();
     let chunk = vec![b'x'; 1 << 20];
