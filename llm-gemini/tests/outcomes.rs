@@ -268,6 +268,29 @@ fn a_page_in_the_place_of_an_answer_is_not_read_to_its_end() {
 }
 
 #[test]
+fn an_error_whose_body_breaks_off_or_stands_still_is_the_one_that_its_status_names() {
+    let page = || Step::html(502, "502 Bad Gateway");
+    let cases = vec![
+        ("502 cut behind its title", vec![page().cut_after(60).times(9)]),
+        ("502 that stands still", vec![page().hang(Hang::After(60)), Step::text("ok")]),
+        ("401 that never explains itself", vec![Step::status(401).hang(Hang::After(0))]),
+    ];
+    insta::assert_snapshot!(table(false, cases), @r#"
+    502 cut behind its title           ERROR server | the service failed (HTTP 502): a page of HTML, "502 Bad Gateway" | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
+    502 that stands still              complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    401 that never explains itself     ERROR bad-key | the key is not valid: no further explanation | Error/Nothing []
+    "#);
+}
+
+#[test]
+fn who_is_cancelled_while_an_error_arrives_is_told_that_and_not_the_error() {
+    let server = Server::start(Script::new([Step::status(400).hang(Hang::After(9))])).expect("a server");
+    let mut notes = Notes { cancel_at: Some(9), ..Notes::default() };
+    let result = model(server.origin(), limits()).call(&Request::default(), &mut notes);
+    insta::assert_snapshot!(line("cancelled", &result, &notes), @"cancelled                          ERROR cancelled | cancelled | Cancelled/Unknown []");
+}
+
+#[test]
 fn an_answer_that_is_cut_says_after_how_many_bytes() {
     let half = Step::text("x").framing(Framing::Close).cut_after(40).times(9);
     insta::assert_snapshot!(table(false, vec![("half of the JSON, for ever", vec![half])]), @"half of the JSON, for ever         ERROR stream-cut | the answer broke off after 40 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]");

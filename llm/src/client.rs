@@ -8,7 +8,7 @@ use crate::watch::{Attempt, Spend};
 use crate::{CallError, ErrorBody, Finish, Progress, Reply, Request, Retry, Secret, Unread, Watch};
 
 /// Of an error's body, and of a page in the place of an answer; what matters stands at its beginning.
-const LONGEST_ERROR: u64 = 64 << 10;
+const LONGEST_ERROR: usize = 64 << 10;
 
 /// A wire format. Pure: bytes in, bytes out.
 pub trait Dialect {
@@ -92,13 +92,12 @@ fn exchange(
     row.http_status = Some(exchange.head.status);
     row.first_byte_ms = Some(millis(exchange.head.after));
     if exchange.head.status != 200 {
-        let body = exchange.read_to_end(LONGEST_ERROR, watch).unwrap_or_default();
+        let body = exchange.read_beginning(LONGEST_ERROR, watch)?;
         return Err(dialect.failure(&exchange.head, &body));
     }
     watch.progress(Progress::Connected);
     if exchange.head.is("text/html") {
-        let page = exchange.read_to_end(LONGEST_ERROR, watch)?;
-        return Err(CallError::BadReply { detail: ErrorBody::read(&page, &key_of(post)).message });
+        return Err(page(&exchange.read_beginning(LONGEST_ERROR, watch)?, post));
     }
     let read = if exchange.head.is("text/event-stream") {
         read_stream(&mut exchange, dialect.stream(), watch)
@@ -106,6 +105,11 @@ fn exchange(
         dialect.read(exchange.read_to_end(u64::MAX, watch)?, next.continuation)
     };
     read.map_err(|unread| unread.after(exchange.received()))
+}
+
+/// A page in the place of an answer: a proxy's, most likely.
+fn page(body: &[u8], post: &Post) -> CallError {
+    CallError::BadReply { detail: ErrorBody::read(body, &key_of(post)).message }
 }
 
 /// The key itself: its header may hold `Bearer` before it.

@@ -117,7 +117,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The whole body, of which at most `limit` bytes are kept.
+    /// The whole body; an error where it is longer than `limit`.
     pub fn read_to_end(&mut self, limit: u64, watch: &mut dyn Watch) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
         loop {
@@ -126,10 +126,24 @@ impl<'a> Exchange<'a> {
                 Next::End | Next::Silence => return Ok(body),
             }
             if body.len() as u64 > limit {
-                body.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-                return Ok(body);
+                return Err(CallError::BodyTooLarge { limit });
             }
         }
+    }
+
+    /// The first `limit` bytes of the body, or as many as come: what explains a failure is no further one when it
+    /// breaks off or stands still. An error only where the caller is cancelled.
+    pub fn read_beginning(&mut self, limit: usize, watch: &mut dyn Watch) -> Result<Vec<u8>, CallError> {
+        let mut body = Vec::new();
+        while body.len() < limit {
+            match self.next(Some(self.limits.idle), watch) {
+                Ok(Next::Bytes(bytes)) => body.extend_from_slice(&bytes),
+                Err(CallError::Cancelled) => return Err(CallError::Cancelled),
+                Ok(Next::End | Next::Silence) | Err(_) => break,
+            }
+        }
+        body.truncate(limit);
+        Ok(body)
     }
 
     /// Since the attempt began.
