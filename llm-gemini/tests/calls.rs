@@ -319,6 +319,17 @@ fn key_and_model_are_checked_without_a_paid_call() {
 }
 
 #[test]
+fn a_page_in_the_place_of_the_models_description_is_no_good_sign() {
+    let check = |step| {
+        let server = Server::start(Script::default().rule("GET /v1beta/models", step)).unwrap();
+        model(&server).check(&mut Notes::default()).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(check(Step::html(200, "Please log in")), @r#"the answer cannot be read: a page of HTML, "Please log in""#);
+    insta::assert_snapshot!(check(Step::html(401, "Who are you?").cut_after(60)), @r#"the key is not valid: a page of HTML, "Who are you?""#);
+    insta::assert_snapshot!(check(Step::body(&" ".repeat(17 << 20))), @"the answer is larger than 16777216 bytes");
+}
+
+#[test]
 fn a_key_that_no_header_can_hold_is_an_error_that_does_not_show_it() {
     let server = server([Step::text("x")]);
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));

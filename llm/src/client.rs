@@ -91,14 +91,8 @@ fn exchange(
     let mut exchange = agent.send(post, next.time_left, watch)?;
     row.http_status = Some(exchange.head.status);
     row.first_byte_ms = Some(millis(exchange.head.after));
-    if exchange.head.status != 200 {
-        let body = exchange.read_beginning(LONGEST_ERROR, watch)?;
-        return Err(dialect.failure(&exchange.head, &body));
-    }
+    turn_down_failures(&mut exchange, dialect, post, watch)?;
     watch.progress(Progress::Connected);
-    if exchange.head.is("text/html") {
-        return Err(page(&exchange.read_beginning(LONGEST_ERROR, watch)?, post));
-    }
     let read = if exchange.head.is("text/event-stream") {
         read_stream(&mut exchange, dialect.stream(), watch)
     } else {
@@ -107,9 +101,22 @@ fn exchange(
     read.map_err(|unread| unread.after(exchange.received()))
 }
 
-/// A page in the place of an answer: a proxy's, most likely.
-fn page(body: &[u8], post: &Post) -> CallError {
-    CallError::BadReply { detail: ErrorBody::read(body, &key_of(post)).message }
+/// An error where what has begun is none of the service's answers, but a failure or, most likely from a proxy, a page.
+fn turn_down_failures(
+    exchange: &mut Exchange<'_>,
+    dialect: &dyn Dialect,
+    post: &Post,
+    watch: &mut dyn Watch,
+) -> Result<(), CallError> {
+    let is_well = exchange.head.status == 200;
+    if is_well && !exchange.head.is("text/html") {
+        return Ok(());
+    }
+    let body = exchange.read_beginning(LONGEST_ERROR, watch)?;
+    if is_well {
+        return Err(CallError::BadReply { detail: ErrorBody::read(&body, &key_of(post)).message });
+    }
+    Err(dialect.failure(&exchange.head, &body))
 }
 
 /// The key itself: its header may hold `Bearer` before it.
@@ -197,6 +204,6 @@ pub fn fetch(
 ) -> Result<Vec<u8>, CallError> {
     const LONGEST: u64 = 16 << 20;
     let mut exchange = agent.send(post, None, watch)?;
-    let body = exchange.read_to_end(LONGEST, watch)?;
-    if exchange.head.status == 200 { Ok(body) } else { Err(dialect.failure(&exchange.head, &body)) }
+    turn_down_failures(&mut exchange, dialect, post, watch)?;
+    exchange.read_to_end(LONGEST, watch)
 }
