@@ -52,13 +52,8 @@ fn reference(bytes: &[u8]) -> Option<Schema> {
     let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
     let objects = value.is_object() && value["writes"].as_array()?.iter().all(serde_json::Value::is_object);
     let mut paths = HashSet::new();
-    let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
     let is_good = |write: &Write| {
-        !write.path.is_empty()
-            && write.base_sha256.len() == 64
-            && write.base_sha256.bytes().all(is_hex)
-            && !write.content.contains('\0')
-            && write.content.len() <= LIMITS.file_bytes
+        !write.path.is_empty() && !write.content.contains('\0') && write.content.len() <= LIMITS.file_bytes
     };
     let total: usize = schema.writes.iter().map(|write| write.content.len()).sum();
     let good = schema.writes.iter().all(|write| is_good(write) && paths.insert(write.path.clone()));

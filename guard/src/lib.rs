@@ -49,8 +49,9 @@ pub struct Request<'a> {
     pub path: &'a [u8],
     /// What the reply wants.
     pub op: Op,
-    /// What the file must hold now; for one that is not there, the hash of no bytes (S2 §3.2).
-    pub base_sha256: Option<[u8; 32]>,
+    /// SHA-256, in lower-case hex, of what the file must hold now; for one that is not there, the hash of no bytes (S2 §3.2). Whatever
+    /// else the text is, no file holds that.
+    pub base_sha256: Option<&'a str>,
 }
 
 /// The answer to one request.
@@ -146,9 +147,12 @@ impl Guard {
         if heeds_ignore && tree.rules.ignore(&from_top) {
             return Err(refuse(Code::Ignored));
         }
-        let content = admitted.before().map_or(NO_BYTES, |before| before.sha256);
-        if request.base_sha256.is_some_and(|base| base != content) {
-            return Err(refuse(Code::StaleBase));
+        if let Some(base) = request.base_sha256 {
+            let content = admitted.before().map_or(NO_BYTES, |before| before.sha256);
+            let hex: String = content.iter().map(|byte| format!("{byte:02x}")).collect();
+            if base != hex {
+                return Err(refuse(Code::StaleBase));
+            }
         }
         Ok(admitted)
     }

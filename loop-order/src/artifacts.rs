@@ -78,8 +78,7 @@ pub struct WriteProposal {
 pub struct FileWrite {
     /// Relative to the root.
     pub path: String,
-    /// SHA-256 of the content that the model believes to replace.
-    #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
+    /// SHA-256 of the content that the model believes to replace, as it wrote it.
     pub base_sha256: String,
     /// The new content.
     pub content: String,

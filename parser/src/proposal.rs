@@ -23,8 +23,8 @@ pub struct Proposal<'t> {
 pub struct FileWrite<'t> {
     /// The path as the model wrote it: not yet judged.
     pub path: Cow<'t, str>,
-    /// The hash of the content that the model believes to replace.
-    pub base_sha256: [u8; 32],
+    /// The hash of the content that the model believes to replace, as it wrote it: what is no hash is that of no content (S2 §6.4).
+    pub base_sha256: Cow<'t, str>,
     /// The whole new content.
     pub content: Cow<'t, str>,
 }
@@ -76,8 +76,6 @@ codes! {
         EmptyPath = "empty-path",
         /// The same path twice.
         DuplicatePath = "duplicate-path",
-        /// Not 64 lower-case hex digits.
-        BadSha256 = "bad-sha256",
         /// A content with a NUL character: not text (S2 §4.2).
         BinaryContent = "binary-content",
         /// A content over the limit of a file.
@@ -111,7 +109,6 @@ impl Wording for ProposalCode {
             Self::EmptyWrites => "`writes` is empty".to_owned(),
             Self::EmptyPath => "a file has no path".to_owned(),
             Self::DuplicatePath => format!("`{subject}` is written twice"),
-            Self::BadSha256 => format!("the `base_sha256` of `{subject}` is not 64 lower-case hex digits"),
             Self::BinaryContent => format!("the content of `{subject}` holds a NUL character"),
             Self::FileTooLarge => format!("the content of `{subject}` is too large"),
             Self::ProposalTooLarge => "the contents are too large together".to_owned(),
@@ -133,9 +130,6 @@ impl Wording for ProposalCode {
             Self::EmptyWrites => "propose one file at least",
             Self::EmptyPath => "give the path relative to the root of the repository",
             Self::DuplicatePath => "give each file once, with its final content",
-            Self::BadSha256 => {
-                "give the hash of the file's present content, for a new file the hash of nothing"
-            }
             Self::BinaryContent => "propose files of text only",
             Self::FileTooLarge | Self::ProposalTooLarge => "propose less at once",
         };

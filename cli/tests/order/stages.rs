@@ -69,6 +69,15 @@ fn sizes_and_duplicates_end_in_llm_output_invalid() {
 }
 
 #[test]
+fn a_base_that_is_no_hash_or_another_spelling_of_it_is_stale() {
+    for base in ["", "deadbeef", &NOTHING.to_uppercase()] {
+        let write = json!({ "path": "src/new.sh", "base_sha256": base, "content": "x\n" });
+        let reply = json!({ "summary": "s", "writes": [write] }).to_string();
+        check_failure(&Scene::with(&[&reply]), &["--max-attempts", "1"], "stale_context");
+    }
+}
+
+#[test]
 fn a_content_that_is_no_text_ends_in_llm_output_invalid() {
     let scene = Scene::with(&[&proposal("src/new.sh", None, "echo \u{0}\n")]);
     check_failure(&scene, &["--max-attempts", "1"], "llm_output_invalid");

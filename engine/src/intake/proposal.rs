@@ -78,7 +78,7 @@ impl Rules {
             .map(|(write, path)| Request {
                 path: path.as_bytes(),
                 op: Op::Write,
-                base_sha256: Some(write.base_sha256),
+                base_sha256: Some(&write.base_sha256),
             })
             .collect();
         let mut admitted = Vec::with_capacity(requests.len());

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::keep;
 use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, FileWrite, WriteProposal, WriteResult};
-use crate::ids;
 use crate::order::Command;
 
 /// The fixed list for projects without a script of their own (S2 §6.5).
@@ -110,7 +109,7 @@ impl Attempt {
         let proposal = proposal::parse(answer.reply.as_bytes(), &Limits::default()).ok()?;
         let writes = proposal.writes.iter().map(|write| FileWrite {
             path: write.path.to_string(),
-            base_sha256: ids::hex(&write.base_sha256),
+            base_sha256: write.base_sha256.to_string(),
             content: write.content.to_string(),
         });
         Some(WriteProposal { summary: proposal.summary.to_string(), writes: writes.collect() })

@@ -199,45 +199,22 @@ impl<'t> Reader<'t> {
         let mut paths = HashSet::new();
         let mut total = 0_usize;
         let mut judged = Vec::with_capacity(writes.len());
-        for [(path, path_span), (hash, hash_span), (content, content_span)] in writes {
+        for [(path, path_span), (base_sha256, _), (content, content_span)] in writes {
             total = total.saturating_add(content.len());
-            let base_sha256 = digest(&hash);
             let faults = [
                 (path.is_empty(), ProposalCode::EmptyPath, &path_span),
                 (!paths.insert(path.clone()), ProposalCode::DuplicatePath, &path_span),
-                (base_sha256.is_none(), ProposalCode::BadSha256, &hash_span),
                 (content.contains('\0'), ProposalCode::BinaryContent, &content_span),
                 (content.len() > limits.file_bytes, ProposalCode::FileTooLarge, &content_span),
             ];
             for (_, code, span) in faults.iter().filter(|(is_fault, ..)| *is_fault) {
                 self.findings.push_about(*code, (*span).clone(), &path);
             }
-            judged.extend(base_sha256.map(|base_sha256| FileWrite { path, base_sha256, content }));
+            judged.push(FileWrite { path, base_sha256, content });
         }
         if total > limits.total_bytes {
             self.findings.push(ProposalCode::ProposalTooLarge, 0..0, None);
         }
         judged
-    }
-}
-
-/// hash = 64 of `0`–`9` and `a`–`f`
-fn digest(hash: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    let (pairs, []) = hash.as_bytes().as_chunks::<2>() else { return None };
-    if pairs.len() != bytes.len() {
-        return None;
-    }
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = nibble(*high)? << 4 | nibble(*low)?;
-    }
-    Some(bytes)
-}
-
-fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
     }
 }
