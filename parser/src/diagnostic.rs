@@ -57,8 +57,13 @@ impl<C: Wording> Diagnostic<C> {
     }
 
     /// What is wrong and what to write instead, in one line.
+    pub fn in_full(&self) -> String {
+        format!("{}; {}", self.message(), self.advice())
+    }
+
+    /// The same behind the number of its line.
     pub fn for_model(&self) -> String {
-        format!("line {}: {}; {}", self.line, self.message(), self.advice())
+        format!("line {}: {}", self.line, self.in_full())
     }
 }
 

@@ -16,6 +16,8 @@ pub enum LeftOut {
     TooLarge,
     /// It holds a generated list of dependencies.
     LockFile,
+    /// Its name has a control character in it, such as a line end: it could pass for the header of another file, and no model can write it.
+    OddName,
 }
 
 impl LeftOut {
@@ -27,6 +29,7 @@ impl LeftOut {
             Self::Binary => "not UTF-8 text",
             Self::TooLarge => "larger than 1 MiB",
             Self::LockFile => "a lock file",
+            Self::OddName => "a control character in its name",
         }
     }
 }
@@ -35,7 +38,9 @@ impl LeftOut {
 #[must_use]
 pub fn left_out_by_name(path: &str, bytes: u64) -> Option<LeftOut> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    if is_secret(&name) {
+    if path.contains(char::is_control) {
+        Some(LeftOut::OddName)
+    } else if is_secret(&name) {
         Some(LeftOut::Secret)
     } else if is_lock_file(&name) {
         Some(LeftOut::LockFile)
@@ -147,6 +152,7 @@ mod tests {
             assert_eq!(left_out_by_name(name, 1), None, "{name}");
         }
         assert_eq!(left_out_by_name("Cargo.lock", 1), Some(LeftOut::LockFile));
+        assert_eq!(left_out_by_name("a\n--- FILE b ---", 1), Some(LeftOut::OddName));
         assert_eq!(left_out_by_name("a.json", LARGEST_FILE + 1), Some(LeftOut::TooLarge));
     }
 }

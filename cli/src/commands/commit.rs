@@ -149,7 +149,8 @@ fn preflight(which: Which, tree: &WorkTree, settings: &Settings, keys: &Keys) ->
     let query = text(QUERY, &format!("write into {QUERY} what should change"));
     let codebase = text(CODE_ROLLUP, "make it with: code-commit rollup");
     let system = (which == Which::Implement).then(|| text(SYSTEM_PROMPT, SYSTEM_PROMPT_REMEDY)).flatten();
-    missing.extend(preflight::key(&settings.model.value, keys).err());
+    let base_url = settings.base_url.value.as_deref();
+    missing.extend(preflight::key(&settings.model.value, base_url, keys).err());
     missing.extend(preflight::build_command(root, &settings.build.value).err());
     match (query, codebase) {
         (Some(query), Some(codebase)) if missing.is_empty() => Ok(match system {
@@ -189,6 +190,12 @@ fn clean_enough(tree: &WorkTree, args: &RunArgs, output: &Output) -> Result<(), 
             return Ok(());
         }
     };
+    for path in dirty.iter().filter(|path| path.ends_with("-key.txt")) {
+        output.warn(&format!(
+            "{path} is not ignored by git, so a key could be committed: add it to .gitignore",
+            path = printable_name(path)
+        ));
+    }
     dirty.retain(|path| !is_own(path));
     if dirty.is_empty() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! `code-commit parse`: what is in a reply, or what is wrong with it.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use parser::{FileAction, Reply};
+use parser::{Diagnostic, FileAction, Reply, Wording};
 use serde_json::{Value, json};
 
 use crate::args::ParseArgs;
@@ -18,8 +18,8 @@ pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
             output.object(&good(&reply));
             report(&reply, output);
             for warning in reply.warnings() {
-                let level = Level::WARNING.primary_title(warning.message());
-                output.note_block(&render(level, &bytes, &name, (warning.line, &warning.span), output));
+                let title = Level::WARNING.primary_title(warning.message());
+                output.note_block(&render(title, &bytes, &name, warning, output));
             }
             Ok(Exit::Done)
         }
@@ -60,7 +60,7 @@ pub fn errors_json(errors: &parser::Errors) -> Vec<Value> {
         .iter()
         .map(|error| {
             json!({
-                "code": error.code.as_str(), "message": error.message(), "line": error.line,
+                "code": error.code.as_str(), "message": error.in_full(), "line": error.line,
                 "column": error.column, "span": [error.span.start, error.span.end],
             })
         })
@@ -83,13 +83,8 @@ fn more(errors: &parser::Errors) -> usize {
 /// Every error with the lines around its place, and how many more there are.
 pub fn print_errors(errors: &parser::Errors, bytes: &[u8], name: &str, output: &Output) {
     for error in errors {
-        output.error_block(&render(
-            Level::ERROR.primary_title(error.message()),
-            bytes,
-            name,
-            (error.line, &error.span),
-            output,
-        ));
+        let title = Level::ERROR.primary_title(error.message());
+        output.error_block(&render(title, bytes, name, error, output));
     }
     if more(errors) > 0 {
         output.error_block(&format!("and {} more errors", more(errors)));
@@ -117,21 +112,23 @@ fn report(reply: &Reply<'_>, output: &Output) {
     }
 }
 
-/// The lines of a place with the place marked.
-fn render(
+/// The lines of a place with the place marked, and what to write instead.
+fn render<C: Wording>(
     title: annotate_snippets::Title<'_>,
     source: &[u8],
     name: &str,
-    (line, span): (usize, &parser::Span),
+    found: &Diagnostic<C>,
     output: &Output,
 ) -> String {
-    let [before, place, behind] = lines_of(source, span).map(harmless);
+    let [before, place, behind] = lines_of(source, &found.span).map(harmless);
     let marked = before.len()..before.len() + place.len();
     let text = [before, place, behind].concat();
-    let snippet =
-        Snippet::source(&text).line_start(line).path(name).annotation(AnnotationKind::Primary.span(marked));
+    let snippet = Snippet::source(&text)
+        .line_start(found.line)
+        .path(name)
+        .annotation(AnnotationKind::Primary.span(marked));
     let renderer = if output.colour_notes() { Renderer::styled() } else { Renderer::plain() };
-    renderer.render(&[title.element(snippet)])
+    renderer.render(&[title.element(snippet).element(Level::HELP.message(found.advice()))])
 }
 
 /// The lines that a place stands on: what is before it, the place, what is behind it. Each of a thousand errors looks at its own lines only.

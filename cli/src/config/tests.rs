@@ -214,7 +214,8 @@ fn a_project_that_is_not_trusted_may_tighten() {
 fn a_project_that_is_not_trusted_does_not_weaken() {
     let wider = "[model]\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=9.5\nmax_tokens=100\nmax_calls=9\n\
                  max_time='2h'\nrounds=9\n[sandbox]\nmode='off'\nnetwork=true\nwritable=['/w']\nreadable=['/r']\n\
-                 env=['E']\n[[price]]\nprefix=\"gemini\\u001b]0;x\\u0007\"\ninput=0\noutput=0\n[spec]\nnotify='curl x'";
+                 env=['E']\n[[price]]\nprefix=\"gemini\\u001b]0;x\\u0007\"\ninput=0\noutput=0\n[spec]\nnotify='curl x'\n\
+                 [build]\noutput_limit='1GiB'\nprompt_limit='2MiB'";
     let user = "[limits]\nmax_cost=1\nmax_tokens=10\nmax_calls=1\nmax_time='1m'\nrounds=1";
     let (taken, settings) = weakening(user, wider);
     insta::assert_snapshot!(taken.join("\n"), @r#"
@@ -224,6 +225,8 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     limits.max_calls = 9
     limits.rounds = 9
     limits.max_time = "2h"
+    build.output_limit = "1GiB"
+    build.prompt_limit = "2MiB"
     sandbox.mode = "off"
     sandbox.network = true
     sandbox.writable = ["/w"]

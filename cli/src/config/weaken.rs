@@ -18,6 +18,13 @@ pub fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases<'_>) -
         },
     );
     take_limits(layer, without, &mut taken);
+    let sizes = [
+        ("output_limit", &mut layer.build.output_limit, without.build_output.value),
+        ("prompt_limit", &mut layer.build.prompt_limit, without.build_prompt.value),
+    ];
+    for (key, wanted, limit) in sizes {
+        take(wanted, |wanted| wanted.0 > limit, |wanted| taken.push(format!("build.{key} = \"{wanted}\"")));
+    }
     take_walls(layer, without, bases, &mut taken);
     for price in layer.price.drain(..) {
         taken.push(format!("price of {:?}", price.prefix));

@@ -123,6 +123,15 @@ fn gemini_2_5_pro_is_asked_and_another_model_that_answers_is_named() {
 }
 
 #[test]
+fn a_key_that_git_does_not_ignore_is_said() {
+    let scene = scene(&[MENDS_IT]);
+    scene.project.write("gemini-key.txt", b"AIzaSyAt-the-root-nobody-hides-it").unwrap();
+    let ran = implement(&scene, &[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.err.contains("gemini-key.txt is not ignored by git, so a key could be committed"), "{ran}");
+}
+
+#[test]
 fn the_four_inputs_may_lie_at_the_root() {
     let scene = scene(&[MENDS_IT]);
     let root = scene.project.root();

@@ -15,6 +15,19 @@ impl Scene {
 }
 
 #[test]
+fn openai_without_a_key_is_refused_unless_a_server_of_its_own_is_named() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let refused = scene.openai(&[], &[]);
+    assert!(
+        refused.code == Some(3) && refused.err.contains("there is no key for openai/gpt-test"),
+        "{refused}"
+    );
+    assert_eq!(scene.runs().len(), 0);
+    let address = format!("{}/v1", scene.server.origin());
+    assert_eq!(scene.openai(&["--base-url", &address], &[]).code, Some(0));
+}
+
+#[test]
 fn the_openai_dialect_is_spoken_to_the_address_of_its_variable() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     let url = format!("{}/v1", scene.server.origin());

@@ -119,18 +119,22 @@ fn parse_points_at_everything_that_is_wrong() {
     insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
     exit 1
     --- out
-    {"errors":[{"code":"nested","column":1,"line":4,"message":"`&&&start` stands inside another block (see line 1)","span":[14,22]},{"code":"unterminated","column":1,"line":4,"message":"the block of `&&&start` is never closed","span":[14,22]}],"ok":false}
+    {"errors":[{"code":"nested","column":1,"line":4,"message":"`&&&start` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it","span":[14,22]},{"code":"unterminated","column":1,"line":4,"message":"the block of `&&&start` is never closed; write `&&&end` on a line of its own after the last line of the content","span":[14,22]}],"ok":false}
     --- err
     error: `&&&start` stands inside another block (see line 1)
      --> reply:4:1
       |
     4 | &&&start
       | ^^^^^^^^
+      |
+      = help: close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     error: the block of `&&&start` is never closed
      --> reply:4:1
       |
     4 | &&&start
       | ^^^^^^^^
+      |
+      = help: write `&&&end` on a line of its own after the last line of the content
     "#);
     insta::assert_snapshot!(scene.run(&["parse", "reply"]), @r"
     exit 1
@@ -141,11 +145,15 @@ fn parse_points_at_everything_that_is_wrong() {
       |
     4 | &&&start
       | ^^^^^^^^
+      |
+      = help: close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     error: the block of `&&&start` is never closed
      --> reply:4:1
       |
     4 | &&&start
       | ^^^^^^^^
+      |
+      = help: write `&&&end` on a line of its own after the last line of the content
     ");
 }
 

@@ -105,7 +105,11 @@ fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
             Check::good(format!("key {whose}"), format!("{key} from {source}"))
         })
         .collect();
-    checks.extend(preflight::key(&settings.model.value, keys).err().map(|missing| from("key", missing)));
+    checks.extend(
+        preflight::key(&settings.model.value, settings.base_url.value.as_deref(), keys)
+            .err()
+            .map(|missing| from("key", missing)),
+    );
     if checks.is_empty() {
         checks.push(Check::absent("key", format!("none; {}", keys::remedy(settings.model.value.provider))));
     }
