@@ -143,7 +143,10 @@ impl Transaction<'_, '_> {
         entry.new_id = Some(staged.id);
         entry.change.after_mode = Some(staged.mode);
         let path = || change.place.path.clone();
-        if change.before.as_ref().is_some_and(|before| before.mode & 0o7000 != 0) {
+        // Those of the file that is replaced, and those that a file which is put back once had.
+        let there = change.before.as_ref().map(|before| before.mode);
+        let modes = there.into_iter().chain(change.attributes.map(|(mode, _)| mode));
+        if modes.into_iter().any(|mode| mode & 0o7000 != 0) {
             self.journal.warnings.push(Warning::SpecialBitsDropped { path: path() });
         }
         if !staged.owner_kept {

@@ -57,6 +57,7 @@ fn write(answer: &Answer, rules: &Rules, tree: &WorkTree, output: &Output) -> Re
             for warning in warnings {
                 output.warn(&printable(&warning.message));
             }
+            applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
             let exit = done(&applied, "", output);
             if applied.changes.iter().all(|change| change.action == Action::None) {
                 let _ = std::fs::remove_dir_all(folder.path());

@@ -41,6 +41,7 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
     };
     let undone = undone.map_err(|error| failed(error, &run))?;
     registry::mark_undone(&tree, &run)?;
+    undone.applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
     output.object(&json!({ "run": runs::name(&run), "restored": undone.applied.changes }));
     for change in &undone.applied.changes {
         let what = match change.action {

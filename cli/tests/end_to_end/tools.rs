@@ -1,7 +1,7 @@
 //! The commands that need no model.
 
 use std::io::Write as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Stdio;
 
 use crate::harness::Scene;
@@ -60,6 +60,21 @@ fn a_line_for_guard_that_is_not_utf8_is_refused_by_its_number() {
     let done = child.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.code() == Some(3) && told.contains("line 2 is no JSON string"), "{told}");
+}
+
+#[test]
+fn apply_and_undo_say_what_a_replaced_file_has_lost() {
+    let scene = Scene::with_replies([]);
+    let tool = scene.project.root().join("tool.sh");
+    let modes = |mode| std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(mode)).unwrap();
+    scene.project.write("tool.sh", b"one\n").unwrap();
+    scene.project.write("reply", b"^^^tool.sh\ntwo\n^^^end\n").unwrap();
+    modes(0o4755);
+    let lost = "tool.sh: the set-user-ID, set-group-ID or sticky bit was dropped";
+    let applied = scene.run(&["apply", "reply"]);
+    assert!(applied.code == Some(0) && applied.err.contains(lost), "{applied}");
+    let undone = scene.run(&["undo"]);
+    assert!(undone.code == Some(0) && undone.err.contains(lost), "{undone}");
 }
 
 #[test]
