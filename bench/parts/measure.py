@@ -127,3 +127,8 @@ def medians(costs):
 def paired_ratio(costs, one, other, figure):
     """The median of the ratios within the turns: what the machine does meanwhile falls out."""
     return statistics.median(a[figure] / b[figure] for a, b in zip(costs[one], costs[other]))
+
+
+def paired_difference(costs, one, other, figure):
+    """The same for differences."""
+    return statistics.median(a[figure] - b[figure] for a, b in zip(costs[one], costs[other]))

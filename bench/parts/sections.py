@@ -121,8 +121,7 @@ def calls(programs, turns):
                     return task.ours(programs, project, server, "--sandbox", "off", requests=requests)()
             return run
         costs = measure.interleaved({"four": once(steps, 4), "one": once(steps[1:], 1)}, turns)
-    four, one = measure.medians(costs["four"]), measure.medians(costs["one"])
-    return {figure: (four[figure] - one[figure]) / 3 for figure in ("cpu", "own")}
+    return {figure: measure.paired_difference(costs, "four", "one", figure) / 3 for figure in ("cpu", "own")}
 
 
 def side_by_side(programs, turns, folder):
