@@ -1,7 +1,7 @@
 //! Bytes as they come, in lines.
 
 /// A longer line is passed over, so that memory stays bounded: read as JSON, it may take forty times its bytes.
-const LONGEST: usize = 4 << 20;
+pub(crate) const LONGEST: usize = 4 << 20;
 
 /// One line, without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -197,6 +197,8 @@ impl<'a, 's> Hearing<'a, 's> {
 
     fn finish(mut self) -> Result<Told, AgentError> {
         std::mem::take(&mut self.lines).finish(&mut |line| self.line(line));
+        let on_event = self.on_event;
+        self.told.finish(self.kind, &mut |event| on_event(&event));
         match self.failed {
             Some(error) => Err(AgentError::Log(error)),
             None => Ok(self.told),
@@ -263,3 +265,6 @@ impl<'c> Watch<'c> {
 fn now() -> Instant {
     Instant::now()
 }
+
+#[cfg(test)]
+mod tests;

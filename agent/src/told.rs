@@ -25,6 +25,8 @@ pub(crate) struct Told {
     pub(crate) resets_unix: Option<u64>,
     /// The final event.
     pub(crate) last: Option<Last>,
+    /// What Gemini CLI may have printed in place of a stream.
+    pub(crate) object: gemini::Object,
 }
 
 /// The final event.
@@ -58,13 +60,20 @@ impl Told {
         if text.trim().is_empty() {
             return;
         }
-        match serde_json::from_str::<Value>(&text) {
-            Ok(event) if event.is_object() => match kind {
-                Kind::Claude => claude::take(self, &event, see),
-                Kind::Gemini => gemini::take(self, &event, see),
-                Kind::Codex => codex::take(self, &event, see),
-            },
-            Ok(_) | Err(_) => see(Event::Note(text.trim_end().to_owned())),
+        let event = serde_json::from_str::<Value>(&text).ok().filter(Value::is_object);
+        match (kind, &event) {
+            (Kind::Gemini, event) => gemini::line(self, &text, event.as_ref(), see),
+            (Kind::Claude, Some(event)) => claude::take(self, event, see),
+            (Kind::Codex, Some(event)) => codex::take(self, event, see),
+            (Kind::Claude | Kind::Codex, None) => see(Event::Note(text.trim_end().to_owned())),
+        }
+    }
+
+    /// Takes in what could only be understood at the end of standard output.
+    pub(crate) fn finish(&mut self, kind: Kind, see: &mut dyn FnMut(Event)) {
+        match kind {
+            Kind::Gemini => self.read_object(see),
+            Kind::Claude | Kind::Codex => {}
         }
     }
 }

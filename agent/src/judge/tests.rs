@@ -6,14 +6,14 @@ use crate::lines::{Line, Lines};
 /// The events, one a line, then what they add up to.
 fn hear(kind: Kind, stream: &str) -> (Told, String) {
     let (mut told, mut lines, mut shown) = (Told::default(), Lines::default(), String::new());
+    let mut show = |event| shown.push_str(&format!("{}\n", serde_json::to_string(&event).unwrap()));
     let mut take = |line: Line<'_>| {
         let Line::Whole(line) = line else { panic!("too long for a recorded stream") };
-        told.line(kind, line, &mut |event| {
-            shown.push_str(&format!("{}\n", serde_json::to_string(&event).unwrap()));
-        });
+        told.line(kind, line, &mut show);
     };
     lines.push(stream.as_bytes(), &mut take);
     lines.finish(&mut take);
+    told.finish(kind, &mut show);
     (told, shown)
 }
 
@@ -29,9 +29,11 @@ fn check(kind: Kind, stream: &str, code: i32) -> String {
 
 macro_rules! recorded {
     ($name:literal) => {
-        include_str!(concat!("../../../fixtures/agents/", $name, ".jsonl"))
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/agents/", $name, ".jsonl"))
     };
 }
+
+mod object;
 
 #[test]
 fn gemini_answers_after_its_last_tool_and_thoughts_are_counted_as_output() {

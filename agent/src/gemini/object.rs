@@ -1,0 +1,75 @@
+//! What Gemini CLI prints with `--output-format json`: one object at its end, over many lines. Versions that know no `stream-json` may
+//! answer so whatever they are asked for.
+
+use std::mem::take;
+
+use serde_json::Value;
+
+use crate::lines::LONGEST;
+use crate::told::{Told, text};
+use crate::{Event, gemini};
+
+/// The types of a stream's events.
+const EVENTS: [&str; 6] = ["init", "message", "tool_use", "tool_result", "error", "result"];
+
+/// What may become that object.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) enum Object {
+    /// No line was like its beginning.
+    #[default]
+    Awaited,
+    /// The lines from the first that was, to be read when there are no more.
+    Begun(String),
+    /// It is a stream, or longer than is kept.
+    RuledOut,
+}
+
+impl Told {
+    /// Whether this line is kept, since it may be a part of the object.
+    pub(super) fn keep(&mut self, line: &str, event: Option<&Value>, see: &mut dyn FnMut(Event)) -> bool {
+        if event.and_then(|event| text(event, "/type")).is_some_and(|kind| EVENTS.contains(&kind)) {
+            self.rule_out(see);
+        }
+        match &mut self.object {
+            Object::Awaited if line.starts_with('{') => self.object = Object::Begun(line.to_owned()),
+            Object::Begun(lines) if lines.len() + line.len() < LONGEST => {
+                lines.push('\n');
+                lines.push_str(line);
+            }
+            Object::Begun(_) => {
+                self.rule_out(see);
+                return false;
+            }
+            Object::Awaited | Object::RuledOut => return false,
+        }
+        true
+    }
+
+    /// After the last line: the object is the result, if it came. Lines before it, such as warnings, may begin with a brace, too.
+    pub(crate) fn read_object(&mut self, see: &mut dyn FnMut(Event)) {
+        let Object::Begun(lines) = take(&mut self.object) else { return };
+        let starts = lines.match_indices("\n{").map(|(at, _)| at + 1);
+        let found = [0].into_iter().chain(starts).find_map(|at| result(lines.get(at..)?));
+        match found {
+            Some(object) => gemini::take_object(self, &object, see),
+            None => note(&lines, see),
+        }
+    }
+
+    fn rule_out(&mut self, see: &mut dyn FnMut(Event)) {
+        if let Object::Begun(lines) = std::mem::replace(&mut self.object, Object::RuledOut) {
+            note(&lines, see);
+        }
+    }
+}
+
+/// The object at the start of `text`, if it is a result.
+fn result(text: &str) -> Option<Value> {
+    let object = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()?;
+    let says = |name: &str| object.get(name).is_some();
+    (object.is_object() && ["response", "stats", "error"].into_iter().any(says)).then_some(object)
+}
+
+fn note(lines: &str, see: &mut dyn FnMut(Event)) {
+    lines.lines().for_each(|line| see(Event::Note(line.trim_end().to_owned())));
+}
