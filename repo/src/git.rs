@@ -6,6 +6,7 @@
 //! `GIT_*` but author and committer. The user's own configuration counts, because what it ignores must not be cleaned away; the
 //! system's does not.
 
+mod commit;
 mod hold;
 mod program;
 mod submodules;
@@ -188,68 +189,10 @@ impl Git {
         Ok(paths)
     }
 
-    /// Commits these paths as they are on disk, deleted ones too, and nothing else; gives the commit.
-    pub fn commit_paths(
-        &self,
-        paths: &[String],
-        message: &str,
-        fallback: Option<Identity<'_>>,
-    ) -> Result<String, GitError> {
-        let submodules = self.submodules()?;
-        let (links, files): (Vec<&String>, Vec<&String>) =
-            paths.iter().partition(|path| submodules.contains(path));
-        if !files.is_empty() {
-            let mut add = vec!["--literal-pathspecs", "add", "--all", "--force", "--"];
-            add.extend(files.into_iter().map(String::as_str));
-            self.run(&add)?;
-        }
-        self.note_submodules(links.into_iter())?;
-        let mut commit = vec!["--literal-pathspecs", "commit", "--quiet", "--no-verify", "--no-gpg-sign"];
-        commit.extend(["-m", message, "--"]);
-        commit.extend(paths.iter().map(String::as_str));
-        self.committed(&commit, fallback)
-    }
-
-    /// Commits everything that is not ignored but what lies below the `exclude`d paths; gives the commit, which may change nothing.
-    pub fn commit_all(
-        &self,
-        exclude: &[&str],
-        message: &str,
-        fallback: Option<Identity<'_>>,
-    ) -> Result<String, GitError> {
-        let mut left_out = Vec::new();
-        for path in exclude {
-            // Git refuses a path that is left out twice, here and by its own rules.
-            if !self.start(&["check-ignore", "--quiet", "--", path])?.status.success() {
-                left_out.push(format!(":(top,exclude,literal){path}"));
-            }
-        }
-        let submodules = self.submodules()?;
-        left_out.extend(submodules.iter().map(|path| format!(":(top,exclude,literal){path}")));
-        let mut add = vec!["add", "--all", "--", ":/"];
-        add.extend(left_out.iter().map(String::as_str));
-        self.run(&add)?;
-        self.note_submodules(submodules.iter())?;
-        let commit = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message];
-        self.committed(&commit, fallback)
-    }
-
     /// Whether configuration or environment say in whose name a commit is made.
     pub fn knows_identity(&self) -> Result<bool, GitError> {
         let known = |whose| Ok(self.start(&["var", whose])?.status.success());
         Ok(known("GIT_AUTHOR_IDENT")? && known("GIT_COMMITTER_IDENT")?)
-    }
-
-    fn committed(&self, commit: &[&str], fallback: Option<Identity<'_>>) -> Result<String, GitError> {
-        let known = self.knows_identity()?;
-        let settings = fallback.filter(|_| !known).map(|identity| {
-            [format!("user.name={}", identity.name), format!("user.email={}", identity.email)]
-        });
-        let mut words: Vec<&str> = settings.iter().flatten().flat_map(|set| ["-c", set.as_str()]).collect();
-        words.extend(commit);
-        self.run(&words)?;
-        let made = self.commit_of("HEAD")?;
-        made.ok_or_else(|| self.failed("commit", "there is no commit".to_owned()))
     }
 }
 

@@ -172,13 +172,18 @@ impl WorkTree {
     /// What lies below the root and is not committed: staged, changed or untracked files, relative to the root, sorted. Files that
     /// git ignores and the harness's own are left out.
     pub fn dirty(&self) -> Result<Vec<String>, RepoError> {
+        let paths = self.dirty_paths()?;
+        Ok(paths.iter().map(|path| path.display().to_string()).collect())
+    }
+
+    /// The same as they are spelled on disk: names need not be UTF-8.
+    pub fn dirty_paths(&self) -> Result<Vec<PathBuf>, RepoError> {
         let found =
             dirty::paths(&self.repository).map_err(|e| self.git_error("compare the work tree", &e))?;
-        let mut paths: Vec<String> =
-            found.iter().filter_map(|path| self.below_root(path.as_bstr())).collect();
-        paths.sort_unstable();
+        let mut paths: Vec<PathBuf> = found.iter().filter_map(|path| self.relative(path.as_bstr())).collect();
+        paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
         paths.dedup();
-        paths.retain(|path| path.split('/').next() != Some(STATE_IN_TREE));
+        paths.retain(|path| !path.starts_with(STATE_IN_TREE));
         Ok(paths)
     }
 
@@ -191,15 +196,11 @@ impl WorkTree {
     }
 
     /// Those of these paths, relative to the root, that git has as submodules.
-    pub fn submodules_of(&self, paths: &[String]) -> Result<Vec<String>, RepoError> {
+    pub fn submodules_of(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, RepoError> {
         let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
         let submodules = index.entries().iter().filter(|entry| entry.mode.is_submodule());
-        let below = submodules.filter_map(|entry| self.below_root(entry.path(&index)));
+        let below = submodules.filter_map(|entry| self.relative(entry.path(&index)));
         Ok(below.filter(|path| paths.contains(path)).collect())
-    }
-
-    fn below_root(&self, path: &BStr) -> Option<String> {
-        Some(self.relative(path)?.as_os_str().as_encoded_bytes().as_bstr().to_string())
     }
 
     /// Relative to the root. An index may hold any text for a path, also one that leads out.

@@ -47,8 +47,8 @@ impl WorkTree {
 
     fn tracks_state(&self) -> Result<bool, RepoError> {
         let index = self.repository().index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
-        let is_state = |path: String| path.split('/').next() == Some(STATE_IN_TREE);
-        Ok(index.entries().iter().any(|entry| self.below_root(entry.path(&index)).is_some_and(is_state)))
+        let is_state = |path: PathBuf| path.starts_with(STATE_IN_TREE);
+        Ok(index.entries().iter().any(|entry| self.relative(entry.path(&index)).is_some_and(is_state)))
     }
 }
 

@@ -13,8 +13,8 @@ fn a_change_in_a_submodule_is_seen() {
     assert!(tree.dirty().unwrap().is_empty());
     scratch.write("library/file", "two, longer");
     assert_eq!(tree.dirty().unwrap(), ["library"]);
-    let asked = ["library".to_owned(), ".gitmodules".to_owned()];
-    assert_eq!(tree.submodules_of(&asked).unwrap(), ["library"]);
+    let asked = ["library", ".gitmodules"].map(PathBuf::from);
+    assert_eq!(tree.submodules_of(&asked).unwrap(), [PathBuf::from("library")]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use logging::sha256_hex;
 use repo::{Git, GitError, WorkTree};
@@ -25,7 +25,7 @@ impl AgentShop<'_> {
         for path in dirty.files.into_iter().chain(dirty.nested) {
             let place = git.top().join(&path);
             let sha256 = fingerprint(&place).map_err(fault("read", &place))?;
-            uncommitted.push(Uncommitted { path, sha256 });
+            uncommitted.push(Uncommitted { path: shown(&path), sha256 });
         }
         Ok(AgentFact::Surveyed { repository: name.to_owned(), head, uncommitted })
     }
@@ -40,7 +40,7 @@ impl AgentShop<'_> {
         let message = short(&record.folder().redactor().redact(message));
         let checkpoint = match commit(self.repository(name)?, &message, spare) {
             Ok((made, left_out)) => {
-                left_out.iter().for_each(|folder| self.watch.left_out(name, folder));
+                left_out.iter().for_each(|folder| self.watch.left_out(name, &shown(folder)));
                 made.map_or(Checkpoint::Nothing, |commit| Checkpoint::Made { commit })
             }
             Err(error) => Checkpoint::Failed { error: error.to_string() },
@@ -67,13 +67,19 @@ pub(super) fn made(repository: &Repository, message: &str) -> Result<Option<Stri
 pub(super) fn commit_all(repository: &Repository, message: &str) -> Result<(String, Vec<String>), GitError> {
     let mut nested = dirty(&repository.git)?.nested;
     nested.retain(|path| !is_excluded(repository, path));
-    let exclude: Vec<&str> = repository.exclude.iter().chain(&nested).map(String::as_str).collect();
+    let exclude: Vec<&Path> =
+        repository.exclude.iter().map(Path::new).chain(nested.iter().map(PathBuf::as_path)).collect();
     let made = repository.git.commit_all(&exclude, message, Some(IDENTITY))?;
-    Ok((made, nested))
+    Ok((made, nested.iter().map(|path| shown(path)).collect()))
 }
 
-fn is_excluded(repository: &Repository, path: &str) -> bool {
-    repository.exclude.iter().any(|folder| Path::new(path).starts_with(folder))
+fn is_excluded(repository: &Repository, path: &Path) -> bool {
+    repository.exclude.iter().any(|folder| path.starts_with(folder))
+}
+
+/// As the record names it.
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }
 
 /// A message that fits on a command line: an agent may write as much as it likes, the whole of it is in the record.
@@ -84,15 +90,15 @@ fn short(message: &str) -> String {
 }
 
 /// The commit, if there was anything to commit, and the folders that were left out.
-type Made = (Option<String>, Vec<String>);
+type Made = (Option<String>, Vec<PathBuf>);
 
 fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Made, GitError> {
     let git = &repository.git;
-    let is_spared = |path: &String| {
-        let known = spare.iter().find(|one| one.path == *path);
+    let is_spared = |path: &PathBuf| {
+        let known = spare.iter().find(|one| one.path == shown(path));
         known.is_some_and(|one| fingerprint(&git.top().join(path)).is_ok_and(|now| now == one.sha256))
     };
-    let is_ours = |path: &String| !is_excluded(repository, path) && !is_spared(path);
+    let is_ours = |path: &PathBuf| !is_excluded(repository, path) && !is_spared(path);
     let mut dirty = dirty(git)?;
     dirty.files.retain(is_ours);
     dirty.nested.retain(is_ours);
@@ -104,9 +110,9 @@ fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Resu
 
 /// What is not committed.
 struct Dirty {
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     /// Folders with a repository of their own that are no submodules.
-    nested: Vec<String>,
+    nested: Vec<PathBuf>,
 }
 
 /// What is not committed below the folder of `git`, relative to it; that folder need not be the top of its work tree.
@@ -117,8 +123,8 @@ fn dirty(git: &Git) -> Result<Dirty, GitError> {
         message: error.to_string(),
     };
     let tree = WorkTree::at(git.top()).map_err(|error| failed(&error))?;
-    let paths = tree.dirty().map_err(|error| failed(&error))?;
-    let is_repository = |path: &String| {
+    let paths = tree.dirty_paths().map_err(|error| failed(&error))?;
+    let is_repository = |path: &PathBuf| {
         let folder = git.top().join(path);
         let is_folder = folder.symlink_metadata().is_ok_and(|data| data.is_dir());
         is_folder && folder.join(".git").symlink_metadata().is_ok()

@@ -109,11 +109,13 @@ pub(super) fn names(paths: &[String]) -> String {
 fn differing(git: &Git) -> Result<BTreeSet<String>, Fault> {
     let mut found = BTreeSet::new();
     let submodules = git.submodules().map_err(Fault::RollBack)?;
-    found.extend(git.dirty().map_err(Fault::RollBack)?.into_iter().filter(|path| !submodules.contains(path)));
-    for path in submodules {
-        let inside = git.top().join(&path);
+    let is_submodule = |path: &String| submodules.iter().any(|submodule| submodule == Path::new(path));
+    found.extend(git.dirty().map_err(Fault::RollBack)?.into_iter().filter(|path| !is_submodule(path)));
+    for path in &submodules {
+        let inside = git.top().join(path);
         // In an empty folder git would find the repository around it.
         if inside.join(".git").symlink_metadata().is_ok() {
+            let path = path.display();
             found.extend(differing(&git.at(inside))?.into_iter().map(|below| format!("{path}/{below}")));
         }
     }

@@ -1,8 +1,11 @@
 //! How git is started: with nothing that could make it run a program of the repository.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use gix::bstr::BString;
@@ -32,9 +35,22 @@ const OF_A_FILTER: [(&str, &str); 4] =
 impl Git {
     /// Runs git and gives its standard output.
     pub(super) fn run(&self, words: &[&str]) -> Result<String, GitError> {
-        let done = self.start(words)?;
+        self.run_for_bytes(words).map(|out| text(&out))
+    }
+
+    /// The same as it came: names of files need not be UTF-8.
+    pub(super) fn run_for_bytes(&self, words: &[&str]) -> Result<Vec<u8>, GitError> {
+        self.succeeded(words, self.start(words)?)
+    }
+
+    /// Runs git with paths on its standard input.
+    pub(super) fn run_on(&self, words: &[&str], paths: &[impl AsRef<Path>]) -> Result<Vec<u8>, GitError> {
+        self.succeeded(words, self.start_on(words, paths)?)
+    }
+
+    fn succeeded(&self, words: &[&str], done: Output) -> Result<Vec<u8>, GitError> {
         if done.status.success() {
-            return Ok(text(&done.stdout));
+            return Ok(done.stdout);
         }
         let command = words.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
         Err(self.failed(command, text(&done.stderr).trim().to_owned()))
@@ -47,6 +63,13 @@ impl Git {
     pub(super) fn start(&self, words: &[&str]) -> Result<Output, GitError> {
         let start = |source| GitError::Start { top: self.top.clone(), source };
         self.command(words)?.output().map_err(start)
+    }
+
+    /// From a file and not through a pipe, which git might let fill up while we wait for it to read.
+    pub(super) fn start_on(&self, words: &[&str], paths: &[impl AsRef<Path>]) -> Result<Output, GitError> {
+        let start = |source| GitError::Start { top: self.top.clone(), source };
+        let input = nul_ended(paths).map_err(start)?;
+        self.command(words)?.stdin(input).output().map_err(start)
     }
 
     /// Settings that take every program off the filters of the repository's own configuration, as it is now.
@@ -94,6 +117,19 @@ impl Git {
         }
         Ok(command)
     }
+}
+
+/// A file without a name, at its beginning.
+fn nul_ended(paths: &[impl AsRef<Path>]) -> io::Result<File> {
+    let mut all = Vec::new();
+    for path in paths {
+        all.extend_from_slice(path.as_ref().as_os_str().as_bytes());
+        all.push(0);
+    }
+    let mut file = tempfile::tempfile()?;
+    file.write_all(&all)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -1,25 +1,26 @@
 //! Submodules, which no reset and no clean of the repository around them touches.
 
-use super::{Git, GitError, Head};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{Git, GitError, Head, text};
 
 /// The mode of a submodule in the index.
-const GITLINK: &str = "160000 ";
+const GITLINK: &[u8] = b"160000 ";
 
 impl Git {
     /// The paths of the submodules that the index names.
-    pub fn submodules(&self) -> Result<Vec<String>, GitError> {
+    pub fn submodules(&self) -> Result<Vec<PathBuf>, GitError> {
         Ok(self.gitlinks()?.into_iter().map(|(_, path)| path).collect())
     }
 
     /// Enters into the index at which commit these submodules are, or that they are gone. To add one, git would start another git in it.
-    pub(super) fn note_submodules<'p>(
-        &self,
-        paths: impl Iterator<Item = &'p String>,
-    ) -> Result<(), GitError> {
-        let mut note = vec!["update-index", "--remove", "--"];
-        let words = note.len();
-        note.extend(paths.map(String::as_str));
-        if note.len() == words { Ok(()) } else { self.run(&note).map(drop) }
+    pub(super) fn note_submodules(&self, paths: &[impl AsRef<Path>]) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        self.run_on(&["update-index", "--remove", "-z", "--stdin"], paths).map(drop)
     }
 
     /// Puts each submodule that is checked out back to the commit that the index names.
@@ -38,10 +39,17 @@ impl Git {
     }
 
     /// The commit and the path of each submodule in the index.
-    fn gitlinks(&self) -> Result<Vec<(String, String)>, GitError> {
-        let staged = self.run(&["ls-files", "--stage", "-z"])?;
-        let links = staged.split('\0').filter_map(|entry| entry.strip_prefix(GITLINK)?.split_once('\t'));
-        let commit = |id: &str| id.split(' ').next().unwrap_or_default().to_owned();
-        Ok(links.map(|(id, path)| (commit(id), path.to_owned())).collect())
+    fn gitlinks(&self) -> Result<Vec<(String, PathBuf)>, GitError> {
+        let staged = self.run_for_bytes(&["ls-files", "--stage", "-z"])?;
+        Ok(staged.split(|byte| *byte == 0).filter_map(gitlink).collect())
     }
+}
+
+/// `160000 COMMIT STAGE<TAB>PATH`.
+fn gitlink(entry: &[u8]) -> Option<(String, PathBuf)> {
+    let entry = entry.strip_prefix(GITLINK)?;
+    let tab = entry.iter().position(|byte| *byte == b'\t')?;
+    let (id, path) = entry.split_at_checked(tab)?;
+    let commit = text(id).split(' ').next()?.to_owned();
+    Some((commit, PathBuf::from(OsStr::from_bytes(path.get(1..)?))))
 }

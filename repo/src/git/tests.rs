@@ -1,6 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests make their repositories with git and plain writes")]
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
@@ -28,6 +29,9 @@ impl Scratch {
         Git::new(self.path(), [path].into_iter().chain(more))
     }
 }
+
+/// Nothing is left out.
+pub(super) const NONE: &[&str] = &[];
 
 pub(super) const ME: Option<Identity<'_>> =
     Some(Identity { name: "Harness", email: "harness@example.invalid" });
@@ -99,7 +103,7 @@ fn nothing_of_the_repository_is_started() {
     let _ = fs::remove_file(&trap);
     let git = scratch.hardened(&[]);
     scratch.write("kept", "two, longer\n");
-    git.commit_paths(&["kept".to_owned()], "m", ME).unwrap();
+    git.commit_paths(&["kept"], "m", ME).unwrap();
     let commit = git.commit_of("HEAD").unwrap().unwrap();
     scratch.write("kept", "three, longer\n");
     git.roll_back(&git.head().unwrap(), &commit).unwrap();
@@ -113,7 +117,7 @@ fn a_commit_holds_the_paths_that_are_named_and_no_others() {
     scratch.write("new *", "x");
     scratch.write("new other", "x");
     fs::remove_file(scratch.path().join("kept")).unwrap();
-    let made = git.commit_paths(&["new *".to_owned(), "kept".to_owned()], "the message", ME).unwrap();
+    let made = git.commit_paths(&["new *", "kept"], "the message", ME).unwrap();
     assert_eq!(
         scratch.git(&["show", "--format=%an %s", "--name-status", "-z", &made]),
         "Harness the message\0\nD\0kept\0A\0new *\0"
@@ -134,10 +138,41 @@ fn a_commit_of_everything_leaves_out_what_is_excluded_and_may_be_empty() {
 }
 
 #[test]
+fn more_paths_than_a_command_line_holds_are_committed() {
+    let scratch = Scratch::with_files();
+    let git = scratch.hardened(&[]);
+    let deep = vec!["x".repeat(250); 12].join("/");
+    // Some three megabytes; a command line holds two.
+    let paths: Vec<String> = (0..1_000).map(|number| format!("{deep}/{number:04}")).collect();
+    paths.iter().for_each(|path| scratch.write(path, ""));
+    git.commit_paths(&paths, "m", ME).unwrap();
+    assert_eq!(git.dirty().unwrap(), Vec::<String>::new());
+    fs::remove_dir_all(scratch.path().join("x".repeat(250))).unwrap();
+    let made = git.commit_paths(&paths, "gone", ME).unwrap();
+    assert_eq!(scratch.git(&["ls-tree", "-r", "--name-only", &made]).lines().count(), 3);
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_is_committed_and_left_out_as_it_is() {
+    let scratch = Scratch::with_files();
+    let git = scratch.hardened(&[]);
+    let names = [&b"caf\xe9"[..], b"th\xe9"].map(|name| Path::new(OsStr::from_bytes(name)));
+    for name in names {
+        fs::write(scratch.path().join(name), "x").unwrap();
+    }
+    let [first, second] = names;
+    let made = git.commit_paths(&[first], "m", ME).unwrap();
+    assert_eq!(scratch.git(&["show", "--format=", "--name-only", &made]), "\"caf\\351\"\n");
+    git.commit_all(&[second], "m", ME).unwrap();
+    assert_eq!(git.dirty().unwrap(), ["th\u{fffd}"]);
+    assert_eq!(WorkTree::at(scratch.path()).unwrap().dirty_paths().unwrap(), [second]);
+}
+
+#[test]
 fn a_fallback_name_counts_only_where_there_is_none() {
     let scratch = Scratch::with_files();
     let author = |git: &Git| {
-        git.commit_all(&[], "m", ME).unwrap();
+        git.commit_all(NONE, "m", ME).unwrap();
         scratch.git(&["log", "-1", "--format=%an %cn"])
     };
     assert_eq!(author(&scratch.hardened(&[])), "Harness Harness\n");

@@ -1,4 +1,4 @@
-use crate::git::tests::ME;
+use crate::git::tests::{ME, NONE};
 use crate::scratch::Scratch;
 
 /// A command that leaves a trace and passes on what it is given.
@@ -23,8 +23,8 @@ fn no_filter_of_the_repositorys_own_configuration_is_started() {
     scratch.write("kept", "two\n");
     scratch.write("new", "x\n");
     assert_eq!(git.dirty().unwrap(), ["kept", "new"]);
-    git.commit_paths(&["new".to_owned()], "m", ME).unwrap();
-    git.commit_all(&[], "m", ME).unwrap();
+    git.commit_paths(&["new"], "m", ME).unwrap();
+    git.commit_all(NONE, "m", ME).unwrap();
     git.roll_back(&head, &commit).unwrap();
     assert!(!sprung.exists());
     assert_eq!(scratch.read("kept"), "one\n");
@@ -43,13 +43,13 @@ fn no_git_is_started_in_a_submodule_that_a_command_has_made() {
     inner(&["add", "-A"]);
     inner(&["commit", "-qm", "c"]);
     inner(&["config", "filter.trap.clean", &command]);
-    git.commit_all(&[], "the nested repository is a submodule now", ME).unwrap();
+    git.commit_all(NONE, "the nested repository is a submodule now", ME).unwrap();
     scratch.write("sub/file", "two\n");
     git.dirty().unwrap();
-    git.commit_all(&[], "again", ME).unwrap();
+    git.commit_all(NONE, "again", ME).unwrap();
     scratch.write("kept", "two\n");
-    git.commit_paths(&["kept".to_owned()], "m", ME).unwrap();
-    git.commit_paths(&["sub".to_owned()], "m", ME).unwrap_err();
+    git.commit_paths(&["kept"], "m", ME).unwrap();
+    git.commit_paths(&["sub"], "m", ME).unwrap_err();
     let _ = git.roll_back(&head, &commit);
     assert!(!sprung.exists());
 }
@@ -76,11 +76,11 @@ fn a_submodule_that_moves_or_goes_is_committed() {
     inner(&["init", "-q"]);
     inner(&["add", "-A"]);
     inner(&["commit", "-qm", "c"]);
-    git.commit_all(&[], "a submodule", ME).unwrap();
+    git.commit_all(NONE, "a submodule", ME).unwrap();
     inner(&["commit", "-qm", "further", "--allow-empty"]);
-    git.commit_paths(&["sub".to_owned()], "it moves", ME).unwrap();
+    git.commit_paths(&["sub"], "it moves", ME).unwrap();
     assert_eq!(scratch.git(&["rev-parse", "HEAD:sub"]), inner(&["rev-parse", "HEAD"]));
     std::fs::remove_dir_all(scratch.path().join("sub")).unwrap();
-    git.commit_all(&[], "it goes", ME).unwrap();
+    git.commit_all(NONE, "it goes", ME).unwrap();
     assert!(git.submodules().unwrap().is_empty());
 }

@@ -1,0 +1,88 @@
+//! Commits. Paths go to git on its standard input, as bytes: there may be more of them than a command line holds.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{Git, GitError, Identity};
+
+/// Where pathspecs are read from, each ended by a NUL.
+const FROM_INPUT: [&str; 2] = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+
+impl Git {
+    /// Commits these paths as they are on disk, deleted ones too, and nothing else; gives the commit.
+    pub fn commit_paths(
+        &self,
+        paths: &[impl AsRef<Path>],
+        message: &str,
+        fallback: Option<Identity<'_>>,
+    ) -> Result<String, GitError> {
+        let submodules: BTreeSet<PathBuf> = self.submodules()?.into_iter().collect();
+        let paths = paths.iter().map(AsRef::as_ref);
+        let (links, files): (Vec<&Path>, Vec<&Path>) = paths.partition(|path| submodules.contains(*path));
+        if !files.is_empty() {
+            let add = ["--literal-pathspecs", "add", "--all", "--force"];
+            self.run_on(&[&add[..], &FROM_INPUT].concat(), &files)?;
+        }
+        self.note_submodules(&links)?;
+        let commit =
+            ["--literal-pathspecs", "commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message];
+        let all = [files, links].concat();
+        self.committed(&[&commit[..], &FROM_INPUT].concat(), &all, fallback)
+    }
+
+    /// Commits everything that is not ignored but what lies below the `exclude`d paths; gives the commit, which may change nothing.
+    pub fn commit_all(
+        &self,
+        exclude: &[impl AsRef<Path>],
+        message: &str,
+        fallback: Option<Identity<'_>>,
+    ) -> Result<String, GitError> {
+        let exclude: Vec<&Path> = exclude.iter().map(AsRef::as_ref).collect();
+        let submodules = self.submodules()?;
+        let mut specs = vec![PathBuf::from(":/")];
+        // Git refuses a path that is left out twice, here and by its own rules.
+        let ignored = self.ignored_of(&exclude)?;
+        let left_out = exclude.into_iter().filter(|path| !ignored.contains(*path));
+        specs.extend(left_out.chain(submodules.iter().map(PathBuf::as_path)).map(without));
+        self.run_on(&[&["add", "--all"][..], &FROM_INPUT].concat(), &specs)?;
+        self.note_submodules(&submodules)?;
+        let commit = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message];
+        self.committed(&commit, &[], fallback)
+    }
+
+    /// Those of the paths that a pattern ignores.
+    fn ignored_of(&self, paths: &[&Path]) -> Result<BTreeSet<PathBuf>, GitError> {
+        if paths.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let done = self.start_on(&["check-ignore", "-z", "--stdin"], paths)?;
+        let ignored = done.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(ignored.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+    }
+
+    fn committed(
+        &self,
+        commit: &[&str],
+        paths: &[&Path],
+        fallback: Option<Identity<'_>>,
+    ) -> Result<String, GitError> {
+        let known = self.knows_identity()?;
+        let settings = fallback.filter(|_| !known).map(|identity| {
+            [format!("user.name={}", identity.name), format!("user.email={}", identity.email)]
+        });
+        let mut words: Vec<&str> = settings.iter().flatten().flat_map(|set| ["-c", set.as_str()]).collect();
+        words.extend(commit);
+        self.run_on(&words, paths)?;
+        let made = self.commit_of("HEAD")?;
+        made.ok_or_else(|| self.failed("commit", "there is no commit".to_owned()))
+    }
+}
+
+/// All but this path.
+fn without(path: &Path) -> PathBuf {
+    let mut spec = std::ffi::OsString::from(":(top,exclude,literal)");
+    spec.push(path);
+    PathBuf::from(spec)
+}
