@@ -100,7 +100,7 @@ impl<'f> Replayed<'f> {
         let recorded = self.next(round, |fact| {
             matches!(fact, Fact::Applied { .. } | Fact::Rejected { .. }).then(|| fact.clone())
         })?;
-        (self.as_found)(round).map_err(|source| Fault::Look { path: self.rules.root.clone(), source })?;
+        (self.as_found)(round).map_err(Fault::file("look at", &self.rules.root))?;
         let intake = self.rules.take_in(answer, &self.undo.join(round.to_string()))?;
         let now = match (intake, &recorded) {
             (Intake::Applied { applied, warnings, no_change, .. }, _) => Fact::Applied {

@@ -53,6 +53,9 @@ pub enum Fault {
     /// The run's changes could not be taken back.
     #[error("cannot put the tree back")]
     Restore(#[source] apply::UndoError),
+    /// Git could not say how the tree is.
+    #[error("cannot ask git about the tree")]
+    Git(#[source] repo::GitError),
     /// Git could not put the tree back.
     #[error("cannot put the tree back")]
     RollBack(#[source] repo::GitError),
@@ -62,9 +65,11 @@ pub enum Fault {
         /// Which, relative to the root.
         paths: String,
     },
-    /// A file or folder of the tree could not be looked at.
-    #[error("cannot look at {}", path.display())]
-    Look {
+    /// A file or folder of the tree or of the harness.
+    #[error("cannot {doing} {}", path.display())]
+    File {
+        /// What was tried: `look at`, `append to`, `remove`.
+        doing: &'static str,
         /// Which.
         path: PathBuf,
         /// Why.
@@ -73,6 +78,13 @@ pub enum Fault {
     /// The build could not be watched over.
     #[error("cannot run the build")]
     Run(#[source] runner::RunError),
+}
+
+impl Fault {
+    /// What was tried with this file.
+    pub(crate) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { doing, path: path.to_owned(), source }
+    }
 }
 
 impl From<FolderError> for Fault {
@@ -140,7 +152,7 @@ impl Workshop<'_> {
             record.tell(&Event::Said { round, text });
             if let Some(path) = &self.said_log {
                 let text = record.folder().redactor().redact(text);
-                append_to_own(path, &text).map_err(|source| Fault::Look { path: path.clone(), source })?;
+                append_to_own(path, &text).map_err(Fault::file("append to", path))?;
             }
         }
         Ok(())
@@ -163,14 +175,13 @@ impl Workshop<'_> {
 /// Fails where they cannot be listed: whoever took that for none would not put back what they hold.
 pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     let all = folder.join(UNDO);
-    let unreadable = |source| Fault::Look { path: all.clone(), source };
     let entries = match std::fs::read_dir(&all) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(unreadable)?,
+        entries => entries.map_err(Fault::file("list", &all))?,
     };
     let mut rounds: Vec<(u32, PathBuf)> = Vec::new();
     for entry in entries {
-        let path = entry.map_err(unreadable)?.path();
+        let path = entry.map_err(Fault::file("list", &all))?.path();
         let number = path.file_name().and_then(|name| name.to_str()?.parse().ok());
         rounds.extend(number.map(|number| (number, path)));
     }

@@ -15,7 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::WorkTree;
+use crate::{OpenError, RepoError, WorkTree};
 
 /// What passes from the caller's environment.
 const PASSED: [&str; 11] = [
@@ -54,6 +54,12 @@ pub enum GitError {
         /// What it said.
         message: String,
     },
+    /// The work tree could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Git's own files could not be read.
+    #[error(transparent)]
+    Look(#[from] RepoError),
     /// Another git holds the index, or was killed while it did.
     #[error("{} is there: another git is at work here, or one was killed; if none is, remove that file", path.display())]
     Locked {
@@ -182,8 +188,7 @@ impl Git {
     /// What differs from the commit, within submodules too.
     fn differing(&self) -> Result<Vec<String>, GitError> {
         let mut paths = self.dirty()?;
-        let tree = WorkTree::at(&self.top).map_err(|error| self.failed("status", error.to_string()))?;
-        paths.extend(tree.dirty().map_err(|error| self.failed("status", error.to_string()))?);
+        paths.extend(WorkTree::at(&self.top)?.dirty()?);
         paths.sort();
         paths.dedup();
         Ok(paths)
@@ -191,7 +196,7 @@ impl Git {
 
     /// Whether configuration or environment say in whose name a commit is made.
     pub fn knows_identity(&self) -> Result<bool, GitError> {
-        let known = |whose| Ok(self.start(&["var", whose])?.status.success());
+        let known = |whose| self.start(&["var", whose]).map(|done| done.status.success());
         Ok(known("GIT_AUTHOR_IDENT")? && known("GIT_COMMITTER_IDENT")?)
     }
 }

@@ -19,9 +19,9 @@ const LONGEST_MESSAGE: usize = 64 << 10;
 impl AgentShop<'_> {
     pub(super) fn survey(&self, name: &str) -> Result<AgentFact, AgentFault> {
         let git = &self.repository(name)?.git;
-        let head = git.commit_of("HEAD").map_err(AgentFault::Commit)?;
+        let head = git.commit_of("HEAD").map_err(AgentFault::Git)?;
         let mut uncommitted = Vec::new();
-        let dirty = dirty(git).map_err(AgentFault::Commit)?;
+        let dirty = dirty(git).map_err(AgentFault::Git)?;
         for path in dirty.files.into_iter().chain(dirty.nested) {
             let place = git.top().join(&path);
             let sha256 = fingerprint(&place).map_err(fault("read", &place))?;
@@ -117,20 +117,15 @@ struct Dirty {
 
 /// What is not committed below the folder of `git`, relative to it; that folder need not be the top of its work tree.
 fn dirty(git: &Git) -> Result<Dirty, GitError> {
-    let failed = |error: &dyn std::error::Error| GitError::Failed {
-        command: "status".to_owned(),
-        top: git.top().to_owned(),
-        message: error.to_string(),
-    };
-    let tree = WorkTree::at(git.top()).map_err(|error| failed(&error))?;
-    let paths = tree.dirty_paths().map_err(|error| failed(&error))?;
+    let tree = WorkTree::at(git.top())?;
+    let paths = tree.dirty_paths()?;
     let is_repository = |path: &PathBuf| {
         let folder = git.top().join(path);
         let is_folder = folder.symlink_metadata().is_ok_and(|data| data.is_dir());
         is_folder && folder.join(".git").symlink_metadata().is_ok()
     };
     let (repositories, mut files): (Vec<_>, Vec<_>) = paths.into_iter().partition(is_repository);
-    let submodules = tree.submodules_of(&repositories).map_err(|error| failed(&error))?;
+    let submodules = tree.submodules_of(&repositories)?;
     let (more, nested) = repositories.into_iter().partition(|folder| submodules.contains(folder));
     files.extend::<Vec<_>>(more);
     files.sort_unstable();
@@ -155,4 +150,17 @@ fn fingerprint(path: &Path) -> io::Result<Option<String>> {
         Vec::new()
     };
     Ok(Some(sha256_hex(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use repo::OpenError;
+
+    #[test]
+    fn what_keeps_a_tree_from_being_looked_at_comes_with_its_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = dirty(&Git::new(folder.path(), [])).err().unwrap();
+        assert!(matches!(error, GitError::Open(OpenError::NotARepository { .. })), "{error:?}");
+    }
 }

@@ -65,6 +65,9 @@ pub enum AgentFault {
     /// The user's own command could not be watched over.
     #[error("cannot run a command")]
     Run(#[source] runner::RunError),
+    /// Git could not say how a tree is.
+    #[error("cannot ask git about the tree")]
+    Git(#[source] GitError),
     /// A commit was not made.
     #[error("cannot commit")]
     Commit(#[source] GitError),

@@ -61,16 +61,14 @@ impl Baseline {
         repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)?;
         let undo = run.join(UNDO);
         match fs::remove_dir_all(&undo) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Fault::Look { path: undo, source: error })
-            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Fault::file("remove", &undo)(error)),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
     /// A commit that was made meanwhile leaves the branch with the rollback; git still has it.
     fn commits_left_out(&self) -> Result<Vec<Problem>, Fault> {
-        let now = self.git.commit_of("HEAD").map_err(Fault::RollBack)?;
+        let now = self.git.commit_of("HEAD").map_err(Fault::Git)?;
         let made = now.filter(|now| *now != self.commit);
         let warning = made.map(|made| Problem {
             code: "commit".to_owned(),

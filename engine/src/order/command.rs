@@ -59,8 +59,7 @@ impl Run<'_> {
     /// Runs it and says how it ended; that it could not be started is one way to end. A command that breaks the seal is run once more; one
     /// that breaks it again has failed, whatever its exit code.
     pub(super) fn run(&self, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
-        let seal = Seal::take(self.root, &self.settings.sealed)
-            .map_err(|source| Fault::Look { path: self.root.to_owned(), source })?;
+        let seal = Seal::take(self.root, &self.settings.sealed).map_err(Fault::file("look at", self.root))?;
         let (fact, changed) = self.once("", &seal, record)?;
         if changed.is_empty() {
             return Ok(fact);

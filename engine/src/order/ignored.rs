@@ -46,7 +46,7 @@ impl Ignored {
     /// Looks at the ignored files of a tree, as far as the bounds reach.
     pub fn look(git: &Git, root: &Path) -> Result<Self, Fault> {
         let (mut small, mut others, mut room) = (Vec::new(), Vec::new(), MOST_FILES);
-        for name in git.ignored().map_err(Fault::RollBack)? {
+        for name in git.ignored().map_err(Fault::Git)? {
             // The harness writes there while the run is under way.
             if name.split('/').next() == Some(repo::STATE_IN_TREE) {
                 continue;
@@ -63,7 +63,7 @@ impl Ignored {
             others.push(Group { name, files });
         }
         let seal = Seal::take(root, &small);
-        let seal = seal.map_err(|source| Fault::Look { path: root.to_owned(), source })?;
+        let seal = seal.map_err(Fault::file("look at", root))?;
         Ok(Self { small: Some(seal), others })
     }
 
@@ -116,4 +116,16 @@ fn look_into(root: &Path, path: PathBuf, most: usize, files: &mut Vec<(PathBuf, 
 
 fn mark(found: &fs::Metadata) -> Mark {
     (found.len(), found.mtime(), found.mtime_nsec(), found.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_that_git_cannot_be_asked_about_is_not_said_to_be_beyond_repair() {
+        let folder = tempfile::tempdir().unwrap();
+        let fault = Ignored::look(&Git::new(folder.path(), []), folder.path()).unwrap_err();
+        assert_eq!(fault.to_string(), "cannot ask git about the tree");
+    }
 }

@@ -108,9 +108,9 @@ pub(super) fn names(paths: &[String]) -> String {
 /// Everything that differs from the commit that is checked out, in submodules too.
 fn differing(git: &Git) -> Result<BTreeSet<String>, Fault> {
     let mut found = BTreeSet::new();
-    let submodules = git.submodules().map_err(Fault::RollBack)?;
+    let submodules = git.submodules().map_err(Fault::Git)?;
     let is_submodule = |path: &String| submodules.iter().any(|submodule| submodule == Path::new(path));
-    found.extend(git.dirty().map_err(Fault::RollBack)?.into_iter().filter(|path| !is_submodule(path)));
+    found.extend(git.dirty().map_err(Fault::Git)?.into_iter().filter(|path| !is_submodule(path)));
     for path in &submodules {
         let inside = git.top().join(path);
         // In an empty folder git would find the repository around it.

@@ -49,7 +49,7 @@ impl Hands<OrderStep, OrderFact> for OrderShop<'_> {
             // The loop ends the run, so that it leaves the tree as it was and a summary.
             Err(Fault::Judge(error)) => Ok(broke(&error)),
             Err(Fault::Run(error)) => Ok(broke(&error)),
-            Err(error @ (Fault::Look { .. } | Fault::Undo(_) | Fault::Seal { .. })) => Ok(broke(&error)),
+            Err(error @ (Fault::File { .. } | Fault::Undo(_) | Fault::Seal { .. })) => Ok(broke(&error)),
             done => done,
         }
     }
@@ -143,7 +143,7 @@ fn stat(path: &Path) -> Result<Option<fs::Metadata>, Fault> {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(None)
         }
-        Err(source) => Err(Fault::Look { path: path.to_owned(), source }),
+        Err(error) => Err(Fault::file("look at", path)(error)),
     }
 }
 
@@ -157,5 +157,5 @@ fn broke(error: &dyn std::error::Error) -> OrderFact {
 }
 
 pub(super) fn unreadable(error: repo::TreeError) -> Fault {
-    Fault::Look { path: error.path, source: error.source }
+    Fault::File { doing: "look at", path: error.path, source: error.source }
 }

@@ -36,8 +36,7 @@ impl Workshop<'_> {
         record.tell(&Event::BuildBegins { round });
         let file = self.layout.build(round);
         let root = &self.rules.root;
-        let seal = Seal::take(root, &self.build.sealed)
-            .map_err(|source| Fault::Look { path: root.clone(), source })?;
+        let seal = Seal::take(root, &self.build.sealed).map_err(Fault::file("look at", root))?;
         let (mut output, mut changed) = self.build_once(&file, "", &seal, record)?;
         if !changed.is_empty() {
             let names = changed.join(", ");

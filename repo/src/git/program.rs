@@ -76,9 +76,7 @@ impl Git {
     fn without_own_filters(&self) -> Result<Vec<(OsString, &'static str)>, GitError> {
         let tree = match WorkTree::at(&self.top) {
             Ok(tree) => tree,
-            Err(OpenError::Unreadable { reason, .. }) if self.top.is_dir() => {
-                return Err(self.failed("config", reason));
-            }
+            Err(error @ OpenError::Unreadable { .. }) if self.top.is_dir() => return Err(error.into()),
             // Git finds nothing there, or nothing that it would touch.
             Err(_) => return Ok(Vec::new()),
         };
