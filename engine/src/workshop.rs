@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod build;
 mod purse;
 pub(crate) mod seal;
+pub(crate) mod trial;
 
 use std::io;
 use std::path::{Path, PathBuf};

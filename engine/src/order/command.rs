@@ -13,9 +13,8 @@ use runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, S
 use crate::order::{OrderFact, Tail};
 use crate::workshop::Fault;
 use crate::workshop::ask::millis;
-use crate::workshop::build::about_walls;
-use crate::workshop::seal::Seal;
-use crate::{Event, Problem, Record};
+use crate::workshop::trial::{Broken, Trial, tell_about, under_seal};
+use crate::{Event, Record};
 
 /// So many of a stream's last lines stand in the record (S2 §6.4).
 pub const KEPT_LINES: usize = 200;
@@ -59,29 +58,15 @@ impl Run<'_> {
     /// Runs it and says how it ended; that it could not be started is one way to end. A command that breaks the seal is run once more; one
     /// that breaks it again has failed, whatever its exit code.
     pub(super) fn run(&self, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
-        let seal = Seal::take(self.root, &self.settings.sealed).map_err(Fault::file("look at", self.root))?;
-        let (fact, changed) = self.once("", &seal, record)?;
-        if changed.is_empty() {
-            return Ok(fact);
-        }
-        let names = changed.join(", ");
-        let message = format!("a command changed {names}; it was put back and the command run again");
-        let head = format!("[code-commit] {message}\n");
-        record.tell(&Event::Warning(&Problem {
-            code: "seal".to_owned(),
-            path: Some(names),
-            line: None,
-            message,
-        }));
-        Ok(self.once(&head, &seal, record)?.0)
+        let once = |trial: &Trial<'_>, record: &mut Record<'_, OrderFact>| self.once(trial, record);
+        under_seal("command", self.root, &self.settings.sealed, record, once)
     }
 
     fn once(
         &self,
-        head: &str,
-        seal: &Seal,
+        trial: &Trial<'_>,
         record: &mut Record<'_, OrderFact>,
-    ) -> Result<(OrderFact, Vec<String>), Fault> {
+    ) -> Result<(OrderFact, Broken), Fault> {
         let Self { settings, log, argv, .. } = self;
         let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
         let [out_file, err_file] = &files;
@@ -90,35 +75,30 @@ impl Run<'_> {
             err: record.folder().writer(err_file)?,
             failed: None,
         };
-        sinks.take(Stream::Err, head.as_bytes());
+        sinks.take(Stream::Err, trial.head().as_bytes());
         let started = self.start(&mut sinks, record);
-        let changed = seal.restore()?;
+        let broken = trial.restore()?;
         let output = started?;
-        let again = (!head.is_empty() && !changed.is_empty()).then(|| {
-            let names = changed.join(", ");
-            format!("\n[code-commit] the command changed {names} again: it counts as failed\n")
-        });
-        let note = again.clone().or_else(|| note(&output, settings, argv));
+        let why = broken.note.clone().or_else(|| note(&output, settings, argv));
+        let note = why.map(|why| format!("\n[code-commit] {why}\n"));
         sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
-        if let Some(warning) = about_walls(&output, &settings.confinement, record.folder()) {
-            record.tell(&Event::Warning(&warning));
-        }
+        tell_about(&output, &settings.confinement, record);
         let apart = output.apart.unwrap_or_default();
         let tail = |file: &str, text: String| {
             let text = record.folder().redactor().redact(&text).into_owned();
             Tail { file: file.to_owned(), text: last_part(&text).to_owned() }
         };
-        let err_text = format!("{head}{}{}", apart.err.text(), note.unwrap_or_default());
+        let err_text = format!("{}{}{}", trial.head(), apart.err.text(), note.unwrap_or_default());
         let fact = OrderFact::Ran {
             log: (*log).to_owned(),
             argv: argv.to_vec(),
             ended: output.ended,
-            seal_broken: again.is_some(),
+            seal_broken: broken.note.is_some(),
             stdout: tail(out_file, apart.out.text()),
             stderr: tail(err_file, err_text),
             elapsed_ms: millis(output.elapsed),
         };
-        Ok((fact, changed))
+        Ok((fact, broken))
     }
 
     fn start(&self, sinks: &mut Sinks, record: &mut Record<'_, OrderFact>) -> Result<Output, Fault> {
@@ -160,22 +140,21 @@ impl io::Write for Told<'_, '_, '_> {
     }
 }
 
-/// A last line for the standard error: why there is no exit code.
+/// Why there is no exit code.
 fn note(output: &Output, settings: &CommandSettings, argv: &[String]) -> Option<String> {
     let program = argv.first().map(String::as_str).unwrap_or_default();
-    let why = match output.ended {
-        Ended::Exited(_) => return None,
+    match output.ended {
+        Ended::Exited(_) => None,
         Ended::TimedOut => {
-            format!("stopped after {} s, the limit for one command", settings.timeout.as_secs())
+            Some(format!("stopped after {} s, the limit for one command", settings.timeout.as_secs()))
         }
         Ended::TooMuchOutput => {
-            format!("stopped: it printed more than {} MiB", settings.limits.output_bytes >> 20)
+            Some(format!("stopped: it printed more than {} MiB", settings.limits.output_bytes >> 20))
         }
         ended @ (Ended::Signaled(_) | Ended::NotFound | Ended::NotExecutable | Ended::Interrupted | _) => {
-            format!("{program} {ended}")
+            Some(format!("{program} {ended}"))
         }
-    };
-    Some(format!("\n[code-commit] {why}\n"))
+    }
 }
 
 /// The two files of a command.

@@ -6,13 +6,13 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use logging::{RedactWriter, RunFolder};
+use logging::RedactWriter;
 use runner::{Captured, Command, Confinement, Ended, Env, Limits, Output};
 
 use crate::workshop::ask::millis;
-use crate::workshop::seal::Seal;
+use crate::workshop::trial::{Broken, Trial, tell_about, under_seal};
 use crate::workshop::{Fault, Workshop};
-use crate::{Event, Fact, Problem, Record, Text};
+use crate::{Event, Fact, Record, Text};
 
 /// What decides whether the work is done.
 #[derive(Debug, Clone)]
@@ -35,39 +35,26 @@ impl Workshop<'_> {
     pub(super) fn run_build(&mut self, round: u32, record: &mut Record<'_>) -> Result<Fact, Fault> {
         record.tell(&Event::BuildBegins { round });
         let file = self.layout.build(round);
-        let root = &self.rules.root;
-        let seal = Seal::take(root, &self.build.sealed).map_err(Fault::file("look at", root))?;
-        let (mut output, mut changed) = self.build_once(&file, "", &seal, record)?;
-        if !changed.is_empty() {
-            let names = changed.join(", ");
-            let note = format!("the build changed {names}; it was put back and the build run again");
-            record.tell(&Event::Warning(&Problem {
-                code: "seal".to_owned(),
-                path: Some(names),
-                line: None,
-                message: note.clone(),
-            }));
-            (output, changed) = self.build_once(&file, &format!("[code-commit] {note}\n"), &seal, record)?;
-        }
+        let (root, sealed) = (&self.rules.root, &self.build.sealed);
+        let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.build_once(&file, trial, record);
+        let (output, seal_broken) = under_seal("build", root, sealed, record, once)?;
         let (stored, text) = record.folder().adopt(&file)?;
         let elapsed_ms = millis(output.elapsed);
         let output_text = Text::new(stored, text.into());
-        let seal_broken = !changed.is_empty();
         Ok(Fact::Built { round, ended: output.ended, seal_broken, output: output_text, elapsed_ms })
     }
 
-    /// Runs the build once, however it ends puts back what it may not change, and names that. A second time has a head in its log.
+    /// Runs the build once; gives its end and whether it counts as failed for what it changed.
     fn build_once(
         &self,
         file: &str,
-        head: &str,
-        seal: &Seal,
+        trial: &Trial<'_>,
         record: &mut Record<'_>,
-    ) -> Result<(Output, Vec<String>), Fault> {
+    ) -> Result<((Output, bool), Broken), Fault> {
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
         let mut log = folder.redactor().writer(Tee { file: folder.create_file(file)?, record });
-        log.write_all(head.as_bytes()).map_err(failed)?;
+        log.write_all(trial.head().as_bytes()).map_err(failed)?;
         let command = Command {
             deadline: self.build.timeout,
             limits: self.build.limits,
@@ -79,18 +66,14 @@ impl Workshop<'_> {
                 lost.get_or_insert(error);
             }
         });
-        let changed = seal.restore()?;
+        let broken = trial.restore()?;
         let output = ran.map_err(Fault::Run)?;
         if output.ended == Ended::Interrupted {
             return Err(Fault::Interrupted);
         }
-        let again = (!head.is_empty() && !changed.is_empty())
-            .then(|| format!("the build changed {} again: it counts as failed", changed.join(", ")));
-        lost.map_or_else(|| close(log, &output, again.as_deref()), Err).map_err(failed)?;
-        if let Some(warning) = about_walls(&output, &self.build.confinement, &folder) {
-            record.tell(&Event::Warning(&warning));
-        }
-        Ok((output, changed))
+        lost.map_or_else(|| close(log, &output, broken.note.as_deref()), Err).map_err(failed)?;
+        tell_about(&output, &self.build.confinement, record);
+        Ok(((output, broken.note.is_some()), broken))
     }
 }
 
@@ -112,14 +95,6 @@ impl io::Write for Tee<'_, '_> {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
-}
-
-/// How to open the walls, if they are what a command failed at. It goes to the person alone: a model decides nothing about them, and what
-/// it learned here it could ask for.
-pub(crate) fn about_walls(output: &Output, confinement: &Confinement, folder: &RunFolder) -> Option<Problem> {
-    let message = runner::explain(output, confinement)?;
-    let message = folder.redactor().redact(&message).into_owned();
-    Some(Problem { code: "wall".to_owned(), path: None, line: None, message })
 }
 
 /// The last lines of `N-build.txt`: what the harness has to say about it, and how it ended.

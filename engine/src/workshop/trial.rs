@@ -1,0 +1,144 @@
+//! A command that decides something: run once under seal, and once more where it changed what it may not change.
+
+use std::path::{Path, PathBuf};
+
+use runner::{Confinement, Output};
+
+use crate::workshop::Fault;
+use crate::workshop::seal::Seal;
+use crate::{Event, Facts, Problem, Record};
+
+/// One of at most two times.
+pub(crate) struct Trial<'t> {
+    /// What runs, in one word: `build`, `command`.
+    what: &'static str,
+    seal: &'t Seal,
+    time: Time,
+}
+
+/// Which.
+enum Time {
+    First,
+    /// With the words that begin its log.
+    Again {
+        head: String,
+    },
+}
+
+/// What it left of the seal; all of it is as it was again.
+pub(crate) struct Broken {
+    changed: Vec<String>,
+    /// For the end of the log, where it is the second time: then it has failed, whatever its exit code.
+    pub(crate) note: Option<String>,
+}
+
+/// Does `once`, and again where it broke the seal; gives what came of the last time.
+pub(crate) fn under_seal<F: Facts, T>(
+    what: &'static str,
+    root: &Path,
+    sealed: &[PathBuf],
+    record: &mut Record<'_, F>,
+    once: impl Fn(&Trial<'_>, &mut Record<'_, F>) -> Result<(T, Broken), Fault>,
+) -> Result<T, Fault> {
+    let seal = Seal::take(root, sealed).map_err(Fault::file("look at", root))?;
+    let (came, Broken { changed, .. }) = once(&Trial { what, seal: &seal, time: Time::First }, record)?;
+    if changed.is_empty() {
+        return Ok(came);
+    }
+    let names = changed.join(", ");
+    let message = format!("the {what} changed {names}; it was put back and the {what} run again");
+    let head = format!("[code-commit] {message}\n");
+    let warning = Problem { code: "seal".to_owned(), path: Some(names), line: None, message };
+    record.tell(&Event::Warning(&warning));
+    Ok(once(&Trial { what, seal: &seal, time: Time::Again { head } }, record)?.0)
+}
+
+impl Trial<'_> {
+    /// How its log begins.
+    pub(crate) fn head(&self) -> &str {
+        match &self.time {
+            Time::First => "",
+            Time::Again { head } => head,
+        }
+    }
+
+    /// Puts back what may not be changed, however the command ended.
+    pub(crate) fn restore(&self) -> Result<Broken, Fault> {
+        let changed = self.seal.restore()?;
+        let note = match self.time {
+            Time::Again { .. } if !changed.is_empty() => {
+                Some(format!("the {} changed {} again: it counts as failed", self.what, changed.join(", ")))
+            }
+            Time::First | Time::Again { .. } => None,
+        };
+        Ok(Broken { changed, note })
+    }
+}
+
+/// Tells whoever watches what a person should know of a command that is over, apart from its end. How to open the walls, if
+/// they are what it failed at, goes to the person alone: a model decides nothing about them, and what it learned here it could ask for.
+pub(crate) fn tell_about<F: Facts>(output: &Output, confinement: &Confinement, record: &mut Record<'_, F>) {
+    let walls = runner::explain(output, confinement).map(|message| {
+        let message = record.folder().redactor().redact(&message).into_owned();
+        Problem { code: "wall".to_owned(), path: None, line: None, message }
+    });
+    for warning in walls.into_iter().chain(survivors(output.survivors_left)) {
+        record.tell(&Event::Warning(&warning));
+    }
+}
+
+/// No process of a command outlives it, but those that we cannot end.
+fn survivors(left: usize) -> Option<Problem> {
+    let those = match left {
+        0 => return None,
+        1 => "a process that it started".to_owned(),
+        _ => format!("{left} processes that it started"),
+    };
+    let message = format!(
+        "the command is over, but {those} could not be ended: another user's, or stuck in the kernel"
+    );
+    Some(Problem { code: "survivors".to_owned(), path: None, line: None, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fact, Observer};
+    use logging::{Redactor, RunFolder};
+    use runner::{Captured, Ended};
+    use std::time::Duration;
+
+    #[derive(Default)]
+    struct Warnings(Vec<String>);
+
+    impl Observer for Warnings {
+        fn see(&mut self, event: &Event<'_, Fact>) {
+            if let Event::Warning(problem) = event {
+                self.0.push(format!("{}: {}", problem.code, problem.message));
+            }
+        }
+    }
+
+    #[test]
+    fn processes_that_could_not_be_ended_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut heard = Warnings::default();
+        let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
+        let mut record = Record::begin(run, &mut heard).unwrap();
+        for survivors_left in [0, 1, 3] {
+            let output = Output {
+                ended: Ended::Exited(0),
+                captured: Captured::default(),
+                apart: None,
+                elapsed: Duration::ZERO,
+                survivors_killed: 0,
+                survivors_left,
+            };
+            tell_about(&output, &Confinement::off(), &mut record);
+        }
+        drop(record);
+        let [one, three] = heard.0.as_slice() else { panic!("{:?}", heard.0) };
+        assert!(one.contains("survivors: ") && one.contains("a process that it started"), "{one}");
+        assert!(three.contains("3 processes"), "{three}");
+    }
+}
