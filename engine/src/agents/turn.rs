@@ -13,6 +13,7 @@ use crate::agents::role::Role;
 use crate::agents::shop::store;
 use crate::agents::snapshot::{Before, COPIES, Changes, put_back_after};
 use crate::agents::{AgentFact, AgentFault, AgentShop, Marked, Turned};
+use crate::record::RecordError;
 use crate::{Record, outline_of};
 
 /// What is asked of whom.
@@ -92,7 +93,7 @@ impl AgentShop<'_> {
         let file = request.file("output.jsonl");
         let mut log = record.folder().writer(&file)?;
         let enough = Cancel::new().map_err(|source| AgentFault::Guard { role: name.to_owned(), source })?;
-        let used_before = used_before(role, request, record);
+        let used_before = used_before(role, request, record)?;
         let spawn =
             Spawn { used_before: used_before.as_ref(), enough: Some(enough.clone()), ..spawn(role, request) };
         let mut ears = Ears::new(name, &mut *self.watch, enough);
@@ -140,12 +141,16 @@ fn turned(
 }
 
 /// What the session that is gone on with had used, as the journal has it. Codex alone counts over all of its turns.
-fn used_before(role: &Role, request: &Request<'_>, record: &Record<'_, AgentFact>) -> Option<ModelUsage> {
-    let Session::Resume(session) = request.session else { return None };
+fn used_before(
+    role: &Role,
+    request: &Request<'_>,
+    record: &Record<'_, AgentFact>,
+) -> Result<Option<ModelUsage>, RecordError> {
+    let Session::Resume(session) = request.session else { return Ok(None) };
     if role.cli.kind != Kind::Codex {
-        return None;
+        return Ok(None);
     }
-    let facts: Vec<AgentFact> = outline_of(record.folder()).ok()?;
+    let facts: Vec<AgentFact> = outline_of(record.folder())?;
     let mut sum = ModelUsage::default();
     for fact in &facts {
         if let AgentFact::Turned(turned) = fact
@@ -154,7 +159,7 @@ fn used_before(role: &Role, request: &Request<'_>, record: &Record<'_, AgentFact
             turned.usage.iter().for_each(|usage| add(&mut sum, usage));
         }
     }
-    Some(sum)
+    Ok(Some(sum))
 }
 
 fn add(sum: &mut ModelUsage, more: &ModelUsage) {

@@ -104,6 +104,15 @@ fn what_another_session_had_used_is_not_taken_off() {
 }
 
 #[test]
+fn a_journal_that_cannot_be_read_ends_the_turn_before_its_tokens_are_counted_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let (role, journal) = (role(folder.path()), folder.path().join("run").join(crate::JOURNAL));
+    fs::write(&role.cli.program, format!("{CODEX}echo junk >> '{}'\n", journal.display())).unwrap();
+    let turns = turns(folder.path(), role, &[Session::None, Session::Resume("t-1".into())]);
+    assert!(matches!(turns.as_slice(), [Ok(_), Err(AgentFault::Record(_))]), "{turns:?}");
+}
+
+#[test]
 fn the_output_of_the_last_turn_is_not_written_through_a_link() {
     let folder = tempfile::tempdir().unwrap();
     let (log, theirs) = (folder.path().join("builder.log"), folder.path().join("theirs"));
