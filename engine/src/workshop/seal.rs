@@ -9,10 +9,10 @@ use std::ffi::{CString, OsStr};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use guard::Folder;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::workshop::Fault;
@@ -67,10 +67,7 @@ impl Seal {
         let mut seal = Self { root: Folder::open(root)?, files: Vec::new(), folders: BTreeMap::new() };
         for path in paths {
             seal.note_folders(path)?;
-            let state = look(&seal.root, path, None)?;
-            let is_file = matches!(state, State::File { .. });
-            let found = is_file.then(|| std::fs::symlink_metadata(root.join(path)).ok()).flatten();
-            let modified = found.and_then(|found| found.modified().ok());
+            let (state, modified) = look(&seal.root, path, None)?;
             seal.files.push(Sealed { path: path.clone(), state, modified });
         }
         Ok(seal)
@@ -106,7 +103,7 @@ impl Seal {
     }
 
     fn is_as_it_was(&self, file: &Sealed) -> io::Result<bool> {
-        Ok(look(&self.root, &file.path, Some(&file.state))? == file.state)
+        Ok(look(&self.root, &file.path, Some(&file.state))?.0 == file.state)
     }
 
     fn note_folders(&mut self, path: &Path) -> io::Result<()> {
@@ -163,26 +160,34 @@ fn parent<'p>(root: &Folder, path: &'p Path) -> io::Result<(Option<Folder>, &'p 
     Ok((folder, name))
 }
 
-/// What stands at `path` now. A file is read only where it can be the one that was there before: a build may have left one of any size.
-fn look(root: &Folder, path: &Path, before: Option<&State>) -> io::Result<State> {
+/// What stands at `path` now, and when it was last changed, where it is a file. A file is read only where it can be the one that was there
+/// before: a build may have left one of any size.
+fn look(root: &Folder, path: &Path, before: Option<&State>) -> io::Result<(State, Option<SystemTime>)> {
     let (folder, name) = match parent(root, path) {
         Ok(found) => found,
-        Err(error) => return no_way(error),
+        Err(error) => return no_way(error).map(|state| (state, None)),
     };
     let folder = folder.as_ref().unwrap_or(root);
-    let Some(stat) = folder.stat(name)? else { return Ok(State::Absent) };
-    let other = Ok(State::Other(stat.st_mode));
+    let Some(stat) = folder.stat(name)? else { return Ok((State::Absent, None)) };
+    let other = Ok((State::Other(stat.st_mode), None));
     let (kind, mode) = (FileType::from_raw_mode(stat.st_mode), stat.st_mode & 0o7777);
     let len = u64::try_from(stat.st_size).unwrap_or(0);
     if kind.is_symlink() {
-        return rustix::fs::readlinkat(folder, name, Vec::new()).map_or(other, |to| Ok(State::Link(to)));
+        return rustix::fs::readlinkat(folder, name, Vec::new())
+            .map_or(other, |to| Ok((State::Link(to), None)));
     }
     if !kind.is_file() || before.is_some_and(|before| !before.may_be_file(mode, len)) {
         return other;
     }
     let mut content = Vec::new();
     let read = folder.open_file(name).and_then(|file| file.take(len + 1).read_to_end(&mut content));
-    read.map_or(other, |_| Ok(State::File { content, mode }))
+    read.map_or(other, |_| Ok((State::File { content, mode }, modified(&stat))))
+}
+
+/// None for a time before 1970, which no build has made.
+fn modified(stat: &Stat) -> Option<SystemTime> {
+    let (seconds, nanos) = (stat.st_mtime.try_into().ok()?, stat.st_mtime_nsec.try_into().ok()?);
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
 }
 
 /// A folder on the way is not there, or no folder any more; or it is another mount or closed to us, so that nothing behind it can be told.

@@ -39,6 +39,18 @@ fn a_changed_a_deleted_and_a_new_file_are_put_back_with_their_modes() {
 }
 
 #[test]
+fn a_file_that_is_put_back_is_no_younger_than_it_was() {
+    let tree = tree();
+    let path = tree.path().join("build.sh");
+    let then = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 500_000_000);
+    File::options().append(true).open(&path).unwrap().set_modified(then).unwrap();
+    let seal = seal(&tree);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(seal.restore().unwrap(), ["build.sh"]);
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), then);
+}
+
+#[test]
 fn nothing_is_written_or_deleted_through_a_folder_that_became_a_link() {
     let tree = tree();
     let outside = tempfile::tempdir().unwrap();
