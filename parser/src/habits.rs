@@ -121,11 +121,11 @@ pub fn loses_byte_order_mark(old: &[u8], new: &[u8]) -> bool {
     old.starts_with(BYTE_ORDER_MARK) && !new.starts_with(BYTE_ORDER_MARK)
 }
 
-/// The path without the `a/` or `b/` that diffs put in front, where the project has no such folder. `exists` says
-/// whether a path is there.
-pub fn diff_prefix(path: &str, exists: impl Fn(&str) -> bool) -> Option<&str> {
+/// The path without the `a/` or `b/` that diffs put in front, where the project has no such folder. `is_folder`
+/// says whether a name is one there.
+pub fn diff_prefix(path: &str, is_folder: impl Fn(&str) -> bool) -> Option<&str> {
     ["a", "b"].into_iter().find_map(|folder| {
         let rest = path.strip_prefix(folder)?.strip_prefix('/')?;
-        (!rest.is_empty() && !exists(folder)).then_some(rest)
+        (!rest.is_empty() && !is_folder(folder)).then_some(rest)
     })
 }

@@ -11,7 +11,7 @@ impl Rules {
     /// Paths that were copied out of a diff: `a/src/main.rs` where no folder `a` is. The disk is looked at for a path only that may
     /// be written: what is told of any other would tell whether it is there.
     pub(super) fn diff_prefixes(&self, reply: &Reply<'_>) -> Vec<Problem> {
-        let is_folder = |name: &str| self.root.join(name).symlink_metadata().is_ok();
+        let is_folder = |name: &str| self.root.join(name).is_dir();
         let slip = |path: &str| {
             // A new folder `a` is anybody's right; only a file that is there without the prefix shows that a slip was made.
             let meant = habits::diff_prefix(path, is_folder).filter(|meant| self.is_in_the_tree(meant))?;
@@ -66,5 +66,9 @@ mod tests {
         for hidden in ["a//etc/passwd", "a/../root/src", "a/out/etc/passwd", "a/build.sh", "a/src/none.rs"] {
             assert_eq!(slips(hidden), [""; 0], "{hidden}");
         }
+        std::fs::File::create(rules.root.join("a")).unwrap();
+        assert_eq!(slips("a/src/\u{e9}.rs").len(), 1, "a file is no folder");
+        std::os::unix::fs::symlink("src", rules.root.join("b")).unwrap();
+        assert_eq!(slips("b/src/\u{e9}.rs"), [""; 0], "a link to a folder is one");
     }
 }
