@@ -46,11 +46,16 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a regular file inside this one for reading. A FIFO does not block; a symlink fails.
+    /// Opens a regular file inside this one for reading. Anything else fails, a FIFO without waiting for its other end.
     pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = single(name.as_ref())?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::empty())?))
+        let file = rustix::fs::openat(&self.fd, name, flags, Mode::empty())?;
+        if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).is_file() {
+            Ok(File::from(file))
+        } else {
+            Err(io::Error::other("it is not a regular file"))
+        }
     }
 
     /// What stands at `name`, a symlink for itself; `None` if nothing does.
@@ -113,4 +118,23 @@ fn single(name: &OsStr) -> io::Result<&OsStr> {
     let bytes = name.as_encoded_bytes();
     let is_single = !bytes.is_empty() && bytes != b"." && bytes != b".." && !bytes.contains(&b'/');
     if is_single { Ok(name) } else { Err(Errno::INVAL.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_is_opened_as_one() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = Folder::open(scratch.path()).unwrap();
+        File::create(scratch.path().join("file")).unwrap();
+        std::fs::create_dir(scratch.path().join("folder")).unwrap();
+        std::os::unix::fs::symlink("file", scratch.path().join("link")).unwrap();
+        rustix::fs::mknodat(&folder, "fifo", FileType::Fifo, Mode::RWXU, 0).unwrap();
+        assert!(folder.open_file("file").is_ok());
+        for other in ["folder", "link", "fifo"] {
+            assert!(folder.open_file(other).is_err(), "{other}");
+        }
+    }
 }

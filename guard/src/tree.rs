@@ -213,7 +213,8 @@ fn read(folder: &Folder, name: &str, path: &str, id: (u64, u64)) -> Result<Befor
         Ok(_) => Err(refuse(Code::CannotJudge, path, "it is being changed right now")),
         Err(error) => match Errno::from_io_error(&error) {
             Some(Errno::ACCESS) => Err(refuse(Code::CannotJudge, path, "no permission to read it")),
-            Some(Errno::LOOP | Errno::NOENT) => {
+            // None where it is no regular file any more.
+            Some(Errno::LOOP | Errno::NOENT) | None => {
                 Err(refuse(Code::CannotJudge, path, "it is being changed right now"))
             }
             _ => Err(fail(path, error)),
