@@ -1,18 +1,50 @@
-//! Files of the harness's own in a tree where a build, an agent or the repository may have put a link or a FIFO in their place.
+//! Files in a tree where a build, an agent or the repository may have put a link or a FIFO in their place.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
-/// Opens a file to be read and to be added to, made if it is not there. Nothing but a regular file is opened.
+/// Opens a file of the harness's own to be read and to be added to, made if it is not there. Nothing but a regular file is opened.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = regular(OpenOptions::new().read(true).append(true).create(true), path)?;
+    opened.ok_or_else(|| io::Error::other("it is not a regular file"))
+}
+
+/// Opens a file to be read; none where anything but a regular file is there.
+pub(crate) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
+    regular(OpenOptions::new().read(true), path)
+}
+
+/// What a file holds; none where it is longer than this, or no regular file.
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let Some(file) = open_to_read(path)? else { return Ok(None) };
+    let mut content = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    Ok(Some(content).filter(|content| content.len() as u64 <= most))
+}
+
+/// SHA-256 of what a file holds, in hex; none where it is no regular file.
+pub(crate) fn sha256_of(path: &Path) -> io::Result<Option<String>> {
+    let Some(mut file) = open_to_read(path)? else { return Ok(None) };
+    logging::sha256_of(&mut file).map(Some)
+}
+
+/// What it is, is asked of the file that was opened: its name may stand for another one by now.
+fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<Option<File>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    let file = OpenOptions::new().read(true).append(true).create(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    let file = match options.custom_flags(flags).open(path) {
+        // A link, and a socket.
+        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::LOOP | Errno::NXIO)) => {
+            return Ok(None);
+        }
+        opened => opened?,
+    };
+    Ok(file.metadata()?.is_file().then_some(file))
 }
 
 /// Appends lines to such a file; a last line that lacks its end, there or in `text`, gets one.
@@ -28,4 +60,33 @@ pub fn append_to_own(path: &Path, text: &str) -> io::Result<()> {
     let start = if last == [b'\n'] { "" } else { "\n" };
     let end = if text.ends_with('\n') { "" } else { "\n" };
     file.write_all(format!("{start}{text}{end}").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_read_and_only_up_to_a_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        File::create(at("file")).unwrap().write_all(b"12345").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("fifo"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
+        for other in [at("link"), at("socket"), at("fifo"), folder.path().to_owned()] {
+            assert!(read(&other, 9).unwrap().is_none() && sha256_of(&other).unwrap().is_none(), "{other:?}");
+        }
+        assert_eq!(read(&at("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(read(&at("file"), 5).unwrap().as_deref(), Some(&b"12345"[..]));
+        assert_eq!(read(&at("file"), 4).unwrap(), None);
+        assert_eq!(sha256_of(&at("file")).unwrap(), Some(logging::sha256_hex(b"12345")));
+    }
 }

@@ -21,6 +21,13 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// The same of what there is to read, which need not stand in memory.
+pub fn sha256_of(content: &mut impl std::io::Read) -> std::io::Result<String> {
+    let mut hashing = hashing::Hashing::new(std::io::sink());
+    std::io::copy(content, &mut hashing)?;
+    Ok(hashing.sha256())
+}
+
 fn hex(digest: &[u8]) -> String {
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
     digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()

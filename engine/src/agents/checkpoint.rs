@@ -12,6 +12,7 @@ use crate::Record;
 use crate::agents::fault::fault;
 use crate::agents::role::{IDENTITY, Repository};
 use crate::agents::{AgentFact, AgentFault, AgentShop, Checkpoint, Uncommitted};
+use crate::own;
 
 /// In bytes. One argument may have 128 KiB.
 const LONGEST_MESSAGE: usize = 64 << 10;
@@ -132,24 +133,20 @@ fn dirty(git: &Git) -> Result<Dirty, GitError> {
     Ok(Dirty { files, nested })
 }
 
-/// What a file holds; `None` when it is not there.
+/// What a file holds, or where a link leads; `None` when it is not there.
 fn fingerprint(path: &Path) -> io::Result<Option<String>> {
-    let data = match fs::symlink_metadata(path) {
-        Ok(data) => data,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(None);
+    match own::sha256_of(path) {
+        Ok(Some(sha256)) => Ok(Some(sha256)),
+        // A link; or a repository within the repository, which holds nothing.
+        Ok(None) => {
+            let leads_to = fs::read_link(path).unwrap_or_default();
+            Ok(Some(sha256_hex(leads_to.as_os_str().as_bytes())))
         }
-        Err(error) => return Err(error),
-    };
-    let bytes = if data.is_symlink() {
-        fs::read_link(path)?.as_os_str().as_bytes().to_vec()
-    } else if data.is_file() {
-        fs::read(path)?
-    } else {
-        // A repository within the repository.
-        Vec::new()
-    };
-    Ok(Some(sha256_hex(&bytes)))
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

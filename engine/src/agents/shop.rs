@@ -1,7 +1,6 @@
 //! The real hands of loops that drive agents.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,7 +15,7 @@ use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
 use crate::agents::turn::Request;
 use crate::agents::{AgentFact, AgentFault, AgentStep, Place};
-use crate::{Hands, Record, Text};
+use crate::{Hands, Record, Text, own};
 
 /// A larger file is not read.
 const LARGEST: u64 = 16 << 20;
@@ -161,13 +160,9 @@ impl AgentShop<'_> {
     /// Only a regular file counts: an agent could have put a link or a pipe in its place, or a file that fills the memory.
     fn read(&self, place: &Place, record: &Record<'_, AgentFact>) -> Result<AgentFact, AgentFault> {
         let path = self.path(place)?;
-        let text = match fs::symlink_metadata(&path) {
-            Ok(data) if data.is_file() && data.len() <= LARGEST => {
-                Some(fs::read(&path).map_err(fault("read", &path))?)
-            }
-            Ok(_) => None,
+        let text = match own::read(&path, LARGEST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(source) => return Err(fault("read", &path)(source)),
+            read => read.map_err(fault("read", &path))?,
         };
         let name = place.file.replace('/', "-");
         let keep =

@@ -6,11 +6,11 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use logging::{Redactor, RunFolder, Stamp, sha256_hex};
+use logging::{Redactor, RunFolder, Stamp};
 use repo::Git;
 
-use crate::Problem;
 use crate::workshop::{Fault, undo_folders};
+use crate::{Problem, own};
 
 /// So many bytes are kept: commands may have made far more than a person would miss.
 const MOST_BYTES: u64 = 64 << 20;
@@ -135,9 +135,7 @@ pub(super) fn written(run: &Path) -> Result<Written, Fault> {
 
 fn is_as_written(root: &Path, path: &str, own: &Written) -> bool {
     let Some(Some(sha256)) = own.get(path) else { return false };
-    let path = root.join(path);
-    let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
-    is_file && fs::read(&path).is_ok_and(|bytes| sha256_hex(&bytes) == *sha256)
+    own::sha256_of(&root.join(path)).is_ok_and(|now| now.as_ref() == Some(sha256))
 }
 
 /// How long a file, a link or a repository is that a rollback takes away; none where nothing is there.
@@ -148,5 +146,30 @@ fn size(path: &Path) -> Option<u64> {
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to.parent().unwrap_or(to))?;
-    if from.is_symlink() { symlink(fs::read_link(from)?, to) } else { fs::copy(from, to).map(drop) }
+    let Some(mut file) = own::open_to_read(from)? else { return symlink(fs::read_link(from)?, to) };
+    let mut copy = fs::File::create_new(to)?;
+    io::copy(&mut file, &mut copy)?;
+    copy.set_permissions(file.metadata()?.permissions())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifo_in_the_place_of_a_file_is_lost_and_keeps_nothing_waiting() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("run")).unwrap();
+        mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        fs::File::create(at("file")).unwrap();
+        symlink("/nowhere", at("link")).unwrap();
+        let files = ["fifo", "file", "link"].map(str::to_owned).into();
+        let left = Left::copy(folder.path(), &at("run"), files, u64::MAX, usize::MAX).unwrap();
+        assert_eq!(
+            (left.kept, left.lost),
+            (vec!["file".to_owned(), "link".to_owned()], vec!["fifo".to_owned()])
+        );
+    }
 }
