@@ -54,7 +54,7 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
         Some(Command::Resume(args)) => resume::run(args, environment, output),
         Some(Command::Phase(args)) => phase::run(args, environment, output),
         Some(Command::Spec(args)) => spec::run(args, environment, output),
-        Some(Command::Costs) => costs::run(output),
+        Some(Command::Costs) => costs::run(environment, output),
         Some(Command::Init) => init::run(output),
         Some(Command::Rollup(args)) => rollup::run(args, output),
         Some(Command::Parse(args)) => parse::run(args, output),

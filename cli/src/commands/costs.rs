@@ -1,13 +1,17 @@
 //! `code-commit costs`: what all runs and all turns of phases have used (S3 §Token Tracking, and the same for every run).
 
 mod calls;
+mod prices;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use crate::commands::costs::calls::{Call, find};
+use crate::commands::costs::prices::Today;
 use crate::commands::here;
+use crate::config::{self, Layer};
+use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, STRONG, printable};
 
@@ -15,10 +19,12 @@ use crate::output::{Output, STRONG, printable};
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sum {
     calls: u64,
-    /// Calls of which nothing is known: they are in no other sum.
+    /// Calls whose tokens are unknown: they are in no sum of tokens.
     unknown: u64,
-    /// Calls whose price is unknown, the `unknown` among them.
+    /// Calls whose price is unknown.
     unpriced: u64,
+    /// Calls of which neither is known.
+    silent: u64,
     input: u64,
     output: u64,
     cached: u64,
@@ -33,6 +39,7 @@ impl Sum {
         self.calls += 1;
         self.unknown += u64::from(call.total.is_none());
         self.unpriced += u64::from(call.cost_usd.is_none());
+        self.silent += u64::from(call.total.is_none() && call.cost_usd.is_none());
         plus(&mut self.input, call.usage.input_tokens);
         plus(&mut self.output, call.usage.output_tokens);
         plus(&mut self.cached, call.usage.cache_read_tokens);
@@ -59,7 +66,7 @@ impl Sum {
 
     /// What the figures leave out.
     fn note(&self) -> String {
-        let priceless = self.unpriced - self.unknown.min(self.unpriced);
+        let priceless = self.unpriced - self.silent;
         let parts = [
             (self.unknown > 0).then(|| format!("{} without usage", self.unknown)),
             (priceless > 0 && self.cost_usd().is_some()).then(|| format!("{priceless} without a price")),
@@ -82,8 +89,10 @@ const TABLES: [(&str, Key); 5] = [
 ];
 
 /// Prints sums by loop, phase, role and model.
-pub fn run(output: &Output) -> Result<Exit, Failure> {
-    let found = find(&here()?)?;
+pub fn run(environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+    let root = here()?;
+    let settings = config::load(&root, environment, Layer::default(), output)?;
+    let found = find(&root, &Today::of(&settings))?;
     found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));
     if found.calls.is_empty() {
         output.report("No call of a model is on record here.");

@@ -168,8 +168,13 @@ pub fn asking(settings: &Settings) -> Asking {
 
 /// What a run under these settings may spend; its clock begins.
 pub fn purse(settings: &Settings) -> Purse {
-    let today = Stamp::now().rfc3339().split('T').next().map(str::to_owned);
-    Purse::new(settings.budget(), settings.prices(), today.and_then(|date| Day::try_from(date).ok()))
+    Purse::new(settings.budget(), settings.prices(), today())
+}
+
+/// The day whose prices hold (UTC); none by a clock that is off by thousands of years.
+pub fn today() -> Option<Day> {
+    let now = Stamp::now().rfc3339();
+    Day::try_from(now.split_once('T')?.0.to_owned()).ok()
 }
 
 /// The build that the plan asks for.

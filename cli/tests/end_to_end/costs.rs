@@ -50,18 +50,35 @@ fn every_run_is_summed_up_by_loop_and_model_and_a_call_without_usage_says_so() {
     assert_eq!((&all["total"], &all["unknown"], &all["cost_usd"]), (&json!(2400), &json!(1), &Value::Null));
 }
 
+/// Where the user's own file gives the model a price.
+fn price(scene: &Scene) -> std::path::PathBuf {
+    let folder = scene.project.beside().join(".config/code-commit");
+    std::fs::create_dir_all(&folder).unwrap();
+    let price = b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\n";
+    let file = folder.join("config.toml");
+    std::fs::File::create(&file).unwrap().write_all(price).unwrap();
+    file
+}
+
 #[test]
 fn calls_without_a_price_are_named_beside_the_sum_of_those_that_have_one() {
-    let scene = two_runs(used(), |scene| {
-        let folder = scene.project.beside().join(".config/code-commit");
-        std::fs::create_dir_all(&folder).unwrap();
-        let price = b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\n";
-        std::fs::File::create(folder.join("config.toml")).unwrap().write_all(price).unwrap();
-    });
+    let scene = two_runs(used(), |scene| drop(price(scene)));
+    std::fs::remove_file(price(&scene)).unwrap();
     let ran = scene.run(&["costs"]);
     // 1,000 tokens in and 200 out, at the price that the run was made under.
     assert!(ran.out.contains("0.0030  (2 without a price)"), "{ran}");
     assert_eq!(costs(&scene)["by"]["model"]["gemini-test"]["unpriced"], 2);
+}
+
+#[test]
+fn prices_of_the_configuration_count_for_runs_that_had_none() {
+    let scene = two_runs(used(), |_| {});
+    price(&scene);
+    let all = costs(&scene)["by"]["all"]["all"].take();
+    assert_eq!(
+        (&all["unpriced"], all["cost_usd"].as_f64().map(|cost| format!("{cost:.4}"))),
+        (&json!(0), Some("0.0090".into()))
+    );
 }
 
 #[test]

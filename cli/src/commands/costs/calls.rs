@@ -6,12 +6,13 @@ use std::{fs, iter};
 
 use agent::ModelUsage;
 use llm::{Attempt, Usage};
-use logging::{Journal, Stamp};
+use logging::Journal;
 use loop_phase::tokens::{self, Row};
 use repo::WorkTree;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::commands::costs::prices::Today;
 use crate::commands::phase::{ABL, read};
 use crate::commands::{registry, runs, spec};
 use crate::exit::Failure;
@@ -19,6 +20,8 @@ use crate::terminal::phrases;
 
 /// Where a phase's calls come from.
 const PHASE: &str = "phase";
+/// Where the calls of runs and audits of specs come from.
+const SPEC: &str = "spec";
 /// What stands for a model that nothing names.
 const UNNAMED: &str = "not said";
 
@@ -51,9 +54,9 @@ pub struct Found {
 }
 
 /// Looks into the project in `root`.
-pub fn find(root: &Path) -> Result<Found, Failure> {
+pub fn find(root: &Path, today: &Today) -> Result<Found, Failure> {
     let mut found = Found::default();
-    phases(root, &mut found)?;
+    phases(root, today, &mut found)?;
     let (folders, strangers) = folders(root)?;
     if strangers > 0 {
         let runs = if strangers == 1 { "run was" } else { "runs were" };
@@ -62,7 +65,7 @@ pub fn find(root: &Path) -> Result<Found, Failure> {
             .push(format!("{strangers} {runs} not made here; they are counted as their journals have it"));
     }
     for folder in folders {
-        match journal(&folder) {
+        match journal(&folder, today) {
             Some(calls) => found.calls.extend(calls),
             None => found
                 .warnings
@@ -72,18 +75,18 @@ pub fn find(root: &Path) -> Result<Found, Failure> {
     Ok(found)
 }
 
-fn phases(root: &Path, found: &mut Found) -> Result<(), Failure> {
+fn phases(root: &Path, today: &Today, found: &mut Found) -> Result<(), Failure> {
     let file = root.join(ABL).join(loop_phase::TOKENS);
     let (rows, odd) = tokens::read(&read(&file)?.unwrap_or_default());
     if odd > 0 {
         let lines = phrases::count(odd as u64, "line");
         found.warnings.push(format!("left out of {}: {lines} that cannot be read as a row", file.display()));
     }
-    found.calls.extend(rows.into_iter().map(of_row));
+    found.calls.extend(rows.into_iter().map(|row| of_row(row, today)));
     Ok(())
 }
 
-fn of_row(row: Row) -> Call {
+fn of_row(row: Row, today: &Today) -> Call {
     let said = row.candidates.map(|said| said.saturating_add(row.thoughts().unwrap_or(0)));
     let usage = Usage {
         input_tokens: row.input,
@@ -96,7 +99,7 @@ fn of_row(row: Row) -> Call {
         origin: PHASE.to_owned(),
         phase: Some(row.phase),
         role: Some(row.role),
-        cost_usd: price(&row.model, &usage),
+        cost_usd: today.cost(&row.model, &usage),
         model: row.model,
         total: row.total,
         usage,
@@ -152,15 +155,16 @@ enum Paid {
         role: String,
         #[serde(default)]
         usage: Vec<ModelUsage>,
+        cost_usd: Option<f64>,
     },
     #[serde(other)]
     Other,
 }
 
 /// `None`: it is not whole.
-fn journal(folder: &Path) -> Option<Vec<Call>> {
+fn journal(folder: &Path, today: &Today) -> Option<Vec<Call>> {
     let entries = Journal::entries::<Paid>(&folder.join(engine::JOURNAL)).ok()?;
-    let run = Run::of(folder);
+    let run = Run::of(folder, today);
     let mut calls = Vec::new();
     // Asked, and not answered yet.
     let mut open: Option<Call> = None;
@@ -179,9 +183,9 @@ fn journal(folder: &Path) -> Option<Vec<Call>> {
                 calls.extend(iter::repeat_n(run.call(None), std::mem::take(&mut lost)));
                 calls.push(run.answered(usage, served_model, cost_usd));
             }
-            Paid::Turned { role, usage } => {
+            Paid::Turned { role, usage, cost_usd } => {
                 open = None;
-                calls.extend(run.turned(&role, usage));
+                calls.extend(run.turned(&role, usage, cost_usd));
             }
             // It was tried: something may have been paid for.
             Paid::Unanswered {} => calls.extend(open.take()),
@@ -193,13 +197,14 @@ fn journal(folder: &Path) -> Option<Vec<Call>> {
 }
 
 /// What `run.json` says.
-struct Run {
+struct Run<'t> {
     origin: String,
     model: String,
+    today: &'t Today,
 }
 
-impl Run {
-    fn of(folder: &Path) -> Self {
+impl<'t> Run<'t> {
+    fn of(folder: &Path, today: &'t Today) -> Self {
         let text = fs::read_to_string(folder.join("run.json")).unwrap_or_default();
         let run: Value = serde_json::from_str(&text).unwrap_or_default();
         let word = |at: &str| run.pointer(at).and_then(Value::as_str).map(str::to_owned);
@@ -207,7 +212,10 @@ impl Run {
             word("/settings/model/value").or_else(|| word("/model")).unwrap_or_else(|| UNNAMED.to_owned());
         // The services name their models without a provider.
         let model = model.split_once('/').map(|(_, name)| name.to_owned()).unwrap_or(model);
-        Self { origin: word("/loop").unwrap_or_else(|| UNNAMED.to_owned()), model }
+        // An audit has a journal, and no `run.json`.
+        let of_specs = folder.parent().is_some_and(|runs| runs.ends_with(spec::RUNS));
+        let origin = word("/loop").unwrap_or_else(|| if of_specs { SPEC } else { UNNAMED }.to_owned());
+        Self { origin, model, today }
     }
 
     fn call(&self, role: Option<String>) -> Call {
@@ -217,35 +225,50 @@ impl Run {
 
     fn answered(&self, usage: Usage, served: Option<String>, cost_usd: Option<f64>) -> Call {
         let model = served.unwrap_or_else(|| self.model.clone());
-        let cost_usd = cost_usd.or_else(|| price(&model, &usage));
+        let cost_usd = cost_usd.or_else(|| self.today.cost(&model, &usage));
         Call { model, total: usage.total(), usage, cost_usd, ..self.call(None) }
     }
 
-    /// One for each model; one of which nothing is known where the CLI did not say.
-    fn turned(&self, role: &str, usage: Vec<ModelUsage>) -> Vec<Call> {
+    /// One for each model; one that names none where the CLI did not say. What the CLI says of the turn as a whole goes before a price
+    /// list.
+    fn turned(&self, role: &str, usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Vec<Call> {
         let base = self.call(Some(role.to_owned()));
-        if usage.is_empty() {
-            return vec![base];
+        let mut calls: Vec<Call> = usage.into_iter().map(|of| of_model(of, &base)).collect();
+        if calls.is_empty() {
+            calls.push(base.clone());
         }
-        let call = |of: ModelUsage| {
-            let usage = Usage {
-                input_tokens: of.input_tokens,
-                cache_read_tokens: of.cache_read_tokens,
-                cache_write_tokens: of.cache_write_tokens,
-                output_tokens: of.output_tokens,
-                reasoning_tokens: of.reasoning_tokens,
-            };
-            let cost_usd = of.cost_usd.or_else(|| price(&of.model, &usage));
-            Call { model: of.model, total: usage.total(), usage, cost_usd, ..base.clone() }
-        };
-        usage.into_iter().map(call).collect()
+        match cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0) {
+            Some(whole) => share(whole, &mut calls, base),
+            None => calls.iter_mut().for_each(|call| {
+                call.cost_usd = call.cost_usd.or_else(|| self.today.cost(&call.model, &call.usage));
+            }),
+        }
+        calls
     }
 }
 
-/// What the price list of today says.
-fn price(model: &str, usage: &Usage) -> Option<f64> {
-    let day = llm::Day::try_from(Stamp::now().rfc3339().get(..10)?.to_owned()).ok()?;
-    llm::Prices::built_in().of(model, &day)?.cost(usage).map(llm::Money::as_usd)
+/// What one model has used, with its cost where the CLI says that.
+fn of_model(of: ModelUsage, base: &Call) -> Call {
+    let usage = Usage {
+        input_tokens: of.input_tokens,
+        cache_read_tokens: of.cache_read_tokens,
+        cache_write_tokens: of.cache_write_tokens,
+        output_tokens: of.output_tokens,
+        reasoning_tokens: of.reasoning_tokens,
+    };
+    Call { model: of.model, total: usage.total(), usage, cost_usd: of.cost_usd, ..base.clone() }
+}
+
+/// Counts what a turn has cost as a whole once: what no model's own cost covers belongs to the one that has none. Where several have
+/// none nobody knows whose it is.
+fn share(whole: f64, calls: &mut Vec<Call>, base: Call) {
+    let rest = (whole - calls.iter().filter_map(|call| call.cost_usd).sum::<f64>()).max(0.0);
+    let mut open: Vec<&mut Call> = calls.iter_mut().filter(|call| call.cost_usd.is_none()).collect();
+    match open.as_mut_slice() {
+        [] => {}
+        [one] => one.cost_usd = Some(rest),
+        [..] => calls.push(Call { cost_usd: Some(rest), ..base }),
+    }
 }
 
 #[cfg(test)]

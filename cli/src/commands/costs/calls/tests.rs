@@ -10,7 +10,11 @@ fn calls(run: &str, facts: &[impl Serialize]) -> Vec<Call> {
     fs::write(folder.path().join("run.json"), run).unwrap();
     let mut journal = Journal::create(&folder.path().join(engine::JOURNAL), Redactor::default()).unwrap();
     facts.iter().for_each(|fact| journal.append(fact, Durability::Written).unwrap());
-    super::journal(folder.path()).unwrap()
+    super::journal(folder.path(), &today()).unwrap()
+}
+
+fn today() -> Today {
+    Today::of(&crate::config::Settings::default())
 }
 
 fn stored() -> Stored {
@@ -58,38 +62,68 @@ fn each_call_of_an_order_is_counted_also_one_whose_answer_never_came() {
     assert!(calls.iter().all(|call| call.origin == "order" && call.model == "gpt-own"), "{calls:?}");
 }
 
+fn turned(usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> AgentFact {
+    AgentFact::Turned(Box::new(Turned {
+        number: 1,
+        role: "planning".into(),
+        end: agent::End::Ok,
+        answer: text(),
+        markers: Vec::new(),
+        session: None,
+        usage,
+        cost_usd,
+        denials: Vec::new(),
+        changed: Vec::new(),
+        gone: Vec::new(),
+        put_back: Vec::new(),
+        elapsed_ms: 1,
+        at: String::new(),
+    }))
+}
+
+fn model(name: &str, cost_usd: Option<f64>) -> ModelUsage {
+    let (input_tokens, output_tokens) = (Some(3), Some(4));
+    ModelUsage { model: name.into(), input_tokens, output_tokens, cost_usd, ..ModelUsage::default() }
+}
+
 #[test]
 fn a_turn_counts_for_each_of_its_models_and_one_that_says_nothing_counts_as_unknown() {
-    let turned = |usage| {
-        AgentFact::Turned(Box::new(Turned {
-            number: 1,
-            role: "planning".into(),
-            end: agent::End::Ok,
-            answer: text(),
-            markers: Vec::new(),
-            session: None,
-            usage,
-            cost_usd: None,
-            denials: Vec::new(),
-            changed: Vec::new(),
-            gone: Vec::new(),
-            put_back: Vec::new(),
-            elapsed_ms: 1,
-            at: String::new(),
-        }))
-    };
-    let model = |name: &str| ModelUsage {
-        model: name.into(),
-        input_tokens: Some(3),
-        output_tokens: Some(4),
-        ..ModelUsage::default()
-    };
     let begins = AgentFact::TurnBegins { number: 1, role: "planning".into(), prompt: text() };
-    let facts = [begins.clone(), turned(vec![model("a"), model("b")]), begins, turned(Vec::new())];
+    let two = vec![model("a", None), model("b", None)];
+    let facts = [begins.clone(), turned(two, None), begins, turned(Vec::new(), None)];
     let calls = calls(r#"{"loop":"spec"}"#, &facts);
     let said: Vec<_> = calls.iter().map(|call| (call.model.as_str(), call.total)).collect();
     assert_eq!(said, [("a", Some(7)), ("b", Some(7)), (UNNAMED, None)]);
     assert!(calls.iter().all(|call| call.role.as_deref() == Some("planning")));
+}
+
+#[test]
+fn what_an_agent_says_of_a_whole_turn_is_counted_once() {
+    let costs = |usage, whole| {
+        let calls = calls(r#"{"loop":"spec"}"#, &[turned(usage, Some(whole))]);
+        calls.into_iter().map(|call| (call.model, call.cost_usd)).collect::<Vec<_>>()
+    };
+    let call = |model: &str, cost| (model.to_owned(), cost);
+    assert_eq!(costs(vec![], 0.5), [call(UNNAMED, Some(0.5))]);
+    // The price list knows this one; the agent knows better.
+    assert_eq!(costs(vec![model("gemini-2.5-pro", None)], 0.5), [call("gemini-2.5-pro", Some(0.5))]);
+    let each = vec![model("a", Some(0.25)), model("b", Some(0.25))];
+    assert_eq!(costs(each, 0.5), [call("a", Some(0.25)), call("b", Some(0.25))]);
+    let one = vec![model("a", Some(0.125)), model("b", None)];
+    assert_eq!(costs(one, 0.5), [call("a", Some(0.125)), call("b", Some(0.375))]);
+    let none = vec![model("a", None), model("b", None)];
+    assert_eq!(costs(none, 0.5), [call("a", None), call("b", None), call(UNNAMED, Some(0.5))]);
+    assert_eq!(costs(vec![], -1.0), [call(UNNAMED, None)]);
+}
+
+#[test]
+fn an_audit_of_specs_is_a_call_of_spec() {
+    let state = tempfile::tempdir().unwrap();
+    let audit = state.path().join(spec::RUNS).join("2026-11-21-09-30-00-audit");
+    fs::create_dir_all(&audit).unwrap();
+    let mut journal = Journal::create(&audit.join(engine::JOURNAL), Redactor::default()).unwrap();
+    journal.append(&turned(Vec::new(), None), Durability::Written).unwrap();
+    assert_eq!(super::journal(&audit, &today()).unwrap()[0].origin, "spec");
 }
 
 #[test]
@@ -102,5 +136,5 @@ fn a_journal_that_was_changed_is_no_journal() {
     }
     let changed = fs::read_to_string(&file).unwrap().replacen("\"input_tokens\":1", "\"input_tokens\":9", 1);
     fs::write(&file, changed).unwrap();
-    assert_eq!(super::journal(folder.path()), None);
+    assert_eq!(super::journal(folder.path(), &today()), None);
 }
