@@ -173,7 +173,7 @@ impl Task {
 /// What a model may write, by S1 and by the configuration.
 pub fn policy(settings: &Settings) -> Policy {
     let build = own_program(settings).map(|program| format!("/{program}"));
-    let commit = Policy::commit().protect(build);
+    let commit = Policy::commit().protect_as("the build decides whether the work is done", build);
     settings.protect.iter().fold(commit, |policy, list| policy.protect(&list.value))
 }
 
@@ -223,7 +223,9 @@ impl Plan {
     pub fn policy(&self) -> Policy {
         match self.task {
             Task::Commit { .. } => policy(&self.settings),
-            Task::Implement { .. } => policy(&self.settings).protect(IMPLEMENT_INPUTS),
+            Task::Implement { .. } => {
+                policy(&self.settings).protect_as("an input of this run", IMPLEMENT_INPUTS)
+            }
         }
     }
 

@@ -86,10 +86,16 @@ impl Policy {
     ///
     /// One list: a `!` pattern takes back what an earlier one of the same call protects.
     #[must_use]
-    pub fn protect<S: AsRef<str>>(mut self, patterns: impl IntoIterator<Item = S>) -> Self {
+    pub fn protect<S: AsRef<str>>(self, patterns: impl IntoIterator<Item = S>) -> Self {
+        self.protect_as("the configuration's `protect` list", patterns)
+    }
+
+    /// The same for files that are protected for another reason, which the refusal names.
+    #[must_use]
+    pub fn protect_as<S: AsRef<str>>(mut self, what: &str, patterns: impl IntoIterator<Item = S>) -> Self {
         let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();
         if !lines.is_empty() {
-            self.protected.push(Folded::new(&lines.join("\n"), "the configuration's `protect` list"));
+            self.protected.push(Folded::new(&lines.join("\n"), what));
         }
         self
     }

@@ -71,7 +71,7 @@ codes! {
     /// `.git`, at any level and in any spelling that some file system takes for it.
     DotGit, "dot-git",
         "is or looks like git's own folder; leave it as it is.";
-    /// A name of the protected table or of the configuration's `protect` list.
+    /// A name of the protected table or of the configuration's `protect` list, an input of the run, or the program of the build.
     Protected, "protected",
         "is protected ({}); leave it as it is.";
     /// Not among the files that this task may write.

@@ -43,6 +43,14 @@ fn thoughts_for_the_user_are_printed_and_appended_to_their_file() {
 }
 
 #[test]
+fn a_reply_that_writes_what_the_run_reads_is_told_so() {
+    let scene = scene(&["^^^query.txt\nmine\n^^^end\n", MENDS_IT]);
+    assert_eq!(implement(&scene, &[]).code, Some(0));
+    let told = logged(&scene, "query-2.txt");
+    assert!(told.contains("`query.txt` is protected (an input of this run); leave it as it is."), "{told}");
+}
+
+#[test]
 fn each_query_begins_with_the_bytes_of_the_one_before() {
     let thought = format!("%%%start\nI forgot the default.\n%%%end\n{BREAKS_THE_BUILD}");
     let scene = scene(&[&thought, TOUCHES_GIT, MENDS_IT]);
