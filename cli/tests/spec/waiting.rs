@@ -16,9 +16,9 @@ pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
     let mut events = Vec::new();
-    for line in lines {
-        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+    for event in lines.by_ref() {
         let is_last = event["event"] == last;
         events.push(event);
         if is_last {
@@ -30,9 +30,12 @@ pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
         rustix::process::Signal::INT,
     )
     .unwrap();
+    let behind: Vec<Value> = lines.collect();
+    let end = behind.last().cloned().unwrap_or_default();
+    assert_eq!((&end["event"], &end["exit"]), (&json!("error"), &json!(130)), "{behind:?}");
     let done = child.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(130));
-    crate::schema::hold(&events);
+    crate::schema::hold(&[events.as_slice(), &behind].concat());
     (events, String::from_utf8(done.stderr).unwrap())
 }
 

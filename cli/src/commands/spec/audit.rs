@@ -55,7 +55,8 @@ pub fn run(
     lines.watch(&audited.event());
     match audited {
         Audited::Whole => Ok(Exit::Done),
-        Audited::Interrupted => Ok(Exit::Interrupted),
+        Audited::Interrupted => Err(Failure::new(Exit::Interrupted, anyhow!("the audit was ended"))
+            .help("what it has found is in .cuggino/tbd; the same command begins a new one")),
         Audited::Failed(why) => Err(Failure::new(Exit::ModelUnavailable, anyhow!("{why}"))
             .help("mend what stands in the way, then start again")),
     }

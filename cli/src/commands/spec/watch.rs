@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use engine::Outcome;
 use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent};
 use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
@@ -16,11 +16,12 @@ use runner::{Cancel, Command, Confinement, Env};
 
 use crate::commands::spec::audit::{self, Audited};
 use crate::commands::spec::bench::Bench;
-use crate::commands::spec::lines::{Lines, counted};
+use crate::commands::spec::lines::Lines;
 use crate::commands::spec::{WatchArgs, perform, project};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
+use crate::terminal::phrases;
 
 /// How soon a change is looked at.
 const TICK: Duration = Duration::from_millis(200);
@@ -66,7 +67,8 @@ impl Watching<'_> {
                 }
             }
         }
-        Ok(Exit::Interrupted)
+        Err(Failure::new(Exit::Interrupted, anyhow!("the watch was ended"))
+            .help("the same command goes on with it"))
     }
 
     /// Said once of each, until it is another.
@@ -82,7 +84,7 @@ impl Watching<'_> {
 
     fn tell(&self, event: &WatchEvent) {
         if let WatchEvent::SpecIssueWaiting { filenames } = event {
-            let count = counted(filenames.len() as u64, "spec issue");
+            let count = phrases::count(filenames.len() as u64, "spec issue");
             self.call_person(&format!("waiting for {count} in {STORE}/{ISSUES}"));
         }
         self.lines.watch(event);
@@ -148,8 +150,9 @@ impl Watching<'_> {
             let (over, is_over) = channel::<()>();
             let (stop, cancel, root) = (&stop, &bench.cancel, &bench.root);
             scope.spawn(move || {
+                let mut arrivals = project::Arrivals::default();
                 while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                    if cancel.is_set() || project::listing(root).is_work() {
+                    if cancel.is_set() || arrivals.look(root) {
                         return stop.set();
                     }
                 }
