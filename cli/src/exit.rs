@@ -4,26 +4,45 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// What was asked for is done.
-    Done = 0,
+    Done,
     /// All attempts are used up, or the answer to a question is no.
-    Failed = 1,
+    Failed,
     /// Refused before anything was touched: configuration, preflight, a dirty tree, another run.
-    Refused = 3,
+    Refused,
     /// The model could not be reached or may not be used.
-    ModelUnavailable = 4,
+    ModelUnavailable,
     /// The tree could not be put back as it was.
-    TreeNotRestored = 5,
+    TreeNotRestored,
     /// The specification needs a person.
-    NeedsPerson = 6,
+    NeedsPerson,
     /// Our own fault.
-    Fault = 70,
+    Fault,
     /// Ctrl-C.
-    Interrupted = 130,
+    Interrupted,
+    /// Another program had the terminal; its code is handed through, and is none of ours.
+    Handed(u8),
+}
+
+impl Exit {
+    /// The program's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Refused => 3,
+            Self::ModelUnavailable => 4,
+            Self::TreeNotRestored => 5,
+            Self::NeedsPerson => 6,
+            Self::Fault => 70,
+            Self::Interrupted => 130,
+            Self::Handed(code) => code,
+        }
+    }
 }
 
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 

@@ -47,5 +47,5 @@ pub fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
 #[expect(clippy::exit, reason = "a second Ctrl-C means now")]
 fn leave() -> ! {
     runner::sweep();
-    std::process::exit(Exit::Interrupted as i32)
+    std::process::exit(Exit::Interrupted.code().into())
 }

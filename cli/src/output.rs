@@ -189,7 +189,7 @@ impl Output {
         }
         self.write_note(&fold(&text, &io::stderr(), Some("error: ".len())));
         self.object(&serde_json::json!({
-            "event": "error", "exit": failure.exit as i32,
+            "event": "error", "exit": failure.exit.code(),
             "message": format!("{:#}", failure.error), "help": failure.help,
         }));
         failure.exit

@@ -18,7 +18,7 @@ fn the_exit_codes_are_those_of_the_program() {
     let source = std::fs::read_to_string(root().join("cli/src/exit.rs")).unwrap();
     let mut codes: Vec<String> = source
         .lines()
-        .filter_map(|line| Some(line.trim().split_once(" = ")?.1.strip_suffix(',')?.to_owned()))
+        .filter_map(|line| Some(line.trim().split_once(" => ")?.1.strip_suffix(',')?.to_owned()))
         .filter(|code| code.parse::<u8>().is_ok())
         .collect();
     // Clap's own, for a command line that it cannot read.

@@ -86,6 +86,12 @@ fn plan_hands_the_terminal_to_the_agent_and_its_exit_code_back() {
     let mut terminal = plan(&scene);
     answer(&mut terminal, "What next?", "a spec\n");
     assert_eq!(terminal.finish().unwrap(), Some(7));
+    let lock = scene.root().join(".git/code-commit/lock");
+    assert_eq!(
+        std::fs::read_to_string(lock).unwrap(),
+        "",
+        "the next command would take it for a killed one's"
+    );
     assert!(terminal.wait_for("so be it: a spec"), "{}", terminal.lines().join("\n"));
     assert!(!scene.arguments(1).contains("--dangerously-skip-permissions"));
     assert!(scene.arguments(1).contains("--append-system-prompt\n"));

@@ -48,10 +48,7 @@ pub fn run(
             scratch.path().join("taken").display()
         ));
     }
-    match done.map_err(anyhow::Error::from)? {
-        0 => Ok(Exit::Done),
-        code => leave(code),
-    }
+    Ok(Exit::Handed(done.map_err(anyhow::Error::from)?))
 }
 
 fn spawn<'r>(role: &'r engine::Role, who: &'r str) -> Spawn<'r> {
@@ -66,9 +63,4 @@ fn spawn<'r>(role: &'r engine::Role, who: &'r str) -> Spawn<'r> {
         home: Home::User,
         ..Spawn::new(&role.cwd, "", &role.cwd, &role.confinement)
     }
-}
-
-#[expect(clippy::exit, reason = "the agent's exit code is handed through, and is none of ours")]
-fn leave(code: u8) -> ! {
-    std::process::exit(code.into())
 }
