@@ -71,8 +71,11 @@ impl Config {
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: File = if text.trim().is_empty() {
             File::default()
-        } else {
+        } else if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|e| e.to_string())?
+        } else {
+            // An array would be taken for the settings in their order.
+            return Err("it must be an object: { … }".to_owned());
         };
         let default = Self::default();
         let given =
@@ -159,6 +162,9 @@ mod tests {
             r#"{"specPath": "x"}"#,
             r#"{"specsPath": "../x"}"#,
             "{",
+            "[]",
+            r#"["docs"]"#,
+            "null",
         ];
         let errors: Vec<String> = bad.iter().map(|text| Config::parse(text).unwrap_err()).collect();
         insta::assert_snapshot!(errors.join("\n"), @r#"
@@ -167,6 +173,9 @@ mod tests {
         unknown field `specPath`, expected one of `specsPath`, `maxIterations`, `setupCommand`, `checkCommand`, `commit`, `audit` at line 1 column 11
         specsPath: `../x` is not a folder inside of the project
         EOF while parsing an object at line 1 column 1
+        it must be an object: { … }
+        it must be an object: { … }
+        it must be an object: { … }
         "#);
     }
 }
