@@ -95,7 +95,25 @@ fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failu
             return Ok(());
         }
         Some(Command::Guard(args)) => &args.root,
-        _ => Path::new("."),
+        None
+        | Some(
+            Command::Implement(_)
+            | Command::Phase(_)
+            | Command::Spec(_)
+            | Command::Costs
+            | Command::Runs
+            | Command::Show(_)
+            | Command::Resume(_)
+            | Command::Replay(_)
+            | Command::Init
+            | Command::Rollup(_)
+            | Command::Apply(_)
+            | Command::Undo(_)
+            | Command::Order(_)
+            | Command::Config(_)
+            | Command::Trust(_)
+            | Command::Doctor(_),
+        ) => Path::new("."),
     };
     if !repo::may_hold_state(folder, ::apply::TXN) {
         return Ok(());

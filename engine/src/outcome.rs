@@ -39,6 +39,19 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Its name, as JSON has it under `outcome`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Done { .. } => "done",
+            Self::AttemptsUsedUp { .. } => "attempts-used-up",
+            Self::Stuck { .. } => "stuck",
+            Self::NeedsPerson { .. } => "needs-person",
+            Self::ModelUnavailable { .. } => "model-unavailable",
+        }
+    }
+}
+
 /// Why a model gave no usable answer, in words for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
@@ -48,4 +61,23 @@ pub struct Cause {
     pub message: String,
     /// What can be done about it.
     pub remedy: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_an_outcome_is_what_json_says() {
+        let cause = Cause { code: "c".into(), message: "m".into(), remedy: None };
+        for outcome in [
+            Outcome::Done { rounds: 1 },
+            Outcome::AttemptsUsedUp { rounds: 1 },
+            Outcome::Stuck { rounds: 2, times: 2 },
+            Outcome::NeedsPerson { round: 1, cause: cause.clone() },
+            Outcome::ModelUnavailable { round: 1, cause },
+        ] {
+            assert_eq!(serde_json::to_value(&outcome).unwrap()["outcome"], outcome.code());
+        }
+    }
 }

@@ -25,11 +25,11 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
             continue;
         }
         let (name, undone) = (runs::name(run), known.undone);
-        let (ended, rounds) = ending(run).unwrap_or_else(|| (Some("damaged".to_owned()), 0));
+        let (ended, rounds) = ending(run).unwrap_or((Some("damaged"), 0));
         output.object(
             &json!({ "run": name, "outcome": ended, "rounds": rounds, "undone": undone, "folder": run }),
         );
-        let ended = ended.as_deref().unwrap_or("not finished");
+        let ended = ended.unwrap_or("not finished");
         let style = if matches!(ended, "done" | "applied") { GOOD } else { WARN };
         let (ended, since) = (output.paint(style, ended), known.since());
         output.report(&format!("{name}  {ended}, rounds {rounds}{since}"));
@@ -41,10 +41,10 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
 }
 
 /// How a run ended, as far as its journal says, and how many rounds it took; none if the journal cannot be read.
-fn ending(run: &Path) -> Option<(Option<String>, u32)> {
+fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
     if !run.join(engine::JOURNAL).exists() {
         let ended = if is_applied(run) { "applied" } else { "nothing was done" };
-        return Some((Some(ended.to_owned()), 0));
+        return Some((Some(ended), 0));
     }
     let facts: Vec<Fact> = engine::outline_of(&RunFolder::open(run.to_owned(), Redactor::default())).ok()?;
     let mut rounds = 0;
@@ -54,9 +54,7 @@ fn ending(run: &Path) -> Option<(Option<String>, u32)> {
             rounds = rounds.max(*round);
         }
         if let Fact::Ended { outcome } = fact {
-            ended = serde_json::to_value(outcome)
-                .ok()
-                .and_then(|value| value.get("outcome")?.as_str().map(str::to_owned));
+            ended = Some(outcome.code());
         }
     }
     Some((ended, rounds))
@@ -118,7 +116,9 @@ fn is_applied(run: &Path) -> bool {
 pub fn line(fact: &Fact, output: &Output) {
     let say = |round: &u32, text: &str| say(*round, text, output);
     match fact {
-        Fact::Call(fact) => call(fact, output),
+        Fact::Call(fact) => {
+            phrases::call(fact, output).iter().for_each(|text| say(&round_of(fact), text));
+        }
         Fact::Applied { round, changes, warnings, no_change } => {
             if let Some(reason) = no_change {
                 say(round, &format!("nothing to change: {}", printable(reason.trim())));
@@ -143,34 +143,16 @@ pub fn line(fact: &Fact, output: &Output) {
             output.report(&format!("put back: {}", phrases::count(paths.len() as u64, "file")));
         }
         Fact::Resumed => output.report("gone on with: the prompt is sent again"),
-        Fact::Ended { outcome } => {
-            let value = serde_json::to_value(outcome).unwrap_or_default();
-            output.report(&format!("ended: {}", value.get("outcome").and_then(Value::as_str).unwrap_or("?")));
-        }
+        Fact::Ended { outcome } => output.report(&format!("ended: {}", outcome.code())),
     }
 }
 
-fn call(fact: &CallFact, output: &Output) {
-    let say = |round: &u32, text: &str| say(*round, text, output);
-    match fact {
-        CallFact::Asked { round, prompt } => {
-            say(round, &format!("asked: {}, {}", prompt.stored.file, phrases::bytes(prompt.stored.bytes)));
-        }
-        CallFact::Attempted { round, attempt } => {
-            if let Some(message) = &attempt.message {
-                let text = format!("attempt {} failed: {}", attempt.number, printable(message));
-                say(round, &output.paint(WARN, &text));
-            }
-        }
-        CallFact::Answered { round, reply, served_model, usage, cost_usd, .. } => {
-            let by = served_model.as_deref().unwrap_or("the model");
-            let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
-            let tokens = phrases::tokens(usage);
-            say(round, &format!("{} answered: {}{tokens}, {cost}", printable(by), reply.stored.file));
-        }
-        CallFact::Unanswered { round, cause } => {
-            say(round, &output.paint(BAD, &format!("no answer: {}", printable(&cause.message))));
-        }
+fn round_of(call: &CallFact) -> u32 {
+    match call {
+        CallFact::Asked { round, .. }
+        | CallFact::Attempted { round, .. }
+        | CallFact::Answered { round, .. }
+        | CallFact::Unanswered { round, .. } => *round,
     }
 }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use apply::{Action, Changed};
-use engine::Ended;
+use engine::{CallFact, Ended};
 use llm::Usage;
 
-use crate::output::printable;
+use crate::output::{BAD, Output, WARN, printable};
 
 /// `0.4 s`, `12 s`, `3 min 5 s`.
 pub fn seconds(duration: Duration) -> String {
@@ -47,6 +47,18 @@ pub fn count(number: u64, what: &str) -> String {
     format!("{} {what}{plural}", thousands(number))
 }
 
+/// `a, b and 3 more`: the first `most` of these names.
+pub fn first(names: &[String], most: usize) -> String {
+    let first: Vec<String> = names.iter().take(most).map(|name| printable(name)).collect();
+    let more = rest(names.len(), most).map(|more| format!(" {more}"));
+    first.join(", ") + &more.unwrap_or_default()
+}
+
+/// `and 3 more`: what is left of `all` behind the first `most`.
+pub fn rest(all: usize, most: usize) -> Option<String> {
+    (all > most).then(|| format!("and {} more", all - most))
+}
+
 /// `, 1,200 tokens in, 340 out`, as far as the service said.
 pub fn tokens(usage: &Usage) -> String {
     match (usage.input_tokens, usage.output_tokens) {
@@ -68,6 +80,31 @@ pub fn change(change: &Changed) -> String {
     format!("{verb} {}", printable(&change.path))
 }
 
+/// What a call of a model came to, as far as there is something to say; without its round.
+pub fn call(fact: &CallFact, output: &Output) -> Option<String> {
+    match fact {
+        CallFact::Asked { prompt, .. } => {
+            Some(format!("asked: {}, {}", prompt.stored.file, bytes(prompt.stored.bytes)))
+        }
+        CallFact::Attempted { attempt, .. } => {
+            let message = printable(attempt.message.as_ref()?);
+            Some(output.paint(WARN, &format!("request {} failed: {message}", attempt.number)))
+        }
+        CallFact::Answered { reply, served_model, usage, cost_usd, .. } => {
+            let by = printable(served_model.as_deref().unwrap_or("the model"));
+            Some(format!("{by} answered: {}{}, {}", reply.stored.file, tokens(usage), cost(*cost_usd)))
+        }
+        CallFact::Unanswered { cause, .. } => {
+            Some(output.paint(BAD, &format!("no answer: {}", printable(&cause.message))))
+        }
+    }
+}
+
+/// `$0.0123`, `cost unknown`.
+pub fn cost(usd: Option<f64>) -> String {
+    usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"))
+}
+
 /// `1 file is as it was`, `2 files are as they were`.
 pub fn files_as_they_were(count: usize) -> String {
     if count == 1 { "1 file is as it was".to_owned() } else { format!("{count} files are as they were") }
@@ -84,6 +121,12 @@ pub fn ended(ended: Ended) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_names_the_first_are_said_and_the_others_counted() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!([1, 2, 3].map(|most| first(&names, most)), ["a and 2 more", "a, b and 1 more", "a, b, c"]);
+    }
 
     #[test]
     fn numbers_read_well() {

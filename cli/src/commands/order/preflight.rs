@@ -16,8 +16,8 @@ use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::{self, Keys};
 use crate::models;
-use crate::output::printable;
 use crate::regular::{self, Links};
+use crate::terminal::phrases;
 
 /// Of the files that make a tree unclean so many are named.
 const NAMED_FILES: usize = 5;
@@ -80,9 +80,7 @@ pub fn bounded(source: impl io::Read) -> io::Result<Vec<u8>> {
 /// All problems of an order in one refusal; of very many the first ones.
 pub fn refused(file: &Path, problems: &[FieldProblem]) -> Failure {
     let mut lines: Vec<String> = problems.iter().take(NAMED_PROBLEMS).map(ToString::to_string).collect();
-    if problems.len() > NAMED_PROBLEMS {
-        lines.push(format!("and {} more", problems.len() - NAMED_PROBLEMS));
-    }
+    lines.extend(phrases::rest(problems.len(), NAMED_PROBLEMS));
     let error = anyhow!(
         "{} is no order that can be carried out:\n       {}",
         file.display(),
@@ -115,10 +113,7 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     if dirty.is_empty() {
         return Ok(());
     }
-    let named: Vec<String> = dirty.iter().take(NAMED_FILES).map(|path| printable(path)).collect();
-    let more = dirty.len().saturating_sub(NAMED_FILES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let error = anyhow!("the work tree is not clean: {}{more}", named.join(", "));
+    let error = anyhow!("the work tree is not clean: {}", phrases::first(&dirty, NAMED_FILES));
     Err(Failure::refused(error, "commit these files, stash them (git stash -u) or move them away"))
 }
 

@@ -19,10 +19,7 @@ pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     let folder = RunFolder::open(run.clone(), Redactor::default());
     let facts: Vec<OrderFact> = engine::outline_of(&folder).unwrap_or_default();
     let attempts = facts.iter().filter_map(attempt_of).max().unwrap_or_default();
-    let outcome = facts
-        .last()
-        .and_then(outcome_of)
-        .and_then(|outcome| serde_json::to_value(outcome).ok()?.get("outcome")?.as_str().map(str::to_owned));
+    let outcome = facts.last().and_then(outcome_of).map(Outcome::code);
     // A run that goes on has one from when it ended.
     let summary = summary(&folder).filter(|_| outcome.is_some());
     let name = runs::name(run);
@@ -93,7 +90,7 @@ fn line(fact: &OrderFact, attempt: u32, output: &Output) {
     let say = |text: &str| output.report(&format!("{}  {text}", output.paint(DIM, &head)));
     let problem = |problem: &Problem| say(&output.paint(WARN, &printable(&problem.message)));
     match fact {
-        OrderFact::Call(call) => call_line(call, output, &say),
+        OrderFact::Call(call) => phrases::call(call, output).iter().for_each(|text| say(text)),
         OrderFact::Looked { failed } if failed.is_empty() => {}
         OrderFact::Looked { failed } => {
             say(&output.paint(BAD, "not as the order wants it:"));
@@ -139,27 +136,4 @@ pub fn words(condition: &Condition) -> String {
 /// Whether the command with these logs is one that must fail before the change.
 pub fn is_probe(log: &str) -> bool {
     log.starts_with("preflight/")
-}
-
-fn call_line(call: &CallFact, output: &Output, say: &dyn Fn(&str)) {
-    match call {
-        CallFact::Asked { prompt, .. } => {
-            say(&format!("asked: {}, {}", prompt.stored.file, phrases::bytes(prompt.stored.bytes)));
-        }
-        CallFact::Attempted { attempt, .. } => {
-            if let Some(message) = &attempt.message {
-                say(&output
-                    .paint(WARN, &format!("request {} failed: {}", attempt.number, printable(message))));
-            }
-        }
-        CallFact::Answered { reply, served_model, usage, cost_usd, .. } => {
-            let by = served_model.as_deref().unwrap_or("the model");
-            let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
-            let tokens = phrases::tokens(usage);
-            say(&format!("{} answered: {}{tokens}, {cost}", printable(by), reply.stored.file));
-        }
-        CallFact::Unanswered { cause, .. } => {
-            say(&output.paint(BAD, &format!("no answer: {}", printable(&cause.message))));
-        }
-    }
 }

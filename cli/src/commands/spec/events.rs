@@ -1,12 +1,11 @@
 //! A run as another program sees it: the seed's event names, one JSON object a line (S4 §Event Category System).
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "what the seed has no event for has none")]
-
 use agent::Event;
-use engine::{AgentFact, Checkpoint, Ended, Marked};
+use engine::{AgentFact, Checkpoint, Marked};
 use serde_json::{Value, json};
 
 /// What an agent does.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a sign of life, and whatever agents will learn to say")]
 pub fn agent(role: &str, event: &Event) -> Value {
     match event {
         Event::System { model, session } => {
@@ -45,11 +44,7 @@ pub fn fact(iteration: u32, fact: &AgentFact) -> Option<Value> {
         AgentFact::Announced { event } => Some(event.clone()),
         AgentFact::Ran { name, ended, output, .. } => {
             let event = if name == loop_spec::SETUP { "SetupCommandOutput" } else { "CheckCommandOutput" };
-            let code = match ended {
-                Ended::Exited(code) => Some(*code),
-                _ => None,
-            };
-            let ended = ended.to_string();
+            let (code, ended) = (ended.exit_code(), ended.to_string());
             Some(json!({
                 "event": event, "iteration": iteration, "exitCode": code, "ended": ended, "output": output.as_str(),
             }))
@@ -66,7 +61,15 @@ pub fn fact(iteration: u32, fact: &AgentFact) -> Option<Value> {
         AgentFact::Turned(turned) if !turned.put_back.is_empty() => Some(json!({
             "event": "ChangesPutBack", "iteration": iteration, "role": turned.role, "paths": turned.put_back,
         })),
-        _ => None,
+        AgentFact::Turned(_)
+        | AgentFact::Listed { .. }
+        | AgentFact::TurnBegins { .. }
+        | AgentFact::Committed { .. }
+        | AgentFact::Surveyed { .. }
+        | AgentFact::Waited { .. }
+        | AgentFact::WasRead { .. }
+        | AgentFact::Wrote { .. }
+        | AgentFact::Ended { .. } => None,
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::commands::registry::Known;
 use crate::commands::runs;
-use crate::commands::spec::lines::{Lines, counted};
+use crate::commands::spec::lines::Lines;
 use crate::commands::spec::perform::{self, Begun};
 use crate::commands::spec::project;
 use crate::exit::Failure;
@@ -58,7 +58,7 @@ pub fn list(root: &Path, output: &Output) -> usize {
     for past in &all {
         let (name, outcome) = (runs::name(&past.path), past.outcome());
         output.object(&json!({
-            "run": name, "loop": "spec", "outcome": code(outcome.as_ref()), "rounds": iterations(outcome.as_ref()),
+            "run": name, "loop": "spec", "outcome": outcome.as_ref().map(Outcome::code), "rounds": iterations(outcome.as_ref()),
             "folder": past.path,
         }));
         let style = if matches!(outcome, Some(Outcome::Done { .. })) { GOOD } else { WARN };
@@ -112,7 +112,7 @@ pub fn show(past: &Past, output: &Output) -> Result<(), Failure> {
 
 fn turn(turned: &Turned, output: &Output) -> String {
     let number = output.paint(DIM, &format!("turn {}", turned.number));
-    let cost = turned.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
+    let cost = phrases::cost(turned.cost_usd);
     let took = phrases::seconds(Duration::from_millis(turned.elapsed_ms));
     let said = &turned.answer.stored.file;
     format!(
@@ -156,18 +156,12 @@ pub fn word(outcome: Option<&Outcome>) -> String {
     match outcome {
         Some(Outcome::Done { rounds }) => format!("approved in iteration {rounds}"),
         Some(Outcome::AttemptsUsedUp { rounds } | Outcome::Stuck { rounds, .. }) => {
-            format!("not approved after {}", counted(u64::from(*rounds), "iteration"))
+            format!("not approved after {}", phrases::count(u64::from(*rounds), "iteration"))
         }
         Some(Outcome::NeedsPerson { .. }) => "spec issue".to_owned(),
         Some(Outcome::ModelUnavailable { cause, .. }) => format!("stopped: {}", cause.code),
         None => "not at its end".to_owned(),
     }
-}
-
-/// As JSON has it, the same words for all loops.
-fn code(outcome: Option<&Outcome>) -> Option<String> {
-    let value = serde_json::to_value(outcome?).ok()?;
-    Some(value.get("outcome")?.as_str()?.to_owned())
 }
 
 fn iterations(outcome: Option<&Outcome>) -> Option<u32> {

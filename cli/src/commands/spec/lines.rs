@@ -1,28 +1,21 @@
 //! What a person, or a program, sees of a run while it goes on. The one module of the spec loop that writes to the terminal.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "what is not shown here is said elsewhere or by nobody")]
+mod ear;
 
 use std::cell::RefCell;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use agent::Event;
-use engine::{AgentFact, AgentWatch, Checkpoint, Ended, Marked, Observer, Place, Turned};
+use engine::{AgentFact, Checkpoint, Ended, Observer, Turned};
 use loop_spec::watch::WatchEvent;
-use loop_spec::{Files, PhaseEvent, Role, TBD};
-use rustix::fs::OFlags;
+use loop_spec::{PhaseEvent, TBD};
 
+pub use self::ear::{Ear, in_session};
 use crate::commands::spec::bench::put_back;
-use crate::commands::spec::{events, project, uuid};
+use crate::commands::spec::events;
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, printable, whole_lines};
 use crate::terminal::live::LiveLine;
-
-/// `1 spec issue`, `2 spec issues`.
-pub fn counted(count: u64, what: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{end}")
-}
+use crate::terminal::phrases;
 
 /// Prints. Clones share one screen.
 #[derive(Debug, Clone)]
@@ -94,7 +87,7 @@ impl Lines {
                     "Loop",
                     &self.output.paint(
                         BAD,
-                        &format!("Maximum of {} reached", counted(u64::from(*iteration), "iteration")),
+                        &format!("Maximum of {} reached", phrases::count(u64::from(*iteration), "iteration")),
                     ),
                 );
             }
@@ -103,9 +96,9 @@ impl Lines {
 
     fn ran(&self, name: &str, ended: Ended, output: &str) {
         let head = if name == loop_spec::SETUP { "Setup" } else { "Check" };
-        match ended {
-            Ended::Exited(code) => self.head(head, &format!("Completed (exit {code})")),
-            _ => self.head(head, &format!("Failed: it {ended}")),
+        match ended.exit_code() {
+            Some(code) => self.head(head, &format!("Completed (exit {code})")),
+            None => self.head(head, &format!("Failed: it {ended}")),
         }
         self.verbose(printable(output).trim_end());
     }
@@ -147,6 +140,7 @@ impl Lines {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "what an agent does besides is not shown")]
     fn event(&self, event: &Event) {
         if let Event::Text(text) = event {
             return self.text(text);
@@ -180,7 +174,13 @@ impl Lines {
             | WatchEvent::AuditEnded
             | WatchEvent::AuditInterrupted
             | WatchEvent::TbdItemFound { .. } => "Audit",
-            _ => "Watch",
+            WatchEvent::BacklogEmpty
+            | WatchEvent::ChangeDetected
+            | WatchEvent::DebounceComplete
+            | WatchEvent::ProcessingItem { .. }
+            | WatchEvent::ItemCompleted { .. }
+            | WatchEvent::ItemRetained { .. }
+            | WatchEvent::SpecIssueWaiting { .. } => "Watch",
         };
         let text = match event {
             WatchEvent::BacklogEmpty => "Backlog empty, waiting...".to_owned(),
@@ -192,7 +192,7 @@ impl Lines {
                 format!("Kept {}: {reason}", printable(filename))
             }
             WatchEvent::SpecIssueWaiting { filenames } => {
-                let count = counted(filenames.len() as u64, "spec issue");
+                let count = phrases::count(filenames.len() as u64, "spec issue");
                 format!("Waiting for {count}: {}", printable(&filenames.join(", ")))
             }
             WatchEvent::AuditStarted => "Starting...".to_owned(),
@@ -220,83 +220,14 @@ impl Observer<AgentFact> for Lines {
             AgentFact::Ran { name, ended, output, .. } => self.ran(name, *ended, output.as_str()),
             AgentFact::Checkpointed { message, checkpoint, .. } => self.checkpoint(message, checkpoint),
             AgentFact::Turned(turned) => self.turned(turned),
-            _ => {}
-        }
-    }
-}
-
-/// A marker as the session file has it.
-pub fn in_session(marker: &Marked) -> String {
-    let Marked { name, content } = marker;
-    format!("<{name}>\n{content}\n</{name}>\n\n")
-}
-
-/// Watches the agents of one run, and keeps what they mark.
-#[derive(Debug)]
-pub struct Ear {
-    lines: Lines,
-    root: PathBuf,
-    /// Where an implementing agent's markers go; none in an audit.
-    session: Option<Place>,
-}
-
-impl Ear {
-    /// For the session with these files; for an audit without.
-    pub fn new(lines: Lines, root: &Path, files: Option<&Files>) -> Self {
-        Self { lines, root: root.to_owned(), session: files.map(Files::session) }
-    }
-
-    /// At the end of the session file, as they are emitted (S4 §Session File).
-    fn append(&self, marker: &Marked) -> io::Result<()> {
-        let Some(session) = &self.session else { return Ok(()) };
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
-        let mut file = project::open_below(&self.root, &session.place, &session.file, flags)?;
-        io::Write::write_all(&mut file, in_session(marker).as_bytes())
-    }
-
-    fn finding(&self, content: &str) -> io::Result<()> {
-        let filename = format!("{}.md", uuid::v7().map_err(io::Error::other)?);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let mut file = project::open_below(&self.root, TBD, &filename, flags)?;
-        io::Write::write_all(&mut file, format!("{content}\n").as_bytes())?;
-        self.lines.watch(&WatchEvent::TbdItemFound { filename, content: content.to_owned() });
-        Ok(())
-    }
-}
-
-impl AgentWatch for Ear {
-    fn begins(&mut self, role: &str, _number: u32) {
-        let mut screen = self.lines.screen.borrow_mut();
-        screen.open.clear();
-        screen.live.begin(&format!("{role} agent"));
-    }
-
-    fn sees(&mut self, role: &str, event: &Event) {
-        self.lines.output.object(&events::agent(role, event));
-        self.lines.event(event);
-    }
-
-    fn left_out(&mut self, _repository: &str, folder: &str) {
-        let folder = printable(folder);
-        self.lines.output.warn(&format!("{folder} is a repository of its own: it is not committed"));
-    }
-
-    fn listens_for(&self, role: &str) -> &[&'static str] {
-        Role::named(role).map_or(&[], Role::markers)
-    }
-
-    fn ends_turn(&self, marker: &Marked) -> bool {
-        marker.name == loop_spec::SPEC_ISSUE
-    }
-
-    fn marked(&mut self, role: &str, marker: &Marked) -> io::Result<()> {
-        self.lines.end_of_text();
-        self.lines.output.object(&events::marker(role, marker));
-        self.lines.verbose(&format!("[{}] {}", marker.name, printable(&marker.content)));
-        match Role::named(role) {
-            Some(Role::Implementing) => self.append(marker),
-            Some(Role::Audit) => self.finding(&marker.content),
-            Some(Role::Planning | Role::Reviewing) | None => Ok(()),
+            AgentFact::Listed { .. }
+            | AgentFact::TurnBegins { .. }
+            | AgentFact::Committed { .. }
+            | AgentFact::Surveyed { .. }
+            | AgentFact::Waited { .. }
+            | AgentFact::WasRead { .. }
+            | AgentFact::Wrote { .. }
+            | AgentFact::Ended { .. } => {}
         }
     }
 }
