@@ -136,6 +136,13 @@ fn context_beyond_200_kb_is_cut_at_a_line_and_counted() {
 }
 
 #[test]
+fn a_model_whose_provider_cannot_be_told_is_a_wrong_command_line() {
+    let ran = Scene::with(&[]).run(&["--llm-model", "fake-model"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+    assert!(ran.err.contains("'fake-model'") && ran.err.contains("--llm-model"), "{}", ran.err);
+}
+
+#[test]
 fn a_template_is_written_once_and_can_be_checked() {
     let scene = Scene::with(&[]);
     let file = scene.beside("new.json");

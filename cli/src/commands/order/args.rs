@@ -1,6 +1,7 @@
 //! The flags of `order`: those of S2 §3, and those that every loop takes.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
@@ -20,7 +21,7 @@ pub struct OrderArgs {
 #[derive(Debug, Subcommand)]
 pub enum OrderCommand {
     /// Carry orders out: the model proposes whole files, the harness checks, writes, verifies, and on failure puts everything back
-    Run(RunOrderArgs),
+    Run(Box<RunOrderArgs>),
     /// Say whether an order could be carried out here; no model is asked, nothing is written
     Check(CheckArgs),
     /// Write a first order to fill in; nothing is overwritten
@@ -47,7 +48,7 @@ pub struct RunOrderArgs {
     pub max_attempts: u32,
     /// The model: openai/NAME, gemini/NAME, scripted/FILE, or a bare name whose provider is plain
     #[arg(long, value_name = "MODEL", visible_alias = "model")]
-    pub llm_model: String,
+    pub llm_model: LlmModel,
     /// 0 for answers that differ as little as the service can
     #[arg(long, value_name = "NUMBER", default_value_t = 0.0, value_parser = temperature)]
     pub llm_temperature: f64,
@@ -95,12 +96,29 @@ pub struct NewArgs {
     pub file: PathBuf,
 }
 
+/// The model of an order.
+#[derive(Debug, Clone)]
+pub struct LlmModel {
+    /// As it was written; so it counts in the configuration's hash.
+    pub text: String,
+    /// Which one that is.
+    pub name: ModelName,
+}
+
+impl FromStr for LlmModel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self { text: text.to_owned(), name: text.parse()? })
+    }
+}
+
 impl RunOrderArgs {
     /// As the topmost layer of the configuration. Answers are never streamed (S2 §2.12).
-    pub fn layer(&self, model: ModelName) -> Layer {
+    pub fn layer(&self) -> Layer {
         Layer {
             model: Model {
-                name: Some(model),
+                name: Some(self.llm_model.name.clone()),
                 base_url: self.base_url.clone(),
                 temperature: Some(Temperature(self.llm_temperature)),
                 stream: Some(false),

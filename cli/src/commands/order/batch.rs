@@ -36,13 +36,7 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
     let tree = preflight::repository(&args.repo)?;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
-    let name = args.llm_model.parse().map_err(|error| {
-        Failure::refused(
-            anyhow::anyhow!("--llm-model {}: {error}", args.llm_model),
-            "for example openai/NAME",
-        )
-    })?;
-    let settings = config::load(tree.root(), environment, args.layer(name), output)?;
+    let settings = config::load(tree.root(), environment, args.layer(), output)?;
     let model = preflight::model(&settings, &keys, environment, &tree)?;
     let cancel = crate::interrupt::watched()?;
     let setting = Setting {

@@ -32,7 +32,7 @@ impl Terms {
     /// Those of a command line.
     pub fn of(args: &RunOrderArgs) -> Self {
         Self {
-            llm_model: args.llm_model.clone(),
+            llm_model: args.llm_model.text.clone(),
             llm_temperature: args.llm_temperature,
             max_attempts: args.max_attempts,
             timeout_seconds: args.timeout_seconds,
