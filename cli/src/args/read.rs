@@ -6,18 +6,23 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory as _, Error, FromArgMatches as _};
 
-use super::Cli;
+use super::{Cli, Command as Asked};
 
 impl Cli {
     /// Reads the words, the program's name first. A flag of the default loop before the name of a command is an error: it would
-    /// say nothing to that command.
+    /// say nothing to that command. So is `--json` where what is asked for is a file of another kind.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, Error> {
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(words)?;
         if let Some(error) = misplaced(&mut command, &matches) {
             return Err(error);
         }
-        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+        let read = Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+        if let (true, Some(Asked::Completions(_) | Asked::Man(_))) = (read.output.json, &read.command) {
+            let text = "'--json' says nothing to a command that writes a script or pages";
+            return Err(command.error(ErrorKind::ArgumentConflict, text));
+        }
+        Ok(read)
     }
 }
 
@@ -48,6 +53,18 @@ mod tests {
         }
         let order = read("code-commit --color never order check x").unwrap();
         assert_eq!(order.output.color, super::super::When::Never);
+    }
+
+    #[test]
+    fn what_is_no_json_is_not_printed_where_json_was_asked_for() {
+        for line in
+            ["code-commit completions bash --json", "code-commit --json man", "code-commit man pages --json"]
+        {
+            let error = read(line).unwrap_err();
+            let first = "error: '--json' says nothing to a command that writes a script or pages";
+            assert_eq!(error.lines().next(), Some(first), "{line}");
+        }
+        assert!(read("code-commit man pages --quiet").is_ok());
     }
 
     #[test]

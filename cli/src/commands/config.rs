@@ -12,7 +12,11 @@ use crate::output::{DIM, Output, printable};
 /// Prints the settings as a run with these flags would have them.
 pub fn run(args: &ConfigArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     if args.schema {
-        output.raw(format!("{:#}\n", config::schema::schema()).as_bytes());
+        let schema = config::schema::schema();
+        output.object(&schema);
+        if !output.json {
+            output.raw(format!("{schema:#}\n").as_bytes());
+        }
         return Ok(Exit::Done);
     }
     let root = super::root()?;

@@ -143,6 +143,7 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
     if found == 0 {
         output.report(&format!("{}, nothing to object to.", phrases::count(specs.len() as u64, "spec")));
     }
+    output.object(&serde_json::json!({"event": "checked", "specs": specs.len(), "findings": found}));
     Ok(if found == 0 { Exit::Done } else { Exit::Failed })
 }
 

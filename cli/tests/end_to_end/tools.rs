@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Stdio;
 
+use serde_json::Value;
+
 use crate::harness::Scene;
 
 #[test]
@@ -101,6 +103,32 @@ fn the_demo_shows_a_refusal_a_failure_and_a_repair() {
     ] {
         assert!(ran.to_string().contains(seen), "{seen} is missing in {ran}");
     }
+}
+
+#[test]
+fn the_demo_says_as_json_where_its_project_is_kept() {
+    let scene = Scene::with_replies([]);
+    let temporary = scene.project.beside().display().to_string();
+    let done =
+        scene.command(&["demo", "--sandbox", "off", "--json"], &[("TMPDIR", &temporary)]).output().unwrap();
+    let out = String::from_utf8(done.stdout).unwrap();
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [.., summary, kept] = lines.as_slice() else { panic!("{out}") };
+    assert_eq!((&summary["event"], &kept["event"]), (&"summary".into(), &"kept".into()), "{out}");
+    assert!(std::path::Path::new(kept["folder"].as_str().unwrap()).join("build.sh").is_file(), "{out}");
+}
+
+#[test]
+fn what_is_printed_as_a_file_is_one_line_of_json_where_json_is_asked_for() {
+    let scene = Scene::with_replies([]);
+    for command in [&["config", "--schema"][..], &["order", "new", "-"]] {
+        let plain = scene.run(command).out;
+        let json = scene.run(&[command, &["--json"]].concat()).out;
+        assert_eq!(json.lines().count(), 1, "{json}");
+        let [plain, json] = [plain, json].map(|text| serde_json::from_str::<Value>(&text).unwrap());
+        assert_eq!(plain, json);
+    }
+    assert_eq!(scene.run(&["completions", "bash", "--json"]).code, Some(2));
 }
 
 #[test]

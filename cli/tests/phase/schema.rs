@@ -72,15 +72,29 @@ fn every_end_of_a_phase_fits_the_schema() {
 }
 
 #[test]
+fn init_and_a_check_that_finds_nothing_say_so_in_one_object() {
+    let (scene, schema) = (Scene::new(&[]), Published::read("agents.schema.json"));
+    let json = |action| scene.run_with(&[action, "--json"], &[]).out;
+    std::fs::remove_file(scene.project("prompts/builder.md")).unwrap();
+    std::fs::remove_file(scene.project(".gitignore")).unwrap();
+    let (made, nothing, checked) = (json("init"), json("init"), json("check"));
+    assert_eq!(made, "{\"event\":\"init\",\"made\":[\"prompts/builder.md\",\".gitignore: /.env\"]}\n");
+    assert_eq!(nothing, "{\"event\":\"init\",\"made\":[]}\n");
+    assert_eq!(checked, "{\"event\":\"checked\",\"findings\":0,\"specs\":1}\n");
+    assert_eq!(faults(&schema, "phase-line", &[made, nothing, checked].concat()), Vec::<String>::new());
+}
+
+#[test]
 fn what_check_and_errors_print_fits_the_schema() {
     let (scene, schema) = (Scene::new(&[]), Published::read("agents.schema.json"));
     scene.write(".abl/specs/phase1.md", "no title\n");
     let found = scene.run_with(&["check", "--json"], &[]).out;
+    assert!(found.ends_with("{\"event\":\"checked\",\"findings\":2,\"specs\":1}\n"), "{found}");
     let error = scene.run(&["7", "--json"]).out;
     assert_eq!(faults(&schema, "phase-line", &format!("{found}{error}")), Vec::<String>::new());
     assert_eq!(
         (distinct(&found, "/event"), distinct(&error, "/event")),
-        ("finding".to_owned(), "error".to_owned())
+        ("checked finding".to_owned(), "error".to_owned())
     );
 }
 

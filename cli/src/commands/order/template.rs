@@ -16,7 +16,7 @@ pub const TEMPLATE: &str = include_str!("template.json");
 /// Writes it, unless something is there.
 pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
     if args.file == Path::new("-") {
-        output.raw(TEMPLATE.as_bytes());
+        print(output)?;
         return Ok(Exit::Done);
     }
     let shown = args.file.display().to_string();
@@ -38,6 +38,16 @@ pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
         output.note("order run wants a clean work tree: commit the order first, or move it out of there");
     }
     Ok(Exit::Done)
+}
+
+/// The text as it stands; with `--json` on one line.
+fn print(output: &Output) -> Result<(), Failure> {
+    if output.json {
+        output.object(&serde_json::from_str(TEMPLATE).context("the template is no JSON")?);
+    } else {
+        output.raw(TEMPLATE.as_bytes());
+    }
+    Ok(())
 }
 
 /// Whether git sees the file and does not know it.

@@ -25,11 +25,17 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
         ("prompts/builder.md", prompt::phase::BUILDER),
         ("prompts/verifier.md", prompt::phase::VERIFIER),
     ];
+    let mut made = Vec::new();
     for (path, text) in files {
-        let made = make(&root.join(path), text).with_context(|| format!("cannot make {path}"))?;
-        output.report(&format!("{} {path}", if made { "made" } else { "kept" }));
+        let is_new = make(&root.join(path), text).with_context(|| format!("cannot make {path}"))?;
+        output.report(&format!("{} {path}", if is_new { "made" } else { "kept" }));
+        made.extend(is_new.then(|| path.to_owned()));
     }
-    ignore_secrets(root, output)?;
+    if ignore_secrets(root)? {
+        output.report("made .gitignore: /.env");
+        made.push(".gitignore: /.env".to_owned());
+    }
+    output.object(&serde_json::json!({ "event": "init", "made": made }));
     output.report("next: describe the project in .abl/project.md and its first phase in .abl/specs/phase1.md,\nput GEMINI_API_KEY=… into .env, then: code-commit phase run");
     Ok(Exit::Done)
 }
@@ -46,8 +52,8 @@ fn make(path: &Path, text: &str) -> io::Result<bool> {
     }
 }
 
-/// The key's file must not be committed.
-fn ignore_secrets(root: &Path, output: &Output) -> Result<(), Failure> {
+/// The key's file must not be committed. Whether there was no such rule yet.
+fn ignore_secrets(root: &Path) -> Result<bool, Failure> {
     let path = root.join(".gitignore");
     let rules = match fs::read_to_string(&path) {
         Ok(rules) => rules,
@@ -55,10 +61,9 @@ fn ignore_secrets(root: &Path, output: &Output) -> Result<(), Failure> {
         Err(error) => return Err(anyhow::Error::from(error).context("cannot read .gitignore").into()),
     };
     if rules.lines().any(|line| matches!(line.trim(), ".env" | "/.env")) {
-        return Ok(());
+        return Ok(false);
     }
     // A cloned repository may have a link there.
     engine::append_to_own(&path, "/.env").context("cannot write .gitignore")?;
-    output.report("made .gitignore: /.env");
-    Ok(())
+    Ok(true)
 }
