@@ -9,7 +9,6 @@ use engine::{
     Workshop, drive, facts_of,
 };
 use logging::{Redactor, RunFolder};
-use repo::WorkTree;
 use serde_json::json;
 
 use self::copy::ScratchCopy;
@@ -21,8 +20,6 @@ use crate::commands::wall::{self, Otherwise};
 use crate::commands::{runs, spec};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
-use crate::models;
 use crate::output::{Output, printable};
 use crate::plan::Plan;
 
@@ -57,8 +54,7 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
             let reply = super::read_input(reply)?;
             let reply = String::from_utf8(reply)
                 .map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), "save it as UTF-8"))?;
-            WhatIf { plan, facts, round, reply, name, copy: &copy, environment, output, tree: &tree }
-                .answer(rules)
+            WhatIf { plan, facts, round, reply, name, copy: &copy, environment, output }.answer(rules)
         }
         _ => same_again(&plan, facts, &name, &copy, rules, output),
     }
@@ -122,7 +118,6 @@ struct WhatIf<'w> {
     copy: &'w ScratchCopy,
     environment: &'w Environment,
     output: &'w Output,
-    tree: &'w WorkTree,
 }
 
 impl WhatIf<'_> {
@@ -133,13 +128,13 @@ impl WhatIf<'_> {
         let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
         let hands = copy.hands(self.facts.clone(), rules);
         let rules = self.up_to_the_round(hands, &mut record)?;
-        let keys = Keys::find(environment, self.tree.root());
-        let client = models::open(&plan.settings, &keys, environment, self.tree)?;
+        // It is never asked, so what it would need may be gone.
+        let nobody = llm::Recorded::new(plan.settings.model.value.clone(), Vec::new());
         let confinement =
             wall::confine(&super::work_tree(&copy.root)?, plan, Otherwise::Refuse, environment, output)?;
         let mut workshop = Workshop {
             rules,
-            model: &*client,
+            model: &nobody,
             asking: asking(&plan.settings),
             build: build_command(plan, environment, confinement),
             layout: plan.task.layout(),
@@ -154,6 +149,7 @@ impl WhatIf<'_> {
         };
         let applied = perform(&Step::Apply { round: *round, answer })?;
         if matches!(applied, Fact::Rejected { .. }) {
+            output.object(&json!({ "applied": applied, "built": null }));
             output.report("the reply would be refused");
             return Ok(Exit::Failed);
         }

@@ -291,6 +291,29 @@ fn what_if_the_model_had_answered_otherwise() {
 }
 
 #[test]
+fn another_reply_is_tried_without_the_model_that_gave_the_first_one() {
+    let scene = Scene::with_replies([]);
+    scene.project.write("agent-config/replies.txt", MENDS_IT.as_bytes()).unwrap();
+    scene.project.write("agent-config/other", TOUCHES_GIT.as_bytes()).unwrap();
+    assert_eq!(
+        scene.run(&["--model", "scripted/agent-config/replies.txt", "--sandbox", "off"]).code,
+        Some(0)
+    );
+    std::fs::remove_file(scene.project.root().join("agent-config/replies.txt")).unwrap();
+    let ask = |more: &[&str]| {
+        scene.run(&[&["replay", "--from-round", "1", "--reply", "agent-config/other"], more].concat())
+    };
+    assert!(ask(&[]).out.ends_with("the reply would be refused\n"));
+    let refused: serde_json::Value = serde_json::from_str(&ask(&["--json"]).out).unwrap();
+    assert_eq!(
+        (&refused["applied"]["what"], &refused["built"]),
+        (&"rejected".into(), &serde_json::Value::Null)
+    );
+    scene.project.write("agent-config/other", MENDS_IT.as_bytes()).unwrap();
+    assert_eq!(ask(&[]).code, Some(0));
+}
+
+#[test]
 fn a_killed_apply_is_not_listed_as_applied_and_not_meant_by_undo() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
