@@ -94,6 +94,8 @@ fn change(tree: &WorkTree, folder: &Path, change: impl Fn(&mut Known)) -> Result
 fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     let path = state(tree)?.join(LIST);
     match fs::read(&path) {
+        // The list is not synced with every run: a power cut may leave an empty file in its place.
+        Ok(text) if text.is_empty() => Ok(Vec::new()),
         Ok(text) => serde_json::from_slice(&text)
             .with_context(|| format!("cannot understand {}", path.display()))
             .map_err(|error| {

@@ -314,6 +314,17 @@ fn another_reply_is_tried_without_the_model_that_gave_the_first_one() {
 }
 
 #[test]
+fn an_empty_list_of_runs_as_a_power_cut_leaves_it_keeps_nobody_from_working() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let state = scene.project.root().join(".git/code-commit");
+    std::fs::create_dir_all(&state).unwrap();
+    std::fs::File::create(state.join("known-runs.json")).unwrap();
+    assert_eq!(scene.run(&["runs"]).code, Some(0));
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    assert!(scene.run(&["runs"]).out.contains("done, rounds 1"));
+}
+
+#[test]
 fn a_killed_apply_is_not_listed_as_applied_and_not_meant_by_undo() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
