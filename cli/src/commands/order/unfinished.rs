@@ -85,12 +85,9 @@ impl Unfinished {
 
     /// Notes the run. It is there whole or not at all.
     pub fn write(&self, state: &Path) -> anyhow::Result<()> {
-        let (path, staged) = (state.join(FILE), state.join("order.json.new"));
+        let path = state.join(FILE);
         let write = || {
-            let mut file = fs::File::create(&staged)?;
-            io::Write::write_all(&mut file, serde_json::to_string_pretty(self)?.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&staged, &path)?;
+            engine::replace_file(&path, &serde_json::to_vec_pretty(self)?)?;
             fs::File::open(state)?.sync_all()
         };
         write().with_context(|| format!("cannot write {}", path.display()))
@@ -117,5 +114,35 @@ impl Unfinished {
             empty_folders: self.empty_folders.iter().map(folder).collect(),
             ignored: Ignored::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_through_a_link_in_the_place_of_the_note() {
+        let state = tempfile::tempdir().unwrap();
+        let other = state.path().join("other");
+        fs::File::create(&other).unwrap();
+        for name in [FILE, "order.json.new", ".order.json.new"] {
+            symlink(&other, state.path().join(name)).unwrap();
+        }
+        let run = Unfinished {
+            run: "/out/run".into(),
+            work_order_hash: String::new(),
+            config_hash: String::new(),
+            tree_hash_before: String::new(),
+            commit: String::new(),
+            branch: None,
+            empty_folders: Vec::new(),
+            restored: false,
+        };
+        run.write(state.path()).unwrap();
+        assert_eq!(fs::metadata(&other).unwrap().len(), 0);
+        assert_eq!(Unfinished::read(state.path()).unwrap(), Some(run));
     }
 }
