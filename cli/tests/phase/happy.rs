@@ -75,7 +75,13 @@ fn run_goes_on_with_the_next_phase_and_the_verifier_gets_all_specs() {
         .collect();
     assert!(prompts.iter().any(|text| text.contains("GET / → 200") && text.contains("GET /more → 200")));
     let costs = scene.code_commit(&["costs"], &[]);
-    assert!(costs.out.contains("verifier") && costs.out.contains("60"), "{}", costs.out);
+    let row = costs.out.lines().find(|line| line.starts_with("verifier ")).unwrap_or_default();
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>().join(" "),
+        "verifier 2 20 10 4 30 unknown",
+        "{}",
+        costs.out
+    );
 }
 
 #[test]
