@@ -222,7 +222,6 @@ pub(crate) fn store<F: Facts>(
     text: &str,
     durability: Durability,
 ) -> Result<Text, Fault> {
-    let text = record.folder().redactor().redact(text);
-    let stored = record.folder().store(file, &text, durability)?;
+    let (stored, text) = record.folder().store_and_tell(file, text, durability)?;
     Ok(Text::new(stored, text.into()))
 }

@@ -1,5 +1,6 @@
 //! The run folder: who names it, and how files get into it.
 
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -98,10 +99,21 @@ impl RunFolder {
 
     /// Writes `text`, redacted, as `file`, replacing one of that name.
     pub fn store(&self, file: &str, text: &str, durability: Durability) -> Result<Stored, FolderError> {
+        self.store_and_tell(file, text, durability).map(|(stored, _)| stored)
+    }
+
+    /// The same, and gives the text as it was stored.
+    pub fn store_and_tell<'t>(
+        &self,
+        file: &str,
+        text: &'t str,
+        durability: Durability,
+    ) -> Result<(Stored, Cow<'t, str>), FolderError> {
         let text = self.redactor.redact(text);
         let path = self.path.join(file);
         write_file(&path, text.as_bytes(), durability).map_err(|source| io_error("write", &path, source))?;
-        Ok(Stored { file: file.to_owned(), bytes: text.len() as u64, sha256: sha256_hex(text.as_bytes()) })
+        let (bytes, sha256) = (text.len() as u64, sha256_hex(text.as_bytes()));
+        Ok((Stored { file: file.to_owned(), bytes, sha256 }, text))
     }
 
     /// Writes a value as indented JSON with a final newline.
@@ -243,8 +255,12 @@ mod tests {
     fn a_key_never_reaches_a_stored_file() {
         let base = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(base.path(), "r", Redactor::new(["secret-key-77"])).unwrap();
-        let stored = folder.store("1-query.txt", "the secret-key-77 is", Durability::Synced).unwrap();
-        assert_eq!(folder.recall(&stored).unwrap(), "the [key …77] is");
+        let (stored, told) =
+            folder.store_and_tell("1-query.txt", "the secret-key-77 is", Durability::Synced).unwrap();
+        assert_eq!(
+            (folder.recall(&stored).unwrap().as_str(), &*told),
+            ("the [key …77] is", "the [key …77] is")
+        );
     }
 
     #[test]

@@ -185,7 +185,6 @@ pub(super) fn store(
     text: &str,
     durability: Durability,
 ) -> Result<Text, AgentFault> {
-    let text = record.folder().redactor().redact(text).into_owned();
     let (stem, end) = file.rsplit_once('.').unwrap_or((file, "txt"));
     let mut name = file.to_owned();
     let mut count = 1;
@@ -193,7 +192,7 @@ pub(super) fn store(
         count += 1;
         name = format!("{stem}-{count}.{end}");
     }
-    let stored = record.folder().store(&name, &text, durability)?;
+    let (stored, text) = record.folder().store_and_tell(&name, text, durability)?;
     Ok(Text::new(stored, text.into()))
 }
 
