@@ -121,9 +121,10 @@ fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, Ag
     })
 }
 
-fn outcome(kind: Kind, spawn: &Spawn<'_>, told: Told, output: &Output, was_idle: bool) -> Outcome {
+fn outcome(kind: Kind, spawn: &Spawn<'_>, mut told: Told, output: &Output, was_idle: bool) -> Outcome {
     let stderr = output.apart.as_ref().map(|apart| Captured::text(&apart.err)).unwrap_or_default();
     let stderr = strike_out(spawn, &stderr);
+    told.finish_with(kind, &stderr);
     let end = judge(&Facts { kind, ended: output.ended, was_idle, told: &told, stderr: &stderr });
     let usage = match (kind, spawn.used_before) {
         (Kind::Codex, Some(before)) => told.usage.iter().map(|now| since(now, before)).collect(),

@@ -76,6 +76,14 @@ impl Told {
             Kind::Claude | Kind::Codex => {}
         }
     }
+
+    /// Takes in what standard error alone tells.
+    pub(crate) fn finish_with(&mut self, kind: Kind, stderr: &str) {
+        match kind {
+            Kind::Gemini => self.read_error(stderr),
+            Kind::Claude | Kind::Codex => {}
+        }
+    }
 }
 
 /// The text at a JSON pointer.

@@ -48,11 +48,17 @@ impl Told {
     /// After the last line: the object is the result, if it came. Lines before it, such as warnings, may begin with a brace, too.
     pub(crate) fn read_object(&mut self, see: &mut dyn FnMut(Event)) {
         let Object::Begun(lines) = take(&mut self.object) else { return };
-        let starts = lines.match_indices("\n{").map(|(at, _)| at + 1);
-        let found = [0].into_iter().chain(starts).find_map(|at| result(lines.get(at..)?));
-        match found {
+        match starts(&lines).find_map(result) {
             Some(object) => gemini::take_object(self, &object, see),
             None => note(&lines, see),
+        }
+    }
+
+    /// Where it failed, the object is on standard error, behind other words.
+    pub(crate) fn read_error(&mut self, stderr: &str) {
+        if self.last.is_none() {
+            let error = starts(stderr).filter_map(result).find(|object| object.get("error").is_some());
+            error.into_iter().for_each(|object| gemini::take_object(self, &object, &mut |_| ()));
         }
     }
 
@@ -61,6 +67,12 @@ impl Told {
             note(&lines, see);
         }
     }
+}
+
+/// The text from each line on that begins with a brace.
+fn starts(text: &str) -> impl Iterator<Item = &str> {
+    let later = text.match_indices("\n{").map(|(at, _)| at + 1);
+    [0].into_iter().chain(later).filter_map(|at| text.get(at..))
 }
 
 /// The object at the start of `text`, if it is a result.

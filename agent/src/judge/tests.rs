@@ -95,7 +95,8 @@ fn codex_warnings_are_no_failure_and_a_failed_command_is_told() {
 
 /// The end of a recorded turn.
 fn end(kind: Kind, stream: &str, code: i32, stderr: &str) -> End {
-    let (told, _) = hear(kind, stream);
+    let (mut told, _) = hear(kind, stream);
+    told.finish_with(kind, stderr);
     judge(&Facts { kind, ended: Ended::Exited(code), was_idle: false, told: &told, stderr })
 }
 

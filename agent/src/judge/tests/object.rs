@@ -59,6 +59,15 @@ fn an_object_with_an_error_is_a_bad_end() {
 }
 
 #[test]
+fn an_error_object_is_found_behind_the_noise_of_standard_error() {
+    let stderr = "YOLO mode is enabled.\n{\n  \"session_id\": \"s\",\n  \"error\": {\n    \"type\": \"Error\",\n    \"message\": \"[API Error: overloaded]\",\n    \"code\": 503\n  }\n}\n";
+    let overloaded = End::ApiError { status: Some(503), message: "[API Error: overloaded]".to_owned() };
+    assert_eq!(end(Kind::Gemini, "", 247, stderr), overloaded);
+    assert_eq!(end(Kind::Gemini, "", 0, "{\"response\": \"Done.\"}\n"), End::NoResult);
+    assert_eq!(end(Kind::Gemini, recorded!("gemini-tools"), 0, stderr), End::Ok);
+}
+
+#[test]
 fn an_object_is_no_result_where_a_stream_was_heard_or_where_it_is_cut() {
     let stream = recorded!("gemini-tools");
     let first: String = stream.lines().take(3).map(|line| format!("{line}\n")).collect();
