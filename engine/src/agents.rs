@@ -2,22 +2,22 @@
 
 mod checkpoint;
 mod ears;
+mod executor;
 mod fact;
 mod fault;
 mod files;
 mod limits;
 mod role;
 mod shell;
-mod shop;
 mod snapshot;
 mod step;
 mod turn;
 
+pub use executor::AgentExecutor;
 pub use fact::{AgentFact, Checkpoint, Marked, Turned, Uncommitted};
 pub use fault::AgentFault;
 pub use files::replace_file;
 pub use limits::{AgentLimits, AgentUsage, LimitPassed};
 pub use role::{AgentWatch, Guarded, Repository, Role, Watched};
-pub use shop::AgentShop;
 pub use snapshot::{COPIES, Kept, NotPutBack, forget_copies, watch_over};
 pub use step::{AgentStep, Place};

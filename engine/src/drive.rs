@@ -4,8 +4,8 @@ use crate::record::Facts;
 use crate::record::RecordError;
 use crate::{Loop, Next, Outcome, Record};
 
-/// Whoever performs steps: the real workshop, or the facts of a recorded run.
-pub trait Hands<S, F> {
+/// Whoever performs steps: the real executor, or the facts of a recorded run.
+pub trait Executor<S, F> {
     /// What stops a run from the outside: an interruption, a fault of the disk, a tree that cannot be put back.
     type Fault: From<RecordError>;
 
@@ -17,17 +17,17 @@ pub trait Hands<S, F> {
 /// killed at any point resumable.
 pub fn drive<L, H>(
     decide: &mut L,
-    hands: &mut H,
+    executor: &mut H,
     record: &mut Record<'_, L::Fact>,
 ) -> Result<Outcome, H::Fault>
 where
     L: Loop<Fact: Facts> + ?Sized,
-    H: Hands<L::Step, L::Fact>,
+    H: Executor<L::Step, L::Fact>,
 {
     loop {
         match decide.next() {
             Next::Do(step) => {
-                let fact = hands.perform(&step, record)?;
+                let fact = executor.perform(&step, record)?;
                 record.note(&fact)?;
                 decide.learn(&fact);
             }

@@ -3,6 +3,7 @@
 mod agents;
 mod call;
 mod drive;
+mod executor;
 mod fact;
 mod intake;
 mod observe;
@@ -13,20 +14,20 @@ mod record;
 mod replay;
 mod step;
 mod text;
-mod workshop;
 
 pub use agents::{
-    AgentFact, AgentFault, AgentLimits, AgentShop, AgentStep, AgentUsage, AgentWatch, COPIES, Checkpoint,
+    AgentExecutor, AgentFact, AgentFault, AgentLimits, AgentStep, AgentUsage, AgentWatch, COPIES, Checkpoint,
     Guarded, Kept, LimitPassed, Marked, NotPutBack, Place, Repository, Role, Turned, Uncommitted, Watched,
     forget_copies, replace_file, watch_over,
 };
 pub use call::CallFact;
-pub use drive::{Hands, drive};
+pub use drive::{Executor, drive};
+pub use executor::{Asking, BuildCommand, CommitExecutor, Fault, Spending, UNDO, undo_folders};
 pub use fact::{Fact, Problem};
 pub use intake::{Intake, Rules, Taken};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
-    Baseline, CommandSettings, Condition, Ignored, KEPT_CHARS, KEPT_LINES, Left, OrderFact, OrderShop,
+    Baseline, CommandSettings, Condition, Ignored, KEPT_CHARS, KEPT_LINES, Left, OrderExecutor, OrderFact,
     OrderStep, Tail, VERIFY_SCRIPT, Why, last_part, replay_order,
 };
 pub use outcome::{Cause, Outcome};
@@ -35,7 +36,6 @@ pub use record::{Facts, JOURNAL, Record, RecordError, facts_of, outline_of};
 pub use replay::{AsFound, Difference, ReplayFault, Replayed};
 pub use step::{Answer, Loop, Next, Step};
 pub use text::Text;
-pub use workshop::{Asking, BuildCommand, Fault, Purse, UNDO, Workshop, undo_folders};
 
 /// How a model's answer ended, as the services say it, and what to do about it.
 pub use llm::{Advice, Finish};

@@ -2,10 +2,10 @@
 
 mod baseline;
 mod command;
+mod executor;
 mod ignored;
 mod left;
 mod replay;
-mod shop;
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::{Answer, CallFact, Outcome, Problem, Text};
 
 pub use baseline::Baseline;
 pub use command::{CommandSettings, KEPT_CHARS, KEPT_LINES, last_part};
+pub use executor::{OrderExecutor, VERIFY_SCRIPT};
 pub use ignored::Ignored;
 pub use left::Left;
 pub use replay::replay_order;
-pub use shop::{OrderShop, VERIFY_SCRIPT};
 
 /// One thing to be done. Attempts are counted from 1; names of files are relative to the run folder.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
+use crate::executor::{Fault, untidy};
 use crate::intake::Intake;
 use crate::record::RecordError;
-use crate::workshop::{Fault, untidy};
-use crate::{Answer, CallFact, Fact, Hands, Problem, Record, Rules, Step};
+use crate::{Answer, CallFact, Executor, Fact, Problem, Record, Rules, Step};
 
 /// Where a replay came out differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl From<RecordError> for ReplayFault {
 /// Makes the scratch tree what the recorded run found before it wrote in a round: no build is run that could have changed it since.
 pub type AsFound<'f> = Box<dyn FnMut(u32) -> io::Result<()> + 'f>;
 
-/// The recorded facts as hands.
+/// The recorded facts as an executor.
 pub struct Replayed<'f> {
     /// The scratch tree.
     pub rules: Rules,
@@ -61,7 +61,7 @@ pub struct Replayed<'f> {
 }
 
 impl<'f> Replayed<'f> {
-    /// Hands that answer with these facts.
+    /// An executor that answers with these facts.
     pub fn new(facts: Vec<Fact>, rules: Rules, undo: PathBuf, as_found: AsFound<'f>) -> Self {
         Self { rules, undo, facts: facts.into(), as_found }
     }
@@ -127,7 +127,7 @@ impl<'f> Replayed<'f> {
     }
 }
 
-impl Hands<Step, Fact> for Replayed<'_> {
+impl Executor<Step, Fact> for Replayed<'_> {
     type Fault = ReplayFault;
 
     fn perform(&mut self, step: &Step, _record: &mut Record<'_>) -> Result<Fact, ReplayFault> {

@@ -9,7 +9,7 @@ use crate::Outcome;
 /// A decision: the facts so far in, the next step out. No I/O, no clock, no randomness, so that the facts of a journal lead to
 /// the same steps again.
 ///
-/// A loop speaks one vocabulary of steps and facts, and only hands that know it can be given to the driver: [`Step`] and
+/// A loop speaks one vocabulary of steps and facts, and only an executor that knows it can be given to the driver: [`Step`] and
 /// [`Fact`](crate::Fact) for loops that ask a model.
 pub trait Loop {
     /// What it can ask for.

@@ -5,8 +5,8 @@ mod copy;
 
 use anyhow::{Context as _, anyhow};
 use engine::{
-    Answer, Fact, Fault, Finish, Hands as _, Next, Record, ReplayFault, Replayed, Rules, Silent, Step,
-    Workshop, drive, facts_of,
+    Answer, CommitExecutor, Executor as _, Fact, Fault, Finish, Next, Record, ReplayFault, Replayed, Rules,
+    Silent, Step, drive, facts_of,
 };
 use logging::{Redactor, RunFolder};
 use serde_json::json;
@@ -71,8 +71,8 @@ fn same_again(
     let mut silent = Silent;
     let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
     let goes_on = can_go_on(&facts);
-    let mut hands = copy.hands(facts, rules);
-    match drive(&mut *plan.decide(), &mut hands, &mut record) {
+    let mut executor = copy.executor(facts, rules);
+    match drive(&mut *plan.decide(), &mut executor, &mut record) {
         Ok(outcome) => {
             let (changed, hash) = copy.changed()?;
             output.object(&json!({ "same": true, "outcome": outcome, "changed_files_sha256": hash }));
@@ -126,13 +126,13 @@ impl WhatIf<'_> {
         let Self { plan, round, copy, environment, output, .. } = self;
         let mut silent = Silent;
         let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
-        let hands = copy.hands(self.facts.clone(), rules);
-        let rules = self.up_to_the_round(hands, &mut record)?;
+        let executor = copy.executor(self.facts.clone(), rules);
+        let rules = self.up_to_the_round(executor, &mut record)?;
         // It is never asked, so what it would need may be gone.
         let nobody = llm::Recorded::new(plan.settings.model.value.clone(), Vec::new());
         let confinement =
             wall::confine(&super::work_tree(&copy.root)?, plan, Otherwise::Refuse, environment, output)?;
-        let mut workshop = Workshop {
+        let mut executor = CommitExecutor {
             rules,
             model: &nobody,
             asking: asking(&plan.settings),
@@ -143,7 +143,7 @@ impl WhatIf<'_> {
         };
         let answer = Answer { reply: self.reply.as_str().into(), finish: Finish::Complete, held_key: false };
         let mut perform = |step: &Step| {
-            let fact = workshop.perform(step, &mut record).map_err(failed)?;
+            let fact = executor.perform(step, &mut record).map_err(failed)?;
             super::show::line(&fact, output);
             Ok::<Fact, Failure>(fact)
         };
@@ -162,13 +162,13 @@ impl WhatIf<'_> {
     }
 
     /// The copy is then as the model of that round found it. Gives the rules back.
-    fn up_to_the_round(&self, mut hands: Replayed<'_>, record: &mut Record<'_>) -> Result<Rules, Failure> {
+    fn up_to_the_round(&self, mut executor: Replayed<'_>, record: &mut Record<'_>) -> Result<Rules, Failure> {
         let mut decide = self.plan.decide();
         loop {
             match decide.next() {
-                Next::Do(Step::Ask { round, .. }) if round == self.round => return Ok(hands.rules),
+                Next::Do(Step::Ask { round, .. }) if round == self.round => return Ok(executor.rules),
                 Next::Do(step) => {
-                    let fact = hands.perform(&step, record).map_err(anyhow::Error::from)?;
+                    let fact = executor.perform(&step, record).map_err(anyhow::Error::from)?;
                     decide.learn(&fact);
                 }
                 Next::Stop(_) => {

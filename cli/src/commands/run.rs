@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use apply::Lock;
 use engine::{
-    Asking, BuildCommand, Fact, Fault, Outcome, Purse, Record, Rules, UNDO, Workshop, drive, outline_of,
+    Asking, BuildCommand, CommitExecutor, Fact, Fault, Outcome, Record, Rules, Spending, UNDO, drive,
+    outline_of,
 };
 use guard::{Guard, OpenError};
 use llm::{Day, Model};
@@ -124,8 +125,8 @@ fn lead(
     let Prepared { tree, plan, output, .. } = &prepared;
     let (root, output, folder) = (tree.root(), *output, record.folder().clone());
     let asking = Asking { early_stop: plan.early_stop, ..asking(&plan.settings) };
-    asking.purse.count(so_far, &plan.settings.model.value);
-    let mut workshop = Workshop {
+    asking.spending.count(so_far, &plan.settings.model.value);
+    let mut executor = CommitExecutor {
         build: build_command(plan, prepared.environment, confinement),
         asking,
         layout: plan.task.layout(),
@@ -134,7 +135,7 @@ fn lead(
         model: prepared.model,
         cancel: prepared.cancel,
     };
-    let outcome = drive(&mut *decide, &mut workshop, &mut record).map_err(|error| fault(error, &folder))?;
+    let outcome = drive(&mut *decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
     drop(record);
     // The loop holds every answer; the summary needs none.
     drop(decide);
@@ -162,13 +163,13 @@ pub fn asking(settings: &Settings) -> Asking {
         stream: settings.stream.value,
         temperature: settings.temperature.value,
         timeout: Some(settings.timeout.value),
-        purse: purse(settings),
+        spending: spending(settings),
     }
 }
 
 /// What a run under these settings may spend; its clock begins.
-pub fn purse(settings: &Settings) -> Purse {
-    Purse::new(settings.budget(), settings.prices(), today())
+pub fn spending(settings: &Settings) -> Spending {
+    Spending::new(settings.budget(), settings.prices(), today())
 }
 
 /// The day whose prices hold (UTC); none by a clock that is off by thousands of years.

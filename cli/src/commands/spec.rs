@@ -1,7 +1,6 @@
 //! `code-commit spec`: plan, implement and review until the specs are met (S4).
 
 mod audit;
-mod bench;
 mod config;
 mod events;
 pub mod history;
@@ -14,6 +13,7 @@ mod setup;
 mod status;
 mod uuid;
 mod watch;
+mod workspace;
 
 use std::time::Duration;
 

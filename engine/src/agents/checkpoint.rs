@@ -11,13 +11,13 @@ use repo::{Git, GitError, WorkTree};
 use crate::Record;
 use crate::agents::fault::fault;
 use crate::agents::role::{IDENTITY, Repository};
-use crate::agents::{AgentFact, AgentFault, AgentShop, Checkpoint, Uncommitted};
+use crate::agents::{AgentExecutor, AgentFact, AgentFault, Checkpoint, Uncommitted};
 use crate::own;
 
 /// In bytes. One argument may have 128 KiB.
 const LONGEST_MESSAGE: usize = 64 << 10;
 
-impl AgentShop<'_> {
+impl AgentExecutor<'_> {
     pub(super) fn survey(&self, name: &str) -> Result<AgentFact, AgentFault> {
         let git = &self.repository(name)?.git;
         let head = git.commit_of("HEAD").map_err(AgentFault::Git)?;

@@ -71,7 +71,7 @@ pub enum AgentFault {
     /// A commit was not made.
     #[error("cannot commit")]
     Commit(#[source] GitError),
-    /// The loop asked for what the shop does not have: a fault of ours.
+    /// The loop asked for what the executor does not have: a fault of ours.
     #[error("there is no {0}")]
     Unknown(String),
 }

@@ -4,10 +4,10 @@ use std::io::Write as _;
 
 use runner::{Command, Ended};
 
-use crate::agents::{AgentFact, AgentFault, AgentShop};
+use crate::agents::{AgentExecutor, AgentFact, AgentFault};
 use crate::{Record, Text};
 
-impl AgentShop<'_> {
+impl AgentExecutor<'_> {
     pub(super) fn shell(
         &self,
         number: u32,

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::agents::Uncommitted;
 #[cfg(doc)]
-use crate::agents::{AgentFact, AgentShop};
+use crate::agents::{AgentExecutor, AgentFact};
 
-/// A file that belongs to the harness or that it reads: a name in one of the places that the shop knows.
+/// A file that belongs to the harness or that it reads: a name in one of the places that the executor knows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
-    /// The place, a key of [`AgentShop::places`].
+    /// The place, a key of [`AgentExecutor::places`].
     pub place: String,
     /// The file, relative to it.
     pub file: String,
@@ -58,19 +58,19 @@ pub enum AgentStep {
     },
     /// Commit what is in a repository. Ends in [`AgentFact::Committed`].
     Commit {
-        /// A key of [`AgentShop::repositories`].
+        /// A key of [`AgentExecutor::repositories`].
         repository: String,
         /// The message.
         message: String,
     },
     /// Look at what is not committed in a repository before anything is changed. Ends in [`AgentFact::Surveyed`].
     Survey {
-        /// A key of [`AgentShop::repositories`].
+        /// A key of [`AgentExecutor::repositories`].
         repository: String,
     },
     /// Commit what has changed, if anything has. That git fails is an answer. Ends in [`AgentFact::Checkpointed`].
     Checkpoint {
-        /// A key of [`AgentShop::repositories`].
+        /// A key of [`AgentExecutor::repositories`].
         repository: String,
         /// The message.
         message: String,

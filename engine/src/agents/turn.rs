@@ -7,12 +7,12 @@ use logging::{Durability, RunFolder, Stamp};
 use runner::Cancel;
 
 use crate::agents::ears::Ears;
+use crate::agents::executor::store;
 use crate::agents::fault::fault;
 use crate::agents::files::replace_by_copy;
 use crate::agents::role::Role;
-use crate::agents::shop::store;
 use crate::agents::snapshot::{Before, COPIES, Changes, put_back_after};
-use crate::agents::{AgentFact, AgentFault, AgentShop, Marked, Turned};
+use crate::agents::{AgentExecutor, AgentFact, AgentFault, Marked, Turned};
 use crate::record::RecordError;
 use crate::{Record, outline_of};
 
@@ -36,7 +36,7 @@ fn taken(number: u32) -> String {
     format!("taken-{number}")
 }
 
-impl AgentShop<'_> {
+impl AgentExecutor<'_> {
     pub(super) fn turn(
         &mut self,
         request: &Request<'_>,

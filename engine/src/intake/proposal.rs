@@ -119,7 +119,7 @@ fn malformed(errors: &parser::Errors<proposal::ProposalCode>) -> Vec<Problem> {
 }
 
 fn not_written(error: &ApplyError) -> Problem {
-    let message = crate::workshop::ask::with_sources(error);
+    let message = crate::executor::ask::with_sources(error);
     Problem { code: "not-written".to_owned(), path: None, line: None, message }
 }
 

@@ -8,10 +8,10 @@ use apply::Lock;
 use repo::{EmptyFolder, Git, Head};
 
 use crate::Problem;
+use crate::executor::{Fault, UNDO, undo_folders};
+use crate::order::executor::unreadable;
 use crate::order::ignored::Ignored;
 use crate::order::left::{self, Left};
-use crate::order::shop::unreadable;
-use crate::workshop::{Fault, UNDO, undo_folders};
 
 /// The tree before the first attempt.
 #[derive(Debug)]

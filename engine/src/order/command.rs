@@ -10,10 +10,10 @@ use std::time::Duration;
 use logging::RedactWriter;
 use runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams};
 
+use crate::executor::Fault;
+use crate::executor::ask::millis;
+use crate::executor::trial::{Broken, Trial, tell_about, under_seal};
 use crate::order::{OrderFact, Tail};
-use crate::workshop::Fault;
-use crate::workshop::ask::millis;
-use crate::workshop::trial::{Broken, Trial, tell_about, under_seal};
 use crate::{Event, Record};
 
 /// So many of a stream's last lines stand in the record (S2 §6.4).

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use repo::Git;
 
 use crate::Problem;
+use crate::executor::Fault;
+use crate::executor::seal::Seal;
 use crate::order::left::names;
-use crate::workshop::Fault;
-use crate::workshop::seal::Seal;
 
 /// A file up to this length is remembered.
 const SMALL_BYTES: u64 = 64 << 10;

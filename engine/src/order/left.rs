@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use logging::{Redactor, RunFolder, Stamp};
 use repo::Git;
 
-use crate::workshop::{Fault, undo_folders};
+use crate::executor::{Fault, undo_folders};
 use crate::{Problem, own};
 
 /// So many bytes are kept: commands may have made far more than a person would miss.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use engine::{
-    Asking, CommandSettings, Fault, Observer, OrderFact, OrderShop, Outcome, Purse, Rules, drive, outline_of,
+    Asking, CommandSettings, Fault, Observer, OrderExecutor, OrderFact, Outcome, Rules, Spending, drive,
+    outline_of,
 };
 use llm::{Model, Money};
 use logging::{Redactor, RunFolder};
@@ -22,7 +23,7 @@ use crate::commands::order::runs::{self, Start};
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::watch::OrderTerminal;
 use crate::commands::registry;
-use crate::commands::run::purse;
+use crate::commands::run::spending;
 use crate::commands::wall;
 use crate::config::Settings;
 use crate::environment::Environment;
@@ -66,7 +67,7 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
         ready;
     unfinished.restored = false;
     unfinished.write(&state)?;
-    let mut shop = OrderShop {
+    let mut executor = OrderExecutor {
         rules: Rules { root: tree.root().to_owned(), guard, lock },
         model: setting.model,
         asking: asking(read.order.max_cost, setting.settings),
@@ -83,13 +84,13 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     };
     let mut decide = OrderLoop::new(inputs);
     let folder = start.folder().clone();
-    match lead(start, &mut decide, &mut shop, setting)? {
+    match lead(start, &mut decide, &mut executor, setting)? {
         Ok(outcome) => {
             Unfinished::forget(&state)?;
             finish(&decide, &outcome, &folder, &tree, &git, setting)
         }
         Err(fault) => {
-            put_back(&shop, &folder, unfinished, &state, setting.output)?;
+            put_back(&executor, &folder, unfinished, &state, setting.output)?;
             Err(stopped(fault, folder.path()))
         }
     }
@@ -114,25 +115,25 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
 fn lead(
     start: Start,
     decide: &mut OrderLoop,
-    shop: &mut OrderShop<'_>,
+    executor: &mut OrderExecutor<'_>,
     setting: &Setting<'_>,
 ) -> Result<Result<Outcome, Fault>, Failure> {
     let mut observer = observer(setting);
-    let mut record = start.record(decide, shop, &mut *observer)?;
-    Ok(drive(decide, shop, &mut record))
+    let mut record = start.record(decide, executor, &mut *observer)?;
+    Ok(drive(decide, executor, &mut record))
 }
 
 /// The run was stopped: nothing of it stays in the tree, and it can go on.
 fn put_back(
-    shop: &OrderShop<'_>,
+    executor: &OrderExecutor<'_>,
     folder: &RunFolder,
     mut unfinished: Unfinished,
     state: &Path,
     output: &Output,
 ) -> Result<(), Failure> {
-    let warnings = shop
+    let warnings = executor
         .baseline
-        .restore(&shop.rules.lock, &shop.rules.root, folder.path())
+        .restore(&executor.rules.lock, &executor.rules.root, folder.path())
         .map_err(|error| not_restored(error, folder.path()))?;
     warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
     unfinished.restored = true;
@@ -145,16 +146,16 @@ fn asking(max_cost: Option<f64>, settings: &Settings) -> Asking {
         stream: settings.stream.value,
         temperature: settings.temperature.value,
         timeout: Some(settings.timeout.value),
-        purse: purse_of(max_cost, settings),
+        spending: spending_of(max_cost, settings),
         ..Asking::default()
     }
 }
 
-fn purse_of(max_cost: Option<f64>, settings: &Settings) -> Purse {
+fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spending {
     let mut settings = settings.clone();
     let own = max_cost.and_then(|cost| Money::from_usd(cost).ok());
     settings.max_cost.value = [settings.max_cost.value, own].into_iter().flatten().min();
-    purse(&settings)
+    spending(&settings)
 }
 
 fn finish(

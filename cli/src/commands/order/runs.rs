@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::{
-    CallFact, Fact, JOURNAL, Left, Loop as _, Observer, OrderFact, OrderShop, Outcome, Record, facts_of,
+    CallFact, Fact, JOURNAL, Left, Loop as _, Observer, OrderExecutor, OrderFact, Outcome, Record, facts_of,
 };
 use logging::{Redactor, RunFolder};
 use loop_order::OrderLoop;
@@ -39,7 +39,7 @@ impl Start {
     pub fn record<'o>(
         self,
         decide: &mut OrderLoop,
-        shop: &OrderShop<'_>,
+        executor: &OrderExecutor<'_>,
         observer: &'o mut dyn Observer<OrderFact>,
     ) -> Result<Record<'o, OrderFact>, Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
@@ -49,7 +49,7 @@ impl Start {
                 let (mut record, facts) = Record::resume(folder, observer).map_err(kept)?;
                 facts.iter().for_each(|fact| decide.learn(fact));
                 let calls: Vec<Fact> = facts.into_iter().filter_map(call).collect();
-                shop.asking.purse.count(&calls, shop.model.id());
+                executor.asking.spending.count(&calls, executor.model.id());
                 record.note(&OrderFact::Resumed).map_err(kept)?;
                 decide.learn(&OrderFact::Resumed);
                 remove(&record.folder().path().join(decide.brief_file()))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use apply::Lock;
-use engine::{AgentFact, AgentFault, AgentShop, Guarded, Kept, Outcome, Record, drive};
+use engine::{AgentExecutor, AgentFact, AgentFault, Guarded, Kept, Outcome, Record, drive};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
 use repo::WorkTree;
@@ -146,7 +146,7 @@ impl Setup<'_> {
             desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
         };
         let mut watch = Lines::new(self.output.clone());
-        let mut shop = AgentShop {
+        let mut executor = AgentExecutor {
             roles: [role(BUILDER, builder), role(VERIFIER, verifier)].into(),
             places: self.places(),
             repositories: self.repositories(),
@@ -162,17 +162,23 @@ impl Setup<'_> {
         let mut observer = Facts::new(self.output.clone());
         let (mut record, facts) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
         let folder = record.folder().clone();
-        self.put_back(&shop, &facts, &folder)?;
+        self.put_back(&executor, &facts, &folder)?;
         let mut decide = PhaseLoop::new(inputs);
         facts.iter().for_each(|fact| engine::Loop::learn(&mut decide, fact));
         decide.limit(limits(&self.settings));
-        let outcome = drive(&mut decide, &mut shop, &mut record).map_err(|error| fault(error, &folder))?;
+        let outcome =
+            drive(&mut decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
         Ok(self.say(phase, &outcome, &folder))
     }
 
     /// What a role may not touch and has, in a turn in which the harness was killed.
-    fn put_back(&self, shop: &AgentShop<'_>, facts: &[AgentFact], folder: &RunFolder) -> Result<(), Failure> {
-        for path in shop.put_back_after(facts, folder).map_err(|error| fault(error, folder))? {
+    fn put_back(
+        &self,
+        executor: &AgentExecutor<'_>,
+        facts: &[AgentFact],
+        folder: &RunFolder,
+    ) -> Result<(), Failure> {
+        for path in executor.put_back_after(facts, folder).map_err(|error| fault(error, folder))? {
             let path = printable(&path);
             self.output
                 .warn(&format!("{path} was not for the role to change that was cut off; it was put back"));

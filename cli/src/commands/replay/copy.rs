@@ -71,8 +71,8 @@ impl ScratchCopy {
         Ok(Rules { root: self.root.clone(), guard, lock })
     }
 
-    /// Hands that answer with these facts. What a build has changed between two rounds is in the pre-images of the second one.
-    pub fn hands(&self, facts: Vec<Fact>, rules: Rules) -> Replayed<'_> {
+    /// An executor that answers with these facts. What a build has changed between two rounds is in the pre-images of the second one.
+    pub fn executor(&self, facts: Vec<Fact>, rules: Rules) -> Replayed<'_> {
         let as_found = |round: u32| {
             let images = self.run.join(UNDO).join(round.to_string());
             let rounds: Vec<PathBuf> = Some(images).filter(|images| images.is_dir()).into_iter().collect();

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use agent::{End, Session};
 use anyhow::anyhow;
-use engine::{AgentFact, AgentFault, AgentStep, Guarded, Hands as _, Record};
+use engine::{AgentFact, AgentFault, AgentStep, Executor as _, Guarded, Record};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role};
 use prompt::spec::{Who, audit, system};
 use runner::Cancel;
 
-use crate::commands::spec::bench::Bench;
 use crate::commands::spec::lines::{Ear, Lines};
+use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{AgentArgs, perform, uuid};
 use crate::config::Limits;
 use crate::environment::Environment;
@@ -47,11 +47,11 @@ pub fn run(
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let bench = Bench::open(root, args, Limits::default(), environment, output)?;
-    let _lock = bench.lock()?;
-    let lines = Lines::new(output.clone(), &bench.config.specs);
+    let workspace = Workspace::open(root, args, Limits::default(), environment, output)?;
+    let _lock = workspace.lock()?;
+    let lines = Lines::new(output.clone(), &workspace.config.specs);
     lines.watch(&WatchEvent::AuditStarted);
-    let audited = perform(&bench, &bench.cancel, &lines)?;
+    let audited = perform(&workspace, &workspace.cancel, &lines)?;
     lines.watch(&audited.event());
     match audited {
         Audited::Whole => Ok(Exit::Done),
@@ -63,17 +63,17 @@ pub fn run(
 }
 
 /// One audit that `cancel` ends early.
-pub fn perform(bench: &Bench<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audited, Failure> {
+pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audited, Failure> {
     let name = format!("{}-audit", Stamp::now().folder_name());
-    let folder = RunFolder::create(&bench.runs, &name, bench.redactor.clone())
+    let folder = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let id = uuid::v7()?;
-    let mut ear = Ear::new(lines.clone(), &bench.root, None);
+    let mut ear = Ear::new(lines.clone(), &workspace.root, None);
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
-    let mut shop = bench.shop("", &Files::of(&id), &mut ear, &mut around, cancel);
+    let mut executor = workspace.executor("", &Files::of(&id), &mut ear, &mut around, cancel);
     let mut observer = lines.clone();
     let mut record = Record::begin(folder.clone(), &mut observer).map_err(anyhow::Error::from)?;
-    let specs = &bench.config.specs;
+    let specs = &workspace.config.specs;
     let step = AgentStep::Turn {
         number: 1,
         role: Role::Audit.name().to_owned(),
@@ -81,7 +81,7 @@ pub fn perform(bench: &Bench<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audi
         system: Some(system(Who::Audit, specs).into()),
         session: Session::New(id),
     };
-    let fact = match shop.perform(&step, &mut record) {
+    let fact = match executor.perform(&step, &mut record) {
         Err(AgentFault::Interrupted) => return Ok(Audited::Interrupted),
         other => other.map_err(|error| perform::fault(error, &folder))?,
     };

@@ -11,8 +11,8 @@ use loop_spec::watch::WatchEvent;
 use loop_spec::{PhaseEvent, TBD};
 
 pub use self::ear::{Ear, in_session};
-use crate::commands::spec::bench::put_back;
 use crate::commands::spec::events;
+use crate::commands::spec::workspace::put_back;
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, printable, whole_lines};
 use crate::terminal::live::LiveLine;
 use crate::terminal::phrases;

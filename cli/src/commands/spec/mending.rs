@@ -1,10 +1,10 @@
-//! The shop's hands in a store that agents may have turned upside down: `git clean` takes it along.
+//! The executor in a store that agents may have turned upside down: `git clean` takes it along.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use engine::{AgentFact, AgentFault, AgentShop, AgentStep, Hands, Place, Record, Turned};
+use engine::{AgentExecutor, AgentFact, AgentFault, AgentStep, Executor, Place, Record, Turned};
 use loop_spec::{Files, LOG, STORE};
 
 use crate::commands::spec::lines::in_session;
@@ -21,10 +21,10 @@ pub struct Mending<'m, 'a> {
     /// Where to say what an agent did to the files that are a person's; none where a wall keeps it from them.
     pub no_wall: Option<&'m Output>,
     /// What does the work.
-    pub shop: &'m mut AgentShop<'a>,
+    pub executor: &'m mut AgentExecutor<'a>,
 }
 
-impl Hands<AgentStep, AgentFact> for Mending<'_, '_> {
+impl Executor<AgentStep, AgentFact> for Mending<'_, '_> {
     type Fault = AgentFault;
 
     fn perform(
@@ -33,9 +33,9 @@ impl Hands<AgentStep, AgentFact> for Mending<'_, '_> {
         record: &mut Record<'_, AgentFact>,
     ) -> Result<AgentFact, AgentFault> {
         project::mend_folders(self.root).map_err(|source| self.fault(source))?;
-        let AgentStep::Turn { role, .. } = step else { return self.shop.perform(step, record) };
+        let AgentStep::Turn { role, .. } = step else { return self.executor.perform(step, record) };
         let (before, mailboxes) = (self.read(), project::mailboxes(self.root));
-        let fact = self.shop.perform(step, record)?;
+        let fact = self.executor.perform(step, record)?;
         self.warn(role, &mailboxes);
         if let (Some(before), AgentFact::Turned(turned), None) = (before, &fact, self.read()) {
             self.restore(before, turned).map_err(|source| self.fault(source))?;

@@ -12,10 +12,10 @@ use serde_json::json;
 
 use crate::commands::agents::limits;
 use crate::commands::run::exit;
-use crate::commands::spec::bench::Bench;
 use crate::commands::spec::config::FILE;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
+use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{RunArgs, project, uuid};
 use crate::commands::{runs, text};
 use crate::config::{CommitScope as Scope, Origin, PROJECT_FILE, Settings};
@@ -43,16 +43,16 @@ pub struct Begun {
 /// Works on the focus, or goes on with the newest run.
 pub fn run(root: &Path, args: &RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let focus = args.focus.as_deref().map(|focus| focus_of(root, focus)).transpose()?;
-    let bench = Bench::open(root, &args.agent, args.limits.layer(), environment, output)?;
-    let _lock = bench.lock()?;
-    let lines = Lines::new(output.clone(), &bench.config.specs);
+    let workspace = Workspace::open(root, &args.agent, args.limits.layer(), environment, output)?;
+    let _lock = workspace.lock()?;
+    let lines = Lines::new(output.clone(), &workspace.config.specs);
     let (outcome, folder) = match focus {
-        Some(focus) => begin(&bench, inputs(&bench, focus, Patience::Stop)?, None, &lines)?,
+        Some(focus) => begin(&workspace, inputs(&workspace, focus, Patience::Stop)?, None, &lines)?,
         None => {
-            let (folder, begun) = unfinished(&bench)?.ok_or_else(|| {
+            let (folder, begun) = unfinished(&workspace)?.ok_or_else(|| {
                 Failure::refused(anyhow!("there is no run to go on with"), "begin one with --focus")
             })?;
-            resume(&bench, folder, &begun, &lines)?
+            resume(&workspace, folder, &begun, &lines)?
         }
     };
     say(output, &outcome, &folder);
@@ -78,9 +78,9 @@ pub fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
 }
 
 /// What a run of this project is about.
-pub fn inputs(bench: &Bench<'_>, focus: String, patience: Patience) -> Result<Inputs, Failure> {
-    let config = &bench.config;
-    let scope = match bench.settings.commit_scope.value {
+pub fn inputs(workspace: &Workspace<'_>, focus: String, patience: Patience) -> Result<Inputs, Failure> {
+    let config = &workspace.config;
+    let scope = match workspace.settings.commit_scope.value {
         Some(Scope::All) => CommitScope::All,
         Some(Scope::Run) | None => CommitScope::Run,
     };
@@ -93,7 +93,7 @@ pub fn inputs(bench: &Bench<'_>, focus: String, patience: Patience) -> Result<In
         check: config.check.clone(),
         commit: config.commit.then_some(scope),
         patience,
-        limits: limits(&bench.settings),
+        limits: limits(&workspace.settings),
     })
 }
 
@@ -110,34 +110,34 @@ fn overruled(begun: AgentLimits, settings: &Settings) -> AgentLimits {
 
 /// Begins a run and leads it to its end.
 pub fn begin(
-    bench: &Bench<'_>,
+    workspace: &Workspace<'_>,
     inputs: Inputs,
     item: Option<Item>,
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
-    if inputs.commit.is_some() && repo::WorkTree::at(&bench.root).is_err() {
+    if inputs.commit.is_some() && repo::WorkTree::at(&workspace.root).is_err() {
         return Err(Failure::refused(
-            anyhow!("there is nothing to commit to: {} is not in a git work tree", bench.root.display()),
+            anyhow!("there is nothing to commit to: {} is not in a git work tree", workspace.root.display()),
             "git init, or set commit to false in .cuggino.json",
         ));
     }
-    warn_of_killed(bench)?;
-    let folder = RunFolder::create(&bench.runs, &Stamp::now().folder_name(), bench.redactor.clone())
+    warn_of_killed(workspace)?;
+    let folder = RunFolder::create(&workspace.runs, &Stamp::now().folder_name(), workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let begun =
         Begun { which: "spec".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), inputs, item };
     folder.store_json(RUN, &begun).map_err(anyhow::Error::from)?;
     let mut observer = lines.clone();
     let record = Record::begin(folder, &mut observer).map_err(anyhow::Error::from)?;
-    lead(bench, &begun.inputs, record, &[], lines)
+    lead(workspace, &begun.inputs, record, &[], lines)
 }
 
 /// A person may have worked on the tree since: a new run takes it as it is.
-fn warn_of_killed(bench: &Bench<'_>) -> Result<(), Failure> {
-    let killed = unfinished(bench)?.filter(|(folder, _)| folder.path().join(COPIES).is_dir());
+fn warn_of_killed(workspace: &Workspace<'_>) -> Result<(), Failure> {
+    let killed = unfinished(workspace)?.filter(|(folder, _)| folder.path().join(COPIES).is_dir());
     if let Some((folder, _)) = killed {
         let name = runs::name(folder.path());
-        bench.output.warn(&format!(
+        workspace.output.warn(&format!(
             "{name} was killed while an agent worked: what that agent changed and may not is left as it is now; code-commit spec run --resume would have put it back"
         ));
     }
@@ -146,19 +146,19 @@ fn warn_of_killed(bench: &Bench<'_>) -> Result<(), Failure> {
 
 /// Goes on where the journal ends; a turn that is in it is not paid for twice.
 pub fn resume(
-    bench: &Bench<'_>,
+    workspace: &Workspace<'_>,
     folder: RunFolder,
     begun: &Begun,
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
-    bench.output.note(&format!("going on with {}", folder.path().display()));
+    workspace.output.note(&format!("going on with {}", folder.path().display()));
     let mut observer = lines.clone();
     let (record, facts) = Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
-    lead(bench, &begun.inputs, record, &facts, lines)
+    lead(workspace, &begun.inputs, record, &facts, lines)
 }
 
 fn lead(
-    bench: &Bench<'_>,
+    workspace: &Workspace<'_>,
     inputs: &Inputs,
     mut record: Record<'_, AgentFact>,
     so_far: &[AgentFact],
@@ -166,20 +166,20 @@ fn lead(
 ) -> Result<(Outcome, RunFolder), Failure> {
     let folder = record.folder().clone();
     let files = Files::of(&inputs.id);
-    let mut ear = Ear::new(lines.clone(), &bench.root, Some(&files));
+    let mut ear = Ear::new(lines.clone(), &workspace.root, Some(&files));
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
-    let mut shop = bench.shop(&inputs.focus, &files, &mut ear, &mut around, &bench.cancel);
-    let put_back = shop.put_back_after(so_far, &folder).map_err(|error| fault(error, &folder))?;
-    say_put_back(bench.output, &put_back)?;
-    project::forget_copies(&bench.runs).context("cannot remove what a killed run has left")?;
+    let mut executor = workspace.executor(&inputs.focus, &files, &mut ear, &mut around, &workspace.cancel);
+    let put_back = executor.put_back_after(so_far, &folder).map_err(|error| fault(error, &folder))?;
+    say_put_back(workspace.output, &put_back)?;
+    project::forget_copies(&workspace.runs).context("cannot remove what a killed run has left")?;
     // What has happened, happened under whatever limits were in force then.
     let mut decide = SpecLoop::new(Inputs { limits: AgentLimits::default(), ..inputs.clone() });
     so_far.iter().for_each(|fact| decide.learn(fact));
-    decide.limit(overruled(inputs.limits, &bench.settings));
+    decide.limit(overruled(inputs.limits, &workspace.settings));
     let session = files.session();
-    let no_wall = (!bench.has_wall()).then_some(bench.output);
-    let mut hands = Mending { root: &bench.root, session: &session, no_wall, shop: &mut shop };
-    let outcome = drive(&mut decide, &mut hands, &mut record).map_err(|error| fault(error, &folder))?;
+    let no_wall = (!workspace.has_wall()).then_some(workspace.output);
+    let mut executor = Mending { root: &workspace.root, session: &session, no_wall, executor: &mut executor };
+    let outcome = drive(&mut decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
     Ok((outcome, folder))
 }
 
@@ -197,11 +197,11 @@ fn say_put_back(output: &Output, paths: &[String]) -> Result<(), Failure> {
 }
 
 /// The newest run, if it has not come to its end.
-pub fn unfinished(bench: &Bench<'_>) -> Result<Option<(RunFolder, Begun)>, Failure> {
-    let runs = project::runs(&bench.runs);
+pub fn unfinished(workspace: &Workspace<'_>) -> Result<Option<(RunFolder, Begun)>, Failure> {
+    let runs = project::runs(&workspace.runs);
     let newest = runs.into_iter().rev().find_map(|path| Some((path.clone(), begun(&path)?)));
     let Some((path, begun)) = newest else { return Ok(None) };
-    let folder = RunFolder::open(path, bench.redactor.clone());
+    let folder = RunFolder::open(path, workspace.redactor.clone());
     Ok(is_unfinished(&folder)?.then_some((folder, begun)))
 }
 

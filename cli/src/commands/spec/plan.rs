@@ -10,8 +10,8 @@ use logging::{RunFolder, Stamp};
 use prompt::spec::{Who, system};
 
 use crate::commands::spec::AgentArgs;
-use crate::commands::spec::bench::{Bench, Mailboxes};
 use crate::commands::spec::perform::fault;
+use crate::commands::spec::workspace::{Mailboxes, Workspace};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -29,17 +29,17 @@ pub fn run(
             "write the task into a file below .cuggino/backlog yourself",
         ));
     }
-    let bench = Bench::open_for_a_talk(root, args, environment, output)?;
-    let _lock = bench.lock()?;
+    let workspace = Workspace::open_for_a_talk(root, args, environment, output)?;
+    let _lock = workspace.lock()?;
     let name = format!("{}-plan", Stamp::now().folder_name());
-    let scratch = RunFolder::create(&bench.runs, &name, bench.redactor.clone())
+    let scratch = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
-    let watched = bench.watched_plan();
-    let role = bench.role(watched.clone(), Mailboxes::Open);
-    let who = system(Who::Plan, &bench.config.specs);
+    let watched = workspace.watched_plan();
+    let role = workspace.role(watched.clone(), Mailboxes::Open);
+    let who = system(Who::Plan, &workspace.config.specs);
     let spawn = spawn(&role, &who);
     let (done, put_back) =
-        watch_over(&watched, scratch.path(), || agent::interactive(&role.cli, &spawn, &bench.cancel))
+        watch_over(&watched, scratch.path(), || agent::interactive(&role.cli, &spawn, &workspace.cancel))
             .map_err(|error| fault(error, &scratch))?;
     for path in &put_back {
         output.warn(&format!(

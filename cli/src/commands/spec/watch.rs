@@ -15,8 +15,8 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use runner::{Cancel, Command, Confinement, Env};
 
 use crate::commands::spec::audit::{self, Audited};
-use crate::commands::spec::bench::Bench;
 use crate::commands::spec::lines::Lines;
+use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{WatchArgs, perform, project};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -35,16 +35,16 @@ pub fn run(
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let bench = Bench::open(root, &args.agent, args.limits.layer(), environment, output)?;
-    let _only = bench.lock_watch()?;
-    let auditing = if bench.config.audit { Auditing::On } else { Auditing::Off };
-    let lines = Lines::new(output.clone(), &bench.config.specs);
-    let watching = Watching { folders: Folders::new(root, output), lines, bench };
+    let workspace = Workspace::open(root, &args.agent, args.limits.layer(), environment, output)?;
+    let _only = workspace.lock_watch()?;
+    let auditing = if workspace.config.audit { Auditing::On } else { Auditing::Off };
+    let lines = Lines::new(output.clone(), &workspace.config.specs);
+    let watching = Watching { folders: Folders::new(root, output), lines, workspace };
     watching.work(&mut Watch::new(SETTLE_MS, auditing))
 }
 
 struct Watching<'w> {
-    bench: Bench<'w>,
+    workspace: Workspace<'w>,
     lines: Lines,
     folders: Folders,
 }
@@ -52,14 +52,14 @@ struct Watching<'w> {
 impl Watching<'_> {
     fn work(&self, watch: &mut Watch) -> Result<Exit, Failure> {
         let (began, mut passed_over) = (now(), Vec::new());
-        while !self.bench.cancel.is_set() {
-            project::make_folders(&self.bench.root)?;
+        while !self.workspace.cancel.is_set() {
+            project::make_folders(&self.workspace.root)?;
             self.pass_over(&mut passed_over);
-            let listing = project::listing(&self.bench.root);
+            let listing = project::listing(&self.workspace.root);
             let (events, act) = watch.look(milliseconds(began), &listing);
             events.iter().for_each(|event| self.tell(event));
             match act {
-                Act::Wait { until_ms } => self.folders.wait(&self.bench.cancel, began, until_ms),
+                Act::Wait { until_ms } => self.folders.wait(&self.workspace.cancel, began, until_ms),
                 Act::Audit => self.audit()?,
                 Act::Work(item) => {
                     let Some(end) = self.item(&item)? else { break };
@@ -73,9 +73,9 @@ impl Watching<'_> {
 
     /// Said once of each, until it is another.
     fn pass_over(&self, known: &mut Vec<(String, &'static str)>) {
-        let now = project::no_tasks(&self.bench.root);
+        let now = project::no_tasks(&self.workspace.root);
         for (name, why) in now.iter().filter(|one| !known.contains(one)) {
-            self.bench
+            self.workspace
                 .output
                 .warn(&format!("{STORE}/{BACKLOG}/{} {why}: it is passed over", printable(name)));
         }
@@ -92,25 +92,25 @@ impl Watching<'_> {
 
     /// Runs the loop on a file; none when Ctrl-C ended it. A run on the same content that was cut off goes on.
     fn item(&self, item: &Item) -> Result<Option<End>, Failure> {
-        let bench = &self.bench;
-        let _lock = match bench.lock() {
+        let workspace = &self.workspace;
+        let _lock = match workspace.lock() {
             Ok(lock) => lock,
             Err(failure) => return self.unusable(failure).map(Some),
         };
-        let done = match perform::unfinished(bench) {
+        let done = match perform::unfinished(workspace) {
             Err(failure) => Err(failure),
             Ok(Some((folder, begun))) if begun.item.as_ref() == Some(item) => {
-                perform::resume(bench, folder, &begun, &self.lines)
+                perform::resume(workspace, folder, &begun, &self.lines)
             }
-            Ok(_) => perform::focus_of(&bench.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
-                .and_then(|focus| perform::inputs(bench, focus, Patience::Wait))
-                .and_then(|inputs| perform::begin(bench, inputs, Some(item.clone()), &self.lines)),
+            Ok(_) => perform::focus_of(&workspace.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
+                .and_then(|focus| perform::inputs(workspace, focus, Patience::Wait))
+                .and_then(|inputs| perform::begin(workspace, inputs, Some(item.clone()), &self.lines)),
         };
         match done {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
             Err(failure) => self.unusable(failure).map(Some),
             Ok((outcome, folder)) => {
-                perform::say(bench.output, &outcome, &folder);
+                perform::say(workspace.output, &outcome, &folder);
                 Ok(Some(end(&outcome)))
             }
         }
@@ -123,13 +123,13 @@ impl Watching<'_> {
             self.call_person("the tree could not be put back");
             return Err(failure);
         }
-        self.bench.output.failure(&failure);
+        self.workspace.output.failure(&failure);
         Ok(End::Unusable)
     }
 
     /// Deletes the file if it is still what was worked on.
     fn settle(&self, watch: &mut Watch, now_ms: u64, item: &Item, end: End) -> Result<(), Failure> {
-        let root = &self.bench.root;
+        let root = &self.workspace.root;
         project::make_folders(root)?;
         let (event, fate) = watch.worked(now_ms, item, end, project::hash(root, &item.name).as_deref());
         if fate == Fate::Delete {
@@ -144,11 +144,11 @@ impl Watching<'_> {
 
     /// Ends as soon as work arrives.
     fn audit(&self) -> Result<(), Failure> {
-        let bench = &self.bench;
+        let workspace = &self.workspace;
         let stop = Cancel::new().map_err(anyhow::Error::from)?;
         let audited = std::thread::scope(|scope| {
             let (over, is_over) = channel::<()>();
-            let (stop, cancel, root) = (&stop, &bench.cancel, &bench.root);
+            let (stop, cancel, root) = (&stop, &workspace.cancel, &workspace.root);
             scope.spawn(move || {
                 let mut arrivals = project::Arrivals::default();
                 while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
@@ -157,8 +157,8 @@ impl Watching<'_> {
                     }
                 }
             });
-            let audited = match bench.lock() {
-                Ok(_lock) => audit::perform(bench, stop, &self.lines),
+            let audited = match workspace.lock() {
+                Ok(_lock) => audit::perform(workspace, stop, &self.lines),
                 Err(failure) => Err(failure),
             };
             drop(over);
@@ -171,7 +171,7 @@ impl Watching<'_> {
             }
             Ok(audited) => {
                 if let Audited::Failed(why) = &audited {
-                    bench.output.warn(why);
+                    workspace.output.warn(why);
                 }
                 self.tell(&audited.event());
             }
@@ -181,21 +181,21 @@ impl Watching<'_> {
 
     /// A bell, and the command that the configuration names; the message is its last argument.
     fn call_person(&self, message: &str) {
-        let bench = &self.bench;
-        if bench.output.live {
-            bench.output.note("\u{7}");
+        let workspace = &self.workspace;
+        if workspace.output.live {
+            workspace.output.note("\u{7}");
         }
-        let Some(line) = &bench.settings.notify.value else { return };
+        let Some(line) = &workspace.settings.notify.value else { return };
         let words = line.argv.iter().map(String::as_str).chain([message]);
         let argv: Vec<OsString> = words.map(OsString::from).collect();
-        let env = Env::allowed(bench.environment.all().clone(), &[]);
+        let env = Env::allowed(workspace.environment.all().clone(), &[]);
         let command =
-            Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &bench.root, env) };
-        let done = runner::run(&command, &Confinement::off(), &bench.cancel, &mut |_, _| {});
+            Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &workspace.root, env) };
+        let done = runner::run(&command, &Confinement::off(), &workspace.cancel, &mut |_, _| {});
         match done {
             Ok(done) if done.ended.exit_code() == Some(0) => {}
-            Ok(done) => bench.output.warn(&format!("spec.notify: `{}` {}", line.text, done.ended)),
-            Err(error) => bench.output.warn(&format!("spec.notify: {error}")),
+            Ok(done) => workspace.output.warn(&format!("spec.notify: `{}` {}", line.text, done.ended)),
+            Err(error) => workspace.output.warn(&format!("spec.notify: {error}")),
         }
     }
 }

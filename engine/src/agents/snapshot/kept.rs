@@ -16,7 +16,7 @@ use crate::agents::files::{remove, replace};
 use crate::agents::snapshot::below::{self, LOOK};
 use crate::agents::snapshot::tree::{Found, Place, Stamp, Tree};
 
-/// The copies of one shop, removed with it, unless what a role may not touch is not put back yet.
+/// The copies of one executor, removed with it, unless what a role may not touch is not put back yet.
 #[derive(Debug)]
 pub struct Kept {
     root: PathBuf,

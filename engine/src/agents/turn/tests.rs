@@ -51,11 +51,11 @@ fn role(top: &Path) -> Role {
     }
 }
 
-/// What a shop with this role says to these turns, one after another, the journal in between.
+/// What an executor with this role says to these turns, one after another, the journal in between.
 fn turns(top: &Path, role: Role, sessions: &[Session]) -> Vec<Result<Turned, AgentFault>> {
     let (mut watch, mut observer) = (Deaf, Silent);
     let mut around = |_: &str| -> std::io::Result<crate::agents::Guarded> { Ok(Box::new(())) };
-    let mut shop = AgentShop {
+    let mut executor = AgentExecutor {
         roles: [("builder".to_owned(), role)].into(),
         places: [].into(),
         repositories: [].into(),
@@ -73,7 +73,7 @@ fn turns(top: &Path, role: Role, sessions: &[Session]) -> Vec<Result<Turned, Age
     let mut turns = Vec::new();
     for (number, session) in (1..).zip(sessions) {
         let request = Request { number, role: "builder", prompt: "go", system: None, session };
-        let fact = shop.turn(&request, &mut record);
+        let fact = executor.turn(&request, &mut record);
         turns.push(fact.map(|fact| {
             record.note(&fact).unwrap();
             let AgentFact::Turned(turned) = fact else { panic!("{fact:?}") };

@@ -8,12 +8,12 @@ use llm::{
     Spent, Usage, Watch,
 };
 
-use crate::workshop::ask::now;
+use crate::executor::ask::now;
 use crate::{CallFact, Cause, Fact};
 
 /// The limits of a run, the prices they are kept by, and what was used so far.
 #[derive(Debug, Clone, Default)]
-pub struct Purse {
+pub struct Spending {
     budget: Budget,
     prices: Prices,
     /// The day whose prices hold.
@@ -23,7 +23,7 @@ pub struct Purse {
     since: Option<Instant>,
 }
 
-impl Purse {
+impl Spending {
     /// Nothing is spent, and the clock of the run begins.
     pub fn new(budget: Budget, prices: Prices, today: Option<Day>) -> Self {
         Self { budget, prices, today, spent: Cell::default(), since: Some(now()) }
@@ -128,28 +128,28 @@ impl Purse {
     }
 }
 
-/// One call, as the purse sees it.
-pub(crate) struct Bill<'p> {
+/// One call, for the spending of its run.
+pub(crate) struct CallSpending<'p> {
     /// Who pays.
-    pub(crate) purse: &'p Purse,
+    pub(crate) spending: &'p Spending,
     /// The most that it can use.
     pub(crate) forecast: Forecast,
     /// Who is asked.
     pub(crate) model: &'p ModelId,
 }
 
-impl Bill<'_> {
+impl CallSpending<'_> {
     /// May it be tried once more after an attempt that failed, and that is not counted yet?
     pub(crate) fn allows_another(&self, attempt: &Attempt) -> bool {
-        let Self { purse, forecast, model } = self;
-        let mut spent = purse.spent();
-        spent.add(attempt, forecast, purse.price(model, attempt.served_model.as_deref()));
-        purse.budget_for(model).allow(&spent, forecast, purse.price(model, None)).is_ok()
+        let Self { spending, forecast, model } = self;
+        let mut spent = spending.spent();
+        spent.add(attempt, forecast, spending.price(model, attempt.served_model.as_deref()));
+        spending.budget_for(model).allow(&spent, forecast, spending.price(model, None)).is_ok()
     }
 
     /// Counts an attempt.
     pub(crate) fn add(&self, attempt: &Attempt) {
-        self.purse.add(attempt, &self.forecast, self.model);
+        self.spending.add(attempt, &self.forecast, self.model);
     }
 }
 

@@ -8,9 +8,9 @@ use logging::Durability;
 use parser::partial::Openers;
 use runner::Cancel;
 
+use crate::executor::spending::{self, CallSpending, Spending};
+use crate::executor::{CommitExecutor, Fault, store};
 use crate::record::RecordError;
-use crate::workshop::purse::{self, Bill, Purse};
-use crate::workshop::{Fault, Workshop, store};
 use crate::{CallFact, Cause, Event, Fact, Facts, Record};
 
 /// Settings of the model calls.
@@ -25,7 +25,7 @@ pub struct Asking {
     /// End a streamed answer as soon as it names a path that is refused for good.
     pub early_stop: bool,
     /// What the run may spend.
-    pub purse: Purse,
+    pub spending: Spending,
 }
 
 impl Asking {
@@ -71,7 +71,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) forbid: Option<&'a Guard>,
 }
 
-impl Workshop<'_> {
+impl CommitExecutor<'_> {
     pub(super) fn ask(&mut self, round: u32, prompt: &str, record: &mut Record<'_>) -> Result<Fact, Fault> {
         let files = Files {
             prompt: self.layout.query(round),
@@ -97,15 +97,15 @@ impl Asker<'_> {
             return Err(Fault::KeyInPrompt { round });
         }
         let mut request = self.asking.request(prompt, schema);
-        let purse = &self.asking.purse;
-        let forecast = match purse.allow(self.model, &mut request, &mut Waiting(self.cancel)) {
+        let spending = &self.asking.spending;
+        let forecast = match spending.allow(self.model, &mut request, &mut Waiting(self.cancel)) {
             Ok(forecast) => forecast,
-            Err(error) => return Ok(CallFact::Unanswered { round, cause: purse::cause(&error) }),
+            Err(error) => return Ok(CallFact::Unanswered { round, cause: spending::cause(&error) }),
         };
         let query = store(record, &files.prompt, prompt, Durability::Written)?;
         record.tell(&Event::AskBegins { round, prompt_bytes: prompt.len() as u64 });
         record.note(&CallFact::Asked { round, prompt: query }.into())?;
-        let bill = Bill { purse, forecast, model: self.model.id() };
+        let bill = CallSpending { spending, forecast, model: self.model.id() };
         let openers = Openers::default();
         let forbid = self.forbid;
         let mut call =
@@ -117,7 +117,8 @@ impl Asker<'_> {
         }
         match answer {
             Ok(reply) => {
-                let cost_usd = purse.cost_usd(self.model.id(), reply.served_model.as_deref(), &reply.usage);
+                let cost_usd =
+                    spending.cost_usd(self.model.id(), reply.served_model.as_deref(), &reply.usage);
                 answered(question, &reply, cost_usd, elapsed_ms, record)
             }
             Err(CallError::Cancelled) => Err(Fault::Interrupted),
@@ -182,7 +183,7 @@ struct Call<'c, 'o, F> {
     openers: Openers,
     /// A record that could not be kept stops the call's run, not the call.
     failed: Option<RecordError>,
-    bill: Bill<'c>,
+    bill: CallSpending<'c>,
 }
 
 impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {

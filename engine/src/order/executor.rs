@@ -1,4 +1,4 @@
-//! The real hands of a work order.
+//! The real executor of a work order.
 
 use std::fs;
 use std::io;
@@ -8,18 +8,18 @@ use llm::Model;
 use logging::{Durability, Stamp};
 use runner::Cancel;
 
+use crate::executor::ask::{Asker, Files, Question, with_sources};
+use crate::executor::{Fault, UNDO, untidy};
 use crate::order::baseline::Baseline;
 use crate::order::command::{CommandSettings, Run};
 use crate::order::{Condition, OrderFact, OrderStep};
-use crate::workshop::ask::{Asker, Files, Question, with_sources};
-use crate::workshop::{Fault, UNDO, untidy};
-use crate::{Answer, Asking, Hands, Record, Rules, Taken};
+use crate::{Answer, Asking, Executor, Record, Rules, Taken};
 
 /// The script that verifies a project, where there is one (S2 §6.5).
 pub const VERIFY_SCRIPT: &str = "scripts/verify.sh";
 
 /// Everything that a work order needs to be carried out. The loop decides when.
-pub struct OrderShop<'m> {
+pub struct OrderExecutor<'m> {
     /// Where proposals go and by which rules.
     pub rules: Rules,
     /// Who is asked.
@@ -36,7 +36,7 @@ pub struct OrderShop<'m> {
     pub cancel: Cancel,
 }
 
-impl Hands<OrderStep, OrderFact> for OrderShop<'_> {
+impl Executor<OrderStep, OrderFact> for OrderExecutor<'_> {
     type Fault = Fault;
 
     fn perform(&mut self, step: &OrderStep, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
@@ -55,7 +55,7 @@ impl Hands<OrderStep, OrderFact> for OrderShop<'_> {
     }
 }
 
-impl OrderShop<'_> {
+impl OrderExecutor<'_> {
     fn carry_out(&self, step: &OrderStep, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
         match step {
             OrderStep::Stamp => Ok(OrderFact::Stamped { at: Stamp::now().rfc3339() }),

@@ -1,4 +1,4 @@
-//! The real hands of loops that drive agents.
+//! The real executor of loops that drive agents.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
 use crate::agents::turn::Request;
 use crate::agents::{AgentFact, AgentFault, AgentStep, Place};
-use crate::{Hands, Record, Text, own};
+use crate::{Executor, Record, Text, own};
 
 /// A larger file is not read.
 const LARGEST: u64 = 16 << 20;
@@ -24,7 +24,7 @@ const LARGEST: u64 = 16 << 20;
 const LONGEST_WAIT: Duration = Duration::from_hours(8 * 24);
 
 /// Everything that is needed to act. The loop decides when.
-pub struct AgentShop<'a> {
+pub struct AgentExecutor<'a> {
     /// By name.
     pub roles: BTreeMap<String, Role>,
     /// Folders by name.
@@ -49,7 +49,7 @@ pub struct AgentShop<'a> {
     pub kept: Kept,
 }
 
-impl Hands<AgentStep, AgentFact> for AgentShop<'_> {
+impl Executor<AgentStep, AgentFact> for AgentExecutor<'_> {
     type Fault = AgentFault;
 
     fn perform(
@@ -86,7 +86,7 @@ impl Hands<AgentStep, AgentFact> for AgentShop<'_> {
     }
 }
 
-impl AgentShop<'_> {
+impl AgentExecutor<'_> {
     pub(super) fn role(&self, name: &str) -> Result<&Role, AgentFault> {
         self.roles.get(name).ok_or_else(|| AgentFault::Unknown(format!("role {name}")))
     }

@@ -9,8 +9,8 @@ fn flash() -> ModelId {
     "gemini-3.8-flash".parse().unwrap()
 }
 
-fn purse(budget: Budget) -> Purse {
-    Purse::new(budget, Prices::built_in(), Day::try_from("2026-11-21".to_owned()).ok())
+fn spending(budget: Budget) -> Spending {
+    Spending::new(budget, Prices::built_in(), Day::try_from("2026-11-21".to_owned()).ok())
 }
 
 fn usd(usd: f64) -> Option<Money> {
@@ -35,10 +35,10 @@ impl Model for Named {
 }
 
 /// The code of the limit that a prompt of so many bytes would pass, or `sent`.
-fn ask(purse: &Purse, model: &dyn Model, bytes: usize) -> String {
+fn ask(spending: &Spending, model: &dyn Model, bytes: usize) -> String {
     let prompt = "x".repeat(bytes);
     let mut request = Request { prompt: &prompt, ..Request::default() };
-    purse
+    spending
         .allow(model, &mut request, &mut Blind)
         .map_or_else(|error| cause(&error).code, |_| "sent".to_owned())
 }
@@ -61,40 +61,43 @@ fn each_limit_is_kept_before_a_call_is_sent() {
         (Budget { max_cost: usd(0.25), ..none }, 100_000, "limit-cost"),
         (Budget { max_time: Some(Duration::ZERO), ..none }, 1, "limit-time"),
     ] {
-        assert_eq!(ask(&purse(budget), &model, bytes), expected, "{budget:?}");
+        assert_eq!(ask(&spending(budget), &model, bytes), expected, "{budget:?}");
     }
 }
 
 #[test]
 fn the_service_is_asked_for_the_number_of_tokens_where_bytes_would_be_too_many() {
     let budget = Budget { max_tokens: Some(70_000), ..Budget::default() };
-    assert_eq!(ask(&purse(budget), &Named(flash(), None), 9000), "limit-tokens");
-    assert_eq!(ask(&purse(budget), &Named(flash(), Some(2000)), 9000), "sent");
+    assert_eq!(ask(&spending(budget), &Named(flash(), None), 9000), "limit-tokens");
+    assert_eq!(ask(&spending(budget), &Named(flash(), Some(2000)), 9000), "sent");
 }
 
 #[test]
 fn a_limit_on_money_needs_a_price_and_replies_from_a_file_cost_nothing() {
     let budget = Budget { max_cost: usd(1.0), ..Budget::default() };
     let local = Named("openai/llama".parse().unwrap(), None);
-    assert_eq!(ask(&purse(budget), &local, 1), "limit-cost");
-    assert_eq!(ask(&purse(budget), &Scripted::new(vec![Entry::default()]), 1), "sent");
+    assert_eq!(ask(&spending(budget), &local, 1), "limit-cost");
+    assert_eq!(ask(&spending(budget), &Scripted::new(vec![Entry::default()]), 1), "sent");
 }
 
 #[test]
 fn an_answer_is_bounded_by_what_is_left_where_nothing_else_bounds_it() {
-    let purse =
-        purse(Budget { max_tokens: Some(500), max_time: Some(Duration::from_mins(1)), ..Budget::default() });
+    let spending = spending(Budget {
+        max_tokens: Some(500),
+        max_time: Some(Duration::from_mins(1)),
+        ..Budget::default()
+    });
     let mut request = Request { prompt: "x", time_left: Some(Duration::from_mins(10)), ..Request::default() };
-    purse.allow(&Named("openai/llama".parse().unwrap(), None), &mut request, &mut Blind).unwrap();
+    spending.allow(&Named("openai/llama".parse().unwrap(), None), &mut request, &mut Blind).unwrap();
     assert_eq!(request.max_output_tokens, Some(500 - 65));
     assert!(request.time_left.unwrap() <= Duration::from_mins(1));
 }
 
 #[test]
 fn a_retry_is_made_only_where_there_is_something_left_for_it() {
-    let purse = purse(Budget { max_calls: Some(2), ..Budget::default() });
+    let spending = spending(Budget { max_calls: Some(2), ..Budget::default() });
     let forecast = Forecast::of(&Request { prompt: "x", ..Request::default() }, None, None);
-    let bill = Bill { purse: &purse, forecast, model: &flash() };
+    let bill = CallSpending { spending: &spending, forecast, model: &flash() };
     assert!(bill.allows_another(&paid(1, 1)));
     bill.add(&paid(1, 1));
     assert!(!bill.allows_another(&paid(1, 1)));
@@ -112,9 +115,9 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
         elapsed_ms: 1500,
     };
     let facts = [asked(1), attempted(1), answered(1, 2000), built, asked(2), asked(2), attempted(2)];
-    let purse = Purse { since: None, ..purse(Budget::default()) };
-    purse.count(&facts, &flash());
-    let spent = purse.spent();
+    let spending = Spending { since: None, ..spending(Budget::default()) };
+    spending.count(&facts, &flash());
+    let spent = spending.spent();
     // The first asking of round 2 was killed: all that it can have used is counted.
     assert_eq!(spent.calls, 3 + 1, "the last asking has no answer either");
     assert_eq!(spent.time, Duration::from_millis(3500));

@@ -1,9 +1,9 @@
-//! The real hands: asks models, takes replies in, runs builds.
+//! The real executor: asks models, takes replies in, runs builds.
 
 pub(crate) mod ask;
 pub(crate) mod build;
-mod purse;
 pub(crate) mod seal;
+mod spending;
 pub(crate) mod trial;
 
 use std::io;
@@ -17,11 +17,11 @@ use runner::Cancel;
 use crate::intake::Intake;
 use crate::own::append_to_own;
 use crate::record::RecordError;
-use crate::{Answer, Event, Fact, Facts, Hands, Problem, Record, Rules, Step, Text};
+use crate::{Answer, Event, Executor, Fact, Facts, Problem, Record, Rules, Step, Text};
 
 pub use ask::Asking;
 pub use build::BuildCommand;
-pub use purse::Purse;
+pub use spending::Spending;
 
 /// Folder for pre-images in a run folder, one subfolder for each round.
 pub const UNDO: &str = "undo";
@@ -95,7 +95,7 @@ impl From<FolderError> for Fault {
 }
 
 /// Everything that a run needs to act. The loop decides when.
-pub struct Workshop<'m> {
+pub struct CommitExecutor<'m> {
     /// Where replies go and by which rules.
     pub rules: Rules,
     /// Who is asked, and how.
@@ -112,7 +112,7 @@ pub struct Workshop<'m> {
     pub cancel: Cancel,
 }
 
-impl Hands<Step, Fact> for Workshop<'_> {
+impl Executor<Step, Fact> for CommitExecutor<'_> {
     type Fault = Fault;
 
     fn perform(&mut self, step: &Step, record: &mut Record<'_>) -> Result<Fact, Fault> {
@@ -128,7 +128,7 @@ impl Hands<Step, Fact> for Workshop<'_> {
     }
 }
 
-impl Workshop<'_> {
+impl CommitExecutor<'_> {
     fn take_in(&self, round: u32, answer: &Answer, record: &mut Record<'_>) -> Result<Fact, Fault> {
         let undo = record.folder().path().join(UNDO).join(round.to_string());
         match self.rules.take_in(answer, &undo)? {

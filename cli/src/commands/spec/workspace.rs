@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use agent::{Installed, Key, Kind};
 use apply::Lock;
-use engine::{AgentShop, AgentWatch, Guarded, Kept, Repository, Watched};
+use engine::{AgentExecutor, AgentWatch, Guarded, Kept, Repository, Watched};
 use logging::Redactor;
 use loop_spec::{Files, ISSUES, PROJECT, Role, STORE, WIP};
 use repo::Git;
@@ -39,7 +39,7 @@ pub enum Mailboxes {
 
 /// A project with its agent.
 #[derive(Debug)]
-pub struct Bench<'b> {
+pub struct Workspace<'b> {
     pub root: PathBuf,
     pub config: Config,
     pub settings: Settings,
@@ -54,7 +54,7 @@ pub struct Bench<'b> {
     probed: Probed,
 }
 
-impl<'b> Bench<'b> {
+impl<'b> Workspace<'b> {
     /// Finds configuration, agent and wall, or says what is missing. From now on Ctrl-C is heard.
     pub fn open(
         root: &Path,
@@ -64,10 +64,10 @@ impl<'b> Bench<'b> {
         output: &'b Output,
     ) -> Result<Self, Failure> {
         let flags = Layer { limits, ..args.layer() };
-        let bench = Self::prepare(root, args, flags, environment, output)?;
-        bench.miss_specs();
-        crate::interrupt::watch(&bench.cancel)?;
-        Ok(bench)
+        let workspace = Self::prepare(root, args, flags, environment, output)?;
+        workspace.miss_specs();
+        crate::interrupt::watch(&workspace.cancel)?;
+        Ok(workspace)
     }
 
     /// The same for an agent that gets the terminal: Ctrl-C is its own to hear.
@@ -77,9 +77,9 @@ impl<'b> Bench<'b> {
         environment: &'b Environment,
         output: &'b Output,
     ) -> Result<Self, Failure> {
-        let bench = Self::prepare(root, args, args.layer(), environment, output)?;
-        crate::interrupt::watch_but_the_keys(&bench.cancel)?;
-        Ok(bench)
+        let workspace = Self::prepare(root, args, args.layer(), environment, output)?;
+        crate::interrupt::watch_but_the_keys(&workspace.cancel)?;
+        Ok(workspace)
     }
 
     fn prepare(
@@ -148,22 +148,22 @@ impl<'b> Bench<'b> {
             .map_err(|error| Failure::refused(error, "one watch is enough: leave it, or end that process"))
     }
 
-    /// A shop with one role for each agent.
-    pub fn shop<'a>(
+    /// An executor with one role for each agent.
+    pub fn executor<'a>(
         &self,
         focus: &str,
         files: &Files,
         watch: &'a mut dyn AgentWatch,
         around: &'a mut dyn FnMut(&str) -> io::Result<Guarded>,
         cancel: &Cancel,
-    ) -> AgentShop<'a> {
+    ) -> AgentExecutor<'a> {
         let roles = Role::ALL.map(|role| {
             (role.name().to_owned(), self.role(self.watched(role, focus, files), Mailboxes::Held))
         });
         let git = Git::new(&self.root, self.environment.all().clone());
         let repository =
             Repository { git, exclude: vec![self.config.specs.clone(), format!("{STORE}/{WIP}")] };
-        AgentShop {
+        AgentExecutor {
             roles: roles.into(),
             places: [WIP, ISSUES].map(|name| (name.to_owned(), project::folder(&self.root, name))).into(),
             repositories: BTreeMap::from([(PROJECT.to_owned(), repository)]),

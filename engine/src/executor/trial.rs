@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use runner::{Confinement, Output};
 
-use crate::workshop::Fault;
-use crate::workshop::seal::Seal;
+use crate::executor::Fault;
+use crate::executor::seal::Seal;
 use crate::{Event, Facts, Problem, Record};
 
 /// One of at most two times.

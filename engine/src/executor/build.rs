@@ -9,9 +9,9 @@ use std::time::Duration;
 use logging::RedactWriter;
 use runner::{Captured, Command, Confinement, Ended, Env, Limits, Output};
 
-use crate::workshop::ask::millis;
-use crate::workshop::trial::{Broken, Trial, tell_about, under_seal};
-use crate::workshop::{Fault, Workshop};
+use crate::executor::ask::millis;
+use crate::executor::trial::{Broken, Trial, tell_about, under_seal};
+use crate::executor::{CommitExecutor, Fault};
 use crate::{Event, Fact, Record, Text};
 
 /// What decides whether the work is done.
@@ -31,7 +31,7 @@ pub struct BuildCommand {
     pub sealed: Vec<PathBuf>,
 }
 
-impl Workshop<'_> {
+impl CommitExecutor<'_> {
     pub(super) fn run_build(&mut self, round: u32, record: &mut Record<'_>) -> Result<Fact, Fault> {
         record.tell(&Event::BuildBegins { round });
         let file = self.layout.build(round);

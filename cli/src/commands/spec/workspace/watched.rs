@@ -7,7 +7,7 @@ use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD, asks_to_change
 use repo::WorkTree;
 
 use crate::commands::agents;
-use crate::commands::spec::bench::Bench;
+use crate::commands::spec::workspace::Workspace;
 use crate::output::printable;
 
 /// What no agent may change, whatever its role.
@@ -26,7 +26,7 @@ pub fn put_back(path: &str, role: &str, specs: &str) -> String {
     told
 }
 
-impl Bench<'_> {
+impl Workspace<'_> {
     /// Who may touch what. Backlog, issues and findings are a person's at all times, and not looked at.
     pub(super) fn watched(&self, role: Role, focus: &str, files: &Files) -> Watched {
         let may_touch = match role {

@@ -15,7 +15,7 @@ use guard::Folder;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::workshop::Fault;
+use crate::executor::Fault;
 
 /// The sealed files as they were before a build.
 #[derive(Debug)]
