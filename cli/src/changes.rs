@@ -10,7 +10,6 @@ use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use crate::output::{BAD, GOOD, Output, STRONG, printable};
-use crate::regular::{self, Links};
 
 /// One file, before the run and after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +82,7 @@ fn hash(content: Option<&[u8]>) -> Option<String> {
 
 /// The content of a regular file; a build may have put a FIFO or a link in its place.
 fn on_disk(path: &Path) -> Option<Vec<u8>> {
-    regular::read(path, u64::MAX, Links::Refused).ok().flatten()
+    engine::read_regular(path, u64::MAX, engine::Links::Refused).ok().flatten()
 }
 
 impl FileChange {

@@ -8,7 +8,6 @@ use llm::{Provider, Secret};
 
 use crate::environment::Environment;
 use crate::preflight::AGENT_CONFIG;
-use crate::regular::{self, Links};
 
 /// Variables that hold keys. All of them are struck out of every output, whichever model is asked.
 const VARIABLES: [(&str, Option<Provider>); 5] = [
@@ -129,7 +128,7 @@ fn key_files(folder: &Path) -> Vec<PathBuf> {
 
 /// The key in a file. Only a small regular file holds one.
 fn read_key(root: &Path, path: &Path) -> Option<Key> {
-    let bytes = regular::read(path, LARGEST_KEY_FILE, Links::Followed).ok()??;
+    let bytes = engine::read_regular(path, LARGEST_KEY_FILE, engine::Links::Followed).ok()??;
     let whose = path.file_name()?.to_str()?.strip_suffix("-key.txt")?;
     let provider = [Provider::Gemini, Provider::OpenAi].into_iter().find(|p| p.as_str() == whose);
     let text = String::from_utf8(bytes).ok()?;

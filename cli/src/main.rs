@@ -18,7 +18,6 @@ mod ndjson;
 mod output;
 mod plan;
 mod preflight;
-mod regular;
 mod summary;
 mod terminal;
 

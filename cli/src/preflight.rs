@@ -13,7 +13,6 @@ use llm::{ModelId, Provider};
 use crate::config::values::CommandLine;
 use crate::keys::{self, Keys};
 use crate::output::printable;
-use crate::regular::{self, Links};
 
 /// Folder of the supervisor's settings, queries and keys.
 pub const AGENT_CONFIG: &str = "agent-config";
@@ -79,7 +78,8 @@ pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
 }
 
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    regular::read(path, u64::MAX, Links::Followed)?.ok_or_else(|| io::Error::other("it is no regular file"))
+    engine::read_regular(path, u64::MAX, engine::Links::Followed)?
+        .ok_or_else(|| io::Error::other("it is no regular file"))
 }
 
 /// Makes `agent-config` where it is not there. A repository may have brought a link along, which would lead queries, keys and records

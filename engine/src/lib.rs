@@ -31,7 +31,7 @@ pub use order::{
     OrderStep, Tail, VERIFY_SCRIPT, Why, last_part, replay_order,
 };
 pub use outcome::{Cause, Outcome};
-pub use own::append_to_own;
+pub use own::{Links, append_to_own, read_regular};
 pub use record::{Facts, JOURNAL, Record, RecordError, facts_of, outline_of};
 pub use replay::{AsFound, Difference, ReplayFault, Replayed};
 pub use step::{Answer, Loop, Next, Step};

@@ -8,21 +8,34 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+/// Whether a symbolic link in a file's own place is followed; one on the way to it always is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// A person may have put it there.
+    Followed,
+    /// It is no regular file.
+    Refused,
+}
+
 /// Opens a file of the harness's own to be read and to be added to, made if it is not there. Nothing but a regular file is opened.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let opened = regular(OpenOptions::new().read(true).append(true).create(true), path)?;
+    let opened = regular(OpenOptions::new().read(true).append(true).create(true), path, Links::Refused)?;
     opened.ok_or_else(|| io::Error::other("it is not a regular file"))
 }
 
 /// Opens a file to be read; none where anything but a regular file is there.
 pub(crate) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
-    regular(OpenOptions::new().read(true), path)
+    regular(OpenOptions::new().read(true), path, Links::Refused)
 }
 
-/// What a file holds; none where it is longer than this, or no regular file.
-pub(crate) fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let Some(file) = open_to_read(path)? else { return Ok(None) };
-    let mut content = Vec::new();
+/// What a file holds; none where it is longer than this, or no regular file: a pipe would hold us up, a device fill the memory.
+pub fn read_regular(path: &Path, most: u64, links: Links) -> io::Result<Option<Vec<u8>>> {
+    let Some(file) = regular(OpenOptions::new().read(true), path, links)? else { return Ok(None) };
+    let length = file.metadata()?.len();
+    if length > most {
+        return Ok(None);
+    }
+    let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
     file.take(most.saturating_add(1)).read_to_end(&mut content)?;
     Ok(Some(content).filter(|content| content.len() as u64 <= most))
 }
@@ -34,8 +47,9 @@ pub(crate) fn sha256_of(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// What it is, is asked of the file that was opened: its name may stand for another one by now.
-fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<Option<File>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+fn regular(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<Option<File>> {
+    let no_link = if links == Links::Refused { OFlags::NOFOLLOW } else { OFlags::empty() };
+    let flags = no_link | OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
     let file = match options.custom_flags(flags).open(path) {
         // A link, and a socket.
@@ -70,6 +84,7 @@ mod tests {
     fn only_regular_files_are_read_and_only_up_to_a_bound() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
+        let read = |path: &Path, most| read_regular(path, most, Links::Refused);
         File::create(at("file")).unwrap().write_all(b"12345").unwrap();
         std::os::unix::fs::symlink("file", at("link")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
@@ -84,6 +99,9 @@ mod tests {
         for other in [at("link"), at("socket"), at("fifo"), folder.path().to_owned()] {
             assert!(read(&other, 9).unwrap().is_none() && sha256_of(&other).unwrap().is_none(), "{other:?}");
         }
+        std::os::unix::fs::symlink("/dev/zero", at("device")).unwrap();
+        assert_eq!(read_regular(&at("device"), 9, Links::Followed).unwrap(), None);
+        assert_eq!(read_regular(&at("link"), 9, Links::Followed).unwrap().as_deref(), Some(&b"12345"[..]));
         assert_eq!(read(&at("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(read(&at("file"), 5).unwrap().as_deref(), Some(&b"12345"[..]));
         assert_eq!(read(&at("file"), 4).unwrap(), None);

@@ -6,14 +6,13 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 
 use crate::exit::Failure;
-use crate::regular::{self, Links};
 
 /// A larger file is not read.
 const LARGEST_MIB: u64 = 16;
 
 /// The text of a regular file, also by a link; none where there is none.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
-    let bytes = match regular::read(path, LARGEST_MIB << 20, Links::Followed) {
+    let bytes = match engine::read_regular(path, LARGEST_MIB << 20, engine::Links::Followed) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
             let message = anyhow!("{} is no regular file of at most {LARGEST_MIB} MiB", path.display());

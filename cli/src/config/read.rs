@@ -8,7 +8,6 @@ use anyhow::anyhow;
 
 use super::Layer;
 use crate::exit::Failure;
-use crate::regular::{self, Links};
 
 /// Larger than any configuration.
 const MOST_BYTES: u64 = 1 << 20;
@@ -30,7 +29,7 @@ pub fn read(path: &Path) -> Result<Option<File>, Failure> {
         let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
         Failure::refused(error, "see who may read it")
     };
-    let bytes = match regular::read(path, MOST_BYTES, Links::Followed) {
+    let bytes = match engine::read_regular(path, MOST_BYTES, engine::Links::Followed) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }

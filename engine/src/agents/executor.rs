@@ -15,7 +15,7 @@ use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
 use crate::agents::turn::Request;
 use crate::agents::{AgentFact, AgentFault, AgentStep, Place};
-use crate::{Executor, Record, Text, own};
+use crate::{Executor, Links, Record, Text, read_regular};
 
 /// A larger file is not read.
 const LARGEST: u64 = 16 << 20;
@@ -160,7 +160,7 @@ impl AgentExecutor<'_> {
     /// Only a regular file counts: an agent could have put a link or a pipe in its place, or a file that fills the memory.
     fn read(&self, place: &Place, record: &Record<'_, AgentFact>) -> Result<AgentFact, AgentFault> {
         let path = self.path(place)?;
-        let text = match own::read(&path, LARGEST) {
+        let text = match read_regular(&path, LARGEST, Links::Refused) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             read => read.map_err(fault("read", &path))?,
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use guard::Admitted;
 use parser::{FileAction, Reply, habits};
 
-use crate::{Problem, own};
+use crate::{Links, Problem, read_regular};
 
 /// Of a larger file nothing is remarked.
 const LARGEST: u64 = 64 << 20;
@@ -27,7 +27,9 @@ pub(super) fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
 
 /// Lines that stand for code that is not there, and files that lose most of theirs.
 pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
-    let Ok(Some(old)) = own::read(&root.join(path), LARGEST) else { return Vec::new() };
+    let Ok(Some(old)) = read_regular(&root.join(path), LARGEST, Links::Refused) else {
+        return Vec::new();
+    };
     let old_text = String::from_utf8_lossy(&old);
     let placeholders = habits::placeholders(&old_text, content).into_iter().map(|found| {
         problem(

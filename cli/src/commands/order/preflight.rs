@@ -16,7 +16,6 @@ use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::{self, Keys};
 use crate::models;
-use crate::regular::{self, Links};
 use crate::terminal::phrases;
 
 /// Of the files that make a tree unclean so many are named.
@@ -251,7 +250,7 @@ fn content(root: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
             Err(error) => return Err(format!("`{path}` cannot be looked at: {error}")),
         }
     }
-    match regular::read(&place, u64::MAX, Links::Refused) {
+    match engine::read_regular(&place, u64::MAX, engine::Links::Refused) {
         Ok(None) => Err(format!("`{path}` is not a regular file")),
         read => read.map_err(|error| format!("`{path}` cannot be read: {error}")),
     }

@@ -10,7 +10,6 @@ use loop_spec::{Files, LOG, STORE};
 use crate::commands::spec::lines::in_session;
 use crate::commands::spec::project::{self, Mailboxes};
 use crate::output::{Output, printable};
-use crate::regular::{self, Links};
 
 /// Folders are folders before each step, and the session file is there after each turn that began with it.
 pub struct Mending<'m, 'a> {
@@ -64,7 +63,7 @@ impl Mending<'_, '_> {
 
     /// None where there is no such file, something else in its place, or no plan in it.
     fn read(&self) -> Option<String> {
-        let bytes = regular::read(&self.path(), u64::MAX, Links::Refused).ok()??;
+        let bytes = engine::read_regular(&self.path(), u64::MAX, engine::Links::Refused).ok()??;
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.contains(LOG))
     }
 
