@@ -107,10 +107,13 @@ fn held(root: &Path, plan: &Plan, rung: Rung) -> Vec<PathBuf> {
     own.chain(sealed).collect()
 }
 
+/// Each file that a wall holds is a mount, and bubblewrap takes no more than 3,000 of them. The others are left to the seal.
+const MOST_HELD: usize = 500;
+
 /// What of the sealed files a wall can hold fast: a link it cannot, and what a link leads to is not sealed with it.
 pub fn in_reach(root: &Path, sealed: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let paths = sealed.iter().map(|name| root.join(name));
-    paths.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink()))
+    paths.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink())).take(MOST_HELD)
 }
 
 /// Every file that the configuration protects, relative to the root: what git tracks, there or not, and whatever else is there, but for

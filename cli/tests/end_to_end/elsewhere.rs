@@ -1,4 +1,4 @@
-//! Projects whose repository lies outside of them: behind the wall, a build's git finds it all the same.
+//! Projects that are hard to put behind a wall: their repository lies elsewhere, or more is protected than a wall can hold.
 
 use std::path::Path;
 
@@ -52,4 +52,39 @@ fn a_build_in_a_linked_work_tree_can_ask_git() {
     let linked = scene.project.beside().canonicalize().unwrap().join("linked");
     scene.project.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "other"]).unwrap();
     check_build_in(&scene, &linked);
+}
+
+#[test]
+fn more_protected_files_than_a_wall_can_hold_are_held_by_the_seal() {
+    let build =
+        "#!/bin/sh\n[ -e ../once ] || chmod u+w many many/*\necho x > many/3999 && touch ../once\ntrue\n";
+    let config = "protect = ['many/**']\n";
+    let files = [(".gitignore", "/agent-config\n"), ("build.sh", build), ("code-commit.toml", config)];
+    let scene =
+        Scene::new(&files, Script::new([]).rule("enerateContent", Step::text("^^^one.txt\n1\n^^^end\n")));
+    for number in 0..4000 {
+        scene.project.write(&format!("many/{number:04}"), b"as it was\n").unwrap();
+    }
+    scene.project.commit("many").unwrap();
+    std::fs::create_dir_all(scene.project.root().join("agent-config")).unwrap();
+    for input in ["query.txt", "codeRollup.txt"] {
+        scene.project.write(&format!("agent-config/{input}"), b"say one\n").unwrap();
+    }
+    let args = [
+        "--base-url",
+        scene.server.origin(),
+        "--model",
+        "gemini-test",
+        "--sandbox",
+        "bwrap",
+        "--rounds",
+        "1",
+    ];
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    if ran.err.contains("--sandbox bwrap") && ran.code == Some(3) {
+        eprintln!("SKIPPED: no bwrap here: {ran}");
+        return;
+    }
+    assert!(ran.err.contains("the build changed many/3999"), "{ran}");
+    assert_eq!(scene.project.read("many/3999").unwrap(), "as it was\n");
 }
