@@ -19,6 +19,7 @@ use crate::models;
 use crate::output::{Output, printable_name};
 use crate::plan::{Plan, Task, own_program};
 use crate::preflight::{self, AGENT_CONFIG, BUILD, CODE_ROLLUP, Missing, QUERY};
+use crate::terminal::phrases;
 
 /// Of the files that are not committed so many are named.
 const NAMED_FILES: usize = 5;
@@ -200,10 +201,7 @@ fn clean_enough(tree: &WorkTree, args: &RunArgs, output: &Output) -> Result<(), 
     if dirty.is_empty() {
         return Ok(());
     }
-    let named: Vec<String> = dirty.iter().take(NAMED_FILES).map(|path| printable_name(path)).collect();
-    let more = dirty.len().saturating_sub(NAMED_FILES);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let text = format!("not committed: {}{more}", named.join(", "));
+    let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
     if args.require_clean {
         return Err(Failure::refused(anyhow!(text), "commit or stash them, or leave --require-clean away"));
     }

@@ -79,10 +79,8 @@ fn warn_of(names: &[String], kind: &str, output: &Output) {
     if names.is_empty() {
         return;
     }
-    let first: Vec<String> = names.iter().take(NAMED_LINKS).map(|name| printable_name(name)).collect();
-    let more = names.len().saturating_sub(NAMED_LINKS);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    output.warn(&format!("left out: {}{more} ({kind}: {})", first.join(", "), names.len()));
+    let first = phrases::first(names, NAMED_LINKS);
+    output.warn(&format!("left out: {first} ({kind}: {})", names.len()));
 }
 
 /// Every tracked file that a model should see, in git's order, as it is on disk now.

@@ -6,7 +6,7 @@ use apply::{Action, Changed};
 use engine::{CallFact, Ended};
 use llm::Usage;
 
-use crate::output::{BAD, Output, WARN, printable};
+use crate::output::{BAD, Output, WARN, printable, printable_name};
 
 /// `0.4 s`, `12 s`, `3 min 5 s`.
 pub fn seconds(duration: Duration) -> String {
@@ -49,7 +49,7 @@ pub fn count(number: u64, what: &str) -> String {
 
 /// `a, b and 3 more`: the first `most` of these names.
 pub fn first(names: &[String], most: usize) -> String {
-    let first: Vec<String> = names.iter().take(most).map(|name| printable(name)).collect();
+    let first: Vec<String> = names.iter().take(most).map(|name| printable_name(name)).collect();
     let more = rest(names.len(), most).map(|more| format!(" {more}"));
     first.join(", ") + &more.unwrap_or_default()
 }
