@@ -61,7 +61,7 @@ fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
 
 /// Takes in the one object.
 fn take_object(told: &mut Told, object: &Value, see: &mut dyn FnMut(Event)) {
-    told.session = text(object, "/session_id").map(str::to_owned);
+    told.session = text(object, "/session_id").map(str::to_owned).or_else(|| told.session.take());
     see(Event::System { model: None, session: told.session.clone() });
     if let Some(response) = text(object, "/response").filter(|response| !response.is_empty()) {
         told.say(response);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -61,10 +62,16 @@ pub fn note_left(run: &Path, changes: &[FileChange]) -> anyhow::Result<()> {
     let left = changes.iter().map(|change| (&change.path, hash(change.after.as_deref()), &change.written));
     let touched: BTreeMap<_, _> =
         left.filter(|(_, now, written)| now != *written).map(|(path, now, _)| (path, now)).collect();
-    if touched.is_empty() {
-        return Ok(());
-    }
     let path = run.join(UNDO).join(LEFT);
+    if touched.is_empty() {
+        // Of an earlier end of the same run.
+        return match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(error).context("cannot remove an old note")
+            }
+            Ok(()) | Err(_) => Ok(()),
+        };
+    }
     engine::replace_file(&path, &serde_json::to_vec_pretty(&touched)?)
         .context("cannot keep how the run has left its files")
 }

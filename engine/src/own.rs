@@ -35,7 +35,9 @@ pub fn read_regular(path: &Path, most: u64, links: Links) -> io::Result<Option<V
     if length > most {
         return Ok(None);
     }
-    let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    let mut content = Vec::new();
+    // A sparse file may say that it is longer than any memory.
+    content.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))?;
     file.take(most.saturating_add(1)).read_to_end(&mut content)?;
     Ok(Some(content).filter(|content| content.len() as u64 <= most))
 }
@@ -102,6 +104,9 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", at("device")).unwrap();
         assert_eq!(read_regular(&at("device"), 9, Links::Followed).unwrap(), None);
         assert_eq!(read_regular(&at("link"), 9, Links::Followed).unwrap().as_deref(), Some(&b"12345"[..]));
+        File::create(at("sparse")).unwrap().set_len(1 << 42).unwrap();
+        assert_eq!(read(&at("sparse"), 9).unwrap(), None);
+        assert_eq!(read(&at("sparse"), u64::MAX).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
         assert_eq!(read(&at("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(read(&at("file"), 5).unwrap().as_deref(), Some(&b"12345"[..]));
         assert_eq!(read(&at("file"), 4).unwrap(), None);

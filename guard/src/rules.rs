@@ -1,7 +1,9 @@
 //! What git ignores: all sources, captured whole at the start of a run or read as they are now.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use gix::glob::pattern::Case;
@@ -123,7 +125,21 @@ impl Rules {
         let entries = folder.entries_if(|name, kind| {
             is_protected_anywhere(name) || (may_be_folder(kind) && name != b".git")
         })?;
-        let files = entries.iter().filter(|(_, kind)| !may_be_folder(*kind));
+        // Some file systems do not say in a list what an entry is.
+        let is_file = |name: &[u8], kind: FileType| match kind {
+            FileType::Directory => false,
+            FileType::Unknown => folder
+                .stat(OsStr::from_bytes(name))
+                .is_ok_and(|stat| stat.is_some_and(|stat| !FileType::from_raw_mode(stat.st_mode).is_dir())),
+            FileType::RegularFile
+            | FileType::Symlink
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice => true,
+        };
+        let named = entries.iter().filter(|(name, _)| is_protected_anywhere(name));
+        let files = named.filter(|(name, kind)| is_file(name, *kind));
         self.protected.extend(files.map(|(name, _)| join(&path, &String::from_utf8_lossy(name))));
         let mut way = Arc::clone(above);
         if entries.iter().any(|(name, _)| name == b".gitignore") {

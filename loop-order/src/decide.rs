@@ -229,10 +229,10 @@ impl OrderLoop {
 }
 
 impl OrderLoop {
-    /// The artifact of the attempt that is under way which an attempt that passes does not have: an earlier try of it, which got no answer,
-    /// may have left one.
-    pub fn brief_file(&self) -> String {
-        self.work.brief_file()
+    /// The artifact that the attempt which is under way does not have as long as it has not failed: an earlier try of it, which got no
+    /// answer, may have left one.
+    pub fn brief_file(&self) -> Option<String> {
+        self.work.brief.is_none().then(|| self.work.brief_file())
     }
 }
 

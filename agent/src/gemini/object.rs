@@ -54,9 +54,9 @@ impl Told {
         }
     }
 
-    /// Where it failed, the object is on standard error, behind other words.
+    /// Where it failed and printed no stream, the object is on standard error, behind other words.
     pub(crate) fn read_error(&mut self, stderr: &str) {
-        if self.last.is_none() {
+        if self.last.is_none() && self.object == Object::Awaited {
             let error = starts(stderr).filter_map(result).find(|object| object.get("error").is_some());
             error.into_iter().for_each(|object| gemini::take_object(self, &object, &mut |_| ()));
         }

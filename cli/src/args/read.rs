@@ -22,6 +22,12 @@ impl Cli {
             let text = "'--json' says nothing to a command that writes a script or pages";
             return Err(command.error(ErrorKind::ArgumentConflict, text));
         }
+        if let (true, Some(Asked::Rollup(args))) = (read.output.json, &read.command)
+            && args.output == std::path::Path::new("-")
+        {
+            let text = "'--json' and '--output -' both want standard output";
+            return Err(command.error(ErrorKind::ArgumentConflict, text));
+        }
         Ok(read)
     }
 }
@@ -65,6 +71,9 @@ mod tests {
             assert_eq!(error.lines().next(), Some(first), "{line}");
         }
         assert!(read("code-commit man pages --quiet").is_ok());
+        let both = read("code-commit --json rollup --output -").unwrap_err();
+        assert!(both.starts_with("error: '--json' and '--output -' both want standard output"), "{both}");
+        assert!(read("code-commit rollup --output -").is_ok());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The two commit loops: `code-commit` (S1) and `code-commit implement` (S0).
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -58,10 +59,11 @@ pub fn run(
         ..plan(settings, &tree, task)
     };
     let guard = look_at(&tree, &plan, args, output)?;
-    plan.sealed.extend(wall::protected(&tree, &guard, &plan.settings)?);
-    plan.sealed.extend(guard.protected_anywhere().map(PathBuf::from));
-    plan.sealed.sort_unstable();
-    plan.sealed.dedup();
+    // In this order: a wall holds the first of them.
+    let protected = wall::protected(&tree, &guard, &plan.settings)?;
+    let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
+    let more = protected.into_iter().chain(guard.protected_anywhere().map(PathBuf::from));
+    plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
     let (tree, model, without_wall) = (&tree, &*client, Otherwise::Refuse);
     begin(Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall })
         .map(|done| done.exit)

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use prompt::rollup::{LeftOut, append, left_out_by_name};
 use repo::{Besides, WorkTree};
 use serde_json::json;
@@ -31,10 +31,6 @@ pub struct RollUp {
 
 /// Writes the roll-up, and says what is in it and what is not.
 pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
-    if output.json && args.output == Path::new("-") {
-        let why = anyhow!("--json and --output - both want standard output");
-        return Err(Failure::refused(why, "leave out one of them, or name a file with --output"));
-    }
     let tree = super::work_tree(&super::here()?)?;
     let rollup = roll_up(&tree)?;
     if args.output == Path::new("-") {

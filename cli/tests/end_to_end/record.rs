@@ -325,6 +325,22 @@ fn an_empty_list_of_runs_as_a_power_cut_leaves_it_keeps_nobody_from_working() {
 }
 
 #[test]
+fn nothing_behind_a_link_is_copied_for_a_replay() {
+    let scene = Scene::with_replies(["^^^up/deep/x.txt\nx\n^^^end\n", MENDS_IT]);
+    let elsewhere = scene.project.beside().join("elsewhere/deep");
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    std::fs::File::create(elsewhere.join("x.txt")).unwrap();
+    symlink("../elsewhere", scene.project.root().join("up")).unwrap();
+    scene.project.commit("a link").unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let scratch = scene.project.beside().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let ran = scene.run_with(&["replay"], &[("TMPDIR", scratch.to_str().unwrap())]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+}
+
+#[test]
 fn a_killed_apply_is_not_listed_as_applied_and_not_meant_by_undo() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));

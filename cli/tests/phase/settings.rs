@@ -1,6 +1,6 @@
 //! What `code-commit.toml`, the user's own configuration and flags say of phases too.
 
-use crate::scene::Scene;
+use crate::scene::{KEY, Scene};
 
 const EVIL: &str = "mkdir -p keep; echo evil > keep/new; echo evil > keep/old; echo mine > own; report r";
 
@@ -35,6 +35,27 @@ fn what_is_protected_is_put_back_although_the_harness_was_killed_in_the_turn() {
     let ran = scene.run(&["run"]);
     assert!(ran.code == Some(0) && is_protected(&scene), "{ran:?}");
     assert!(ran.err.contains("keep/old was not for the role to change that was cut off"), "{}", ran.err);
+}
+
+#[test]
+fn what_a_person_changes_after_it_was_put_back_is_the_persons() {
+    let scene = protected(&[("builder-1", &format!("{EVIL}; kill -9 $PPID; exit 1"))]);
+    assert_eq!(scene.run(&["run"]).code, None);
+    let spec = scene.read(".abl/specs/phase1.md");
+    scene.write(".abl/specs/phase1.md", &format!("{spec}{KEY}\n"));
+    assert_eq!(scene.run(&["run"]).code, Some(3), "a key is in the prompt");
+    assert!(is_protected(&scene));
+    scene.write(".abl/specs/phase1.md", &spec);
+    scene.write("src/keep/old", "by a person\n");
+    let ran = scene.run(&["run"]);
+    assert_eq!((ran.code, scene.read("src/keep/old").as_str()), (Some(0), "by a person\n"), "{ran:?}");
+}
+
+#[test]
+fn what_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
+    let scene = protected(&[("builder-1", &format!("{EVIL}; rm -r ../.abl/logs/*/before/keep"))]);
+    let ran = scene.run(&["run"]);
+    assert!(ran.code == Some(5) && ran.err.contains("cannot put back keep/old"), "{ran:?}");
 }
 
 #[test]

@@ -267,7 +267,8 @@ fn share(whole: f64, calls: &mut Vec<Call>, base: Call) {
     match open.as_mut_slice() {
         [] => {}
         [one] => one.cost_usd = Some(rest),
-        [..] => calls.push(Call { cost_usd: Some(rest), ..base }),
+        // Its tokens are in the rows of the models.
+        [..] => calls.push(Call { cost_usd: Some(rest), total: Some(0), ..base }),
     }
 }
 

@@ -52,8 +52,10 @@ impl Start {
                 executor.asking.spending.count(&calls, executor.model.id());
                 record.note(&OrderFact::Resumed).map_err(kept)?;
                 decide.learn(&OrderFact::Resumed);
-                remove(&record.folder().path().join(decide.brief_file()))
-                    .context("cannot remove an artifact of the attempt that is made again")?;
+                if let Some(stale) = decide.brief_file() {
+                    remove(&record.folder().path().join(stale))
+                        .context("cannot remove an artifact of the attempt that is made again")?;
+                }
                 Ok(record)
             }
         }

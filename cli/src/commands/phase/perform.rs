@@ -5,9 +5,9 @@ mod roles;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{AgentExecutor, AgentFact, AgentFault, Guarded, Kept, Outcome, Record, drive};
+use engine::{AgentExecutor, AgentFact, AgentFault, COPIES, Guarded, Kept, Outcome, Record, drive};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
 use repo::WorkTree;
@@ -183,7 +183,9 @@ impl Setup<'_> {
             self.output
                 .warn(&format!("{path} was not for the role to change that was cut off; it was put back"));
         }
-        Ok(())
+        // From now on it is a person's to change.
+        let copies = folder.path().join(COPIES);
+        Ok(engine::forget_copies(&copies).context("cannot remove what a killed run has left")?)
     }
 
     /// The record of the run that has not come to its end, and its facts; or a new one.
@@ -265,6 +267,10 @@ fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
     }
     if matches!(error, AgentFault::KeyInPrompt { .. }) {
         return Failure::refused(error, "take the key out of the specs and of project.md");
+    }
+    if matches!(error, AgentFault::NotPutBack(_)) {
+        let help = "see what stands in the way; code-commit phase run tries it once more";
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
     Failure::new(Exit::Fault, error).help(help)
 }

@@ -50,6 +50,9 @@ impl ScratchCopy {
         let besides = tree.besides()?.links;
         let tracked = tree.tracked()?.into_iter().map(|file| file.path);
         for path in tracked.chain(besides).chain(tree.dirty()?).chain(refused(facts)) {
+            if leads_through_link(tree.root(), &path) {
+                continue;
+            }
             copy_one(&tree.root().join(&path), &root.join(&path), &mut inodes)
                 .with_context(|| format!("cannot copy {path}"))?;
         }
@@ -127,6 +130,12 @@ fn refused(facts: &[Fact]) -> impl Iterator<Item = String> {
     found.sort();
     found.dedup();
     found.into_iter()
+}
+
+/// What lies behind a link is neither the project's nor to be written in the copy, where the same link leads elsewhere.
+fn leads_through_link(root: &Path, path: &str) -> bool {
+    let above = Path::new(path).ancestors().skip(1);
+    above.into_iter().any(|above| root.join(above) != root && root.join(above).is_symlink())
 }
 
 /// Whatever a path could have been refused for is in the copy too: links, pipes, folders, a repository, and files that are one with another.
