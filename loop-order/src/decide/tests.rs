@@ -1,6 +1,8 @@
 mod replay;
 mod world;
 
+use std::collections::BTreeSet;
+
 use engine::Condition;
 use serde_json::json;
 
@@ -156,6 +158,12 @@ fn facts_on_the_way_change_nothing() {
     assert_eq!(decide.next(), before);
 }
 
+/// The failure briefs that are kept in these steps.
+fn briefs(steps: &str) -> BTreeSet<String> {
+    let kept = steps.lines().filter_map(|line| line.trim().strip_prefix("keep "));
+    kept.filter(|file| file.ends_with("/failure_brief.json")).map(str::to_owned).collect()
+}
+
 /// Whatever the point at which a run was stopped and its tree put back: it ends as if it had not been, and an answer that is there is
 /// not asked for again.
 #[test]
@@ -167,18 +175,25 @@ fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
     for failing in [&["probe"][..], &["bash"], &[], &["accept", "probe"]] {
         let world = World::failing(failing);
         let mut whole = OrderLoop::new(inputs(&all));
-        let count = world.run(&mut whole).lines().count();
-        for stop in 0..=count {
+        let log = world.run(&mut whole);
+        for stop in 0..=log.lines().count() {
             let mut decide = OrderLoop::new(inputs(&all));
-            let mut asked = 0;
+            let (mut asked, mut kept) = (0, BTreeSet::new());
             for _ in 0..stop {
                 if let Next::Do(step) = decide.next() {
                     asked += usize::from(matches!(step, OrderStep::Ask { .. }));
+                    if let OrderStep::Keep { file, .. } = &step {
+                        kept.extend(briefs(&format!("keep {file}")));
+                    }
                     decide.learn(&world.answer(&step));
                 }
             }
             decide.learn(&OrderFact::Resumed);
-            asked += world.run(&mut decide).lines().filter(|line| line.starts_with("ask")).count();
+            decide.brief_file().map(|stale| kept.remove(&stale));
+            let rest = world.run(&mut decide);
+            kept.extend(briefs(&rest));
+            assert_eq!(kept, briefs(&log), "{failing:?} stopped after {stop}");
+            asked += rest.lines().filter(|line| line.starts_with("ask")).count();
             assert_eq!(decide.summary(), whole.summary(), "{failing:?} stopped after {stop}");
             assert_eq!(asked, whole.summary().attempts.len(), "{failing:?} stopped after {stop}");
         }
