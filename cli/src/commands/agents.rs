@@ -46,12 +46,15 @@ pub fn limits(settings: &Settings) -> AgentLimits {
     }
 }
 
-/// Only Claude Code says what a turn costs, and every agent makes its calls by itself. A limit that nobody can keep is better refused at
-/// once; of one that is meant for other loops too, the person is told.
-pub fn can_keep(kind: Kind, settings: &Settings, output: &Output) -> Result<(), Failure> {
+/// Every agent makes its calls by itself. The limit is meant for other loops too, so that it is no reason to refuse.
+pub fn warn_of_calls(settings: &Settings, output: &Output) {
     if settings.max_calls.value.is_some() {
         output.warn("limits.max_calls does not hold here: an agent makes its calls by itself");
     }
+}
+
+/// Only Claude Code says what a turn costs. A limit that nobody can keep is better refused at once.
+pub fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
     match kind {
         Kind::Gemini | Kind::Codex if settings.max_cost.value.is_some() => {
             let why = anyhow!(

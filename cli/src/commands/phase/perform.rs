@@ -14,7 +14,7 @@ use repo::WorkTree;
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 
-use crate::commands::agents::{can_be_told, can_keep, limits};
+use crate::commands::agents::{can_be_told, can_keep, limits, warn_of_calls};
 use crate::commands::phase::agents::{self, Chosen, Secrets};
 use crate::commands::phase::config::{self, Config};
 use crate::commands::phase::desk::Counter;
@@ -124,9 +124,10 @@ impl Setup<'_> {
         let builder = choose(&args.builder_model, &project.config.builder_model)?;
         let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
         for Chosen { cli, .. } in [&builder, &verifier] {
-            can_keep(cli.kind, &self.settings, output)?;
+            can_keep(cli.kind, &self.settings)?;
             can_be_told(cli.kind, args.base_url.as_ref())?;
         }
+        warn_of_calls(&self.settings, output);
         let inputs = project.inputs(phase, &builder.model, &verifier.model)?;
         self.perform(inputs, builder, verifier, redactor)
     }

@@ -94,7 +94,8 @@ impl<'b> Workspace<'b> {
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
         let cli = installed(args.agent, environment)?;
         agents::can_be_told(cli.kind, args.base_url.as_ref())?;
-        agents::can_keep(cli.kind, &settings, output)?;
+        agents::can_keep(cli.kind, &settings)?;
+        agents::warn_of_calls(&settings, output);
         let probed = probe(wall::mode(settings.sandbox.value), environment.docker_host())
             .map_err(|reason| Failure::refused(reason, "--sandbox off lets the agent do whatever you can"))?;
         output.note(&format!("sandbox: {}", probed.why));
