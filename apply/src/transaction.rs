@@ -145,8 +145,8 @@ impl Transaction<'_, '_> {
         let path = || change.place.path.clone();
         // Those of the file that is replaced, and those that a file which is put back once had.
         let there = change.before.as_ref().map(|before| before.mode);
-        let modes = there.into_iter().chain(change.attributes.map(|(mode, _)| mode));
-        if modes.into_iter().any(|mode| mode & 0o7000 != 0) {
+        let mut modes = there.into_iter().chain(change.attributes.map(|(mode, _)| mode));
+        if modes.any(|mode| mode & 0o7000 != 0) {
             self.journal.warnings.push(Warning::SpecialBitsDropped { path: path() });
         }
         if !staged.owner_kept {

@@ -44,13 +44,13 @@ impl Missing {
 pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
     // Git reads bytes: another rule may be in another encoding.
     let rules = read_regular(&root.join(".gitignore")).unwrap_or_default();
-    let lines = rules.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let mut lines = rules.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     let ignores = |line: &[u8]| match line.strip_suffix(b"/").unwrap_or(line) {
         b"/agent-config" => Some(true),
         b"!/agent-config" | b"!agent-config" => Some(false),
         _ => None,
     };
-    if lines.into_iter().find_map(ignores) == Some(true) {
+    if lines.find_map(ignores) == Some(true) {
         return Ok(());
     }
     Err(Missing::new(

@@ -75,8 +75,8 @@ const fn row(pattern: &'static str, binds: Binds, writer: Writer, what: &'static
 
 /// Whether a file of this name is protected in whatever folder it lies.
 pub fn is_protected_anywhere(name: &[u8]) -> bool {
-    let anywhere = PROTECTED.iter().filter(|row| !row.pattern.contains('/'));
-    anywhere.into_iter().any(|row| name.eq_ignore_ascii_case(row.pattern.as_bytes()))
+    let mut anywhere = PROTECTED.iter().filter(|row| !row.pattern.contains('/'));
+    anywhere.any(|row| name.eq_ignore_ascii_case(row.pattern.as_bytes()))
 }
 
 /// Names that may be written, but that run code or change what others see: shown in the summary.

@@ -37,20 +37,21 @@ impl CommitExecutor<'_> {
         let file = self.layout.build(round);
         let (root, sealed) = (&self.rules.root, &self.build.sealed);
         let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.build_once(&file, trial, record);
-        let (output, seal_broken) = under_seal("build", root, sealed, record, once)?;
+        let (output, broken) = under_seal("build", root, sealed, record, once)?;
         let (stored, text) = record.folder().adopt(&file)?;
         let elapsed_ms = millis(output.elapsed);
         let output_text = Text::new(stored, text.into());
+        let seal_broken = broken.note.is_some();
         Ok(Fact::Built { round, ended: output.ended, seal_broken, output: output_text, elapsed_ms })
     }
 
-    /// Runs the build once; gives its end and whether it counts as failed for what it changed.
+    /// Runs the build once.
     fn build_once(
         &self,
         file: &str,
         trial: &Trial<'_>,
         record: &mut Record<'_>,
-    ) -> Result<((Output, bool), Broken), Fault> {
+    ) -> Result<(Output, Broken), Fault> {
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
         let mut log = folder.redactor().writer(Tee { file: folder.create_file(file)?, record });
@@ -73,7 +74,7 @@ impl CommitExecutor<'_> {
         }
         lost.map_or_else(|| close(log, &output, broken.note.as_deref()), Err).map_err(failed)?;
         tell_about(&output, &self.build.confinement, record);
-        Ok(((output, broken.note.is_some()), broken))
+        Ok((output, broken))
     }
 }
 

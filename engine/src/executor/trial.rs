@@ -32,25 +32,25 @@ pub(crate) struct Broken {
     pub(crate) note: Option<String>,
 }
 
-/// Does `once`, and again where it broke the seal; gives what came of the last time.
+/// Does `once`, and again where it broke the seal; gives what came of the last time and what that left of the seal.
 pub(crate) fn under_seal<F: Facts, T>(
     what: &'static str,
     root: &Path,
     sealed: &[PathBuf],
     record: &mut Record<'_, F>,
     once: impl Fn(&Trial<'_>, &mut Record<'_, F>) -> Result<(T, Broken), Fault>,
-) -> Result<T, Fault> {
+) -> Result<(T, Broken), Fault> {
     let seal = Seal::take(root, sealed).map_err(Fault::file("look at", root))?;
-    let (came, Broken { changed, .. }) = once(&Trial { what, seal: &seal, time: Time::First }, record)?;
-    if changed.is_empty() {
-        return Ok(came);
+    let (came, broken) = once(&Trial { what, seal: &seal, time: Time::First }, record)?;
+    if broken.changed.is_empty() {
+        return Ok((came, broken));
     }
-    let names = changed.join(", ");
+    let names = broken.changed.join(", ");
     let message = format!("the {what} changed {names}; it was put back and the {what} run again");
     let head = format!("[code-commit] {message}\n");
     let warning = Problem { code: "seal".to_owned(), path: Some(names), line: None, message };
     record.tell(&Event::Warning(&warning));
-    Ok(once(&Trial { what, seal: &seal, time: Time::Again { head } }, record)?.0)
+    once(&Trial { what, seal: &seal, time: Time::Again { head } }, record)
 }
 
 impl Trial<'_> {

@@ -59,7 +59,7 @@ impl Run<'_> {
     /// that breaks it again has failed, whatever its exit code.
     pub(super) fn run(&self, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
         let once = |trial: &Trial<'_>, record: &mut Record<'_, OrderFact>| self.once(trial, record);
-        under_seal("command", self.root, &self.settings.sealed, record, once)
+        Ok(under_seal("command", self.root, &self.settings.sealed, record, once)?.0)
     }
 
     fn once(

@@ -134,8 +134,8 @@ fn refused(facts: &[Fact]) -> impl Iterator<Item = String> {
 
 /// What lies behind a link is neither the project's nor to be written in the copy, where the same link leads elsewhere.
 fn leads_through_link(root: &Path, path: &str) -> bool {
-    let above = Path::new(path).ancestors().skip(1);
-    above.into_iter().any(|above| root.join(above) != root && root.join(above).is_symlink())
+    let mut above = Path::new(path).ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    above.any(|above| root.join(above).is_symlink())
 }
 
 /// Whatever a path could have been refused for is in the copy too: links, pipes, folders, a repository, and files that are one with another.
