@@ -17,9 +17,10 @@ const ONE_THREAD_BYTES: u64 = 200_000;
 pub(crate) fn paths(repository: &gix::Repository) -> gix::Result<Vec<BString>> {
     // Without its checksum, which git does not look at either.
     let skip_hash = true;
-    let (path, decode) = (repository.index_path(), gix::index::decode::Options::default());
-    let index = gix::index::File::at_or_default(path, repository.object_hash(), skip_hash, decode)?;
     let threads = if is_small(repository) { Threads::One } else { Threads::Many };
+    let decode = gix::index::decode::Options { thread_limit: threads.limit(), ..Default::default() };
+    let path = repository.index_path();
+    let index = gix::index::File::at_or_default(path, repository.object_hash(), skip_hash, decode)?;
     let mut found = staged(repository, &index)?;
     found.append(&mut work_tree::differing(repository, &index, threads)?);
     Ok(found)

@@ -119,7 +119,7 @@ impl Asker<'_> {
             Ok(reply) => {
                 let cost_usd =
                     spending.cost_usd(self.model.id(), reply.served_model.as_deref(), &reply.usage);
-                answered(question, &reply, cost_usd, elapsed_ms, record)
+                answered(question, reply, cost_usd, elapsed_ms, record)
             }
             Err(CallError::Cancelled) => Err(Fault::Interrupted),
             Err(error) => Ok(CallFact::Unanswered { round, cause: cause(&error, record) }),
@@ -130,24 +130,26 @@ impl Asker<'_> {
 /// The answer's files are on disk before the fact that names them.
 fn answered<F: Facts>(
     question: &Question<'_>,
-    reply: &Reply,
+    reply: Reply,
     cost_usd: Option<f64>,
     elapsed_ms: u64,
     record: &Record<'_, F>,
 ) -> Result<CallFact, Fault> {
     let folder = record.folder();
     // Nothing is decided from the raw answer: only the text has to outlive a power cut.
-    let raw = folder.store_with(&question.files.raw, Durability::Written, |out| reply.write_raw(out))?;
-    let held_key = folder.redactor().finds_key(&reply.text);
-    let text = store(record, &question.files.reply, &reply.text, Durability::Synced)?;
+    let stored = folder.store_with(&question.files.raw, Durability::Written, |out| reply.write_raw(out))?;
+    let Reply { text, raw, finish, usage, served_model, .. } = reply;
+    // As large as its text, of which a copy is made next.
+    drop(raw);
+    let held_key = folder.redactor().finds_key(&text);
     Ok(CallFact::Answered {
         round: question.round,
-        reply: text,
-        raw,
-        finish: reply.finish.clone(),
+        reply: store(record, &question.files.reply, &text, Durability::Synced)?,
+        raw: stored,
+        finish,
         held_key,
-        usage: reply.usage,
-        served_model: reply.served_model.clone(),
+        usage,
+        served_model,
         cost_usd,
         elapsed_ms,
     })

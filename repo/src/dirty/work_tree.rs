@@ -25,6 +25,16 @@ pub(super) enum Threads {
     Many,
 }
 
+impl Threads {
+    /// As gix takes it.
+    pub(super) fn limit(self) -> Option<usize> {
+        match self {
+            Self::One => Some(1),
+            Self::Many => None,
+        }
+    }
+}
+
 /// Changed and untracked files from the top of the work tree, in no order.
 pub(super) fn differing(
     repository: &gix::Repository,
@@ -32,12 +42,12 @@ pub(super) fn differing(
     threads: Threads,
 ) -> gix::Result<Vec<BString>> {
     let (untracked, changed) = match threads {
-        Threads::One => (untracked(repository, index), changed(repository, index, Some(1))),
+        Threads::One => (untracked(repository, index), changed(repository, index, threads)),
         Threads::Many => {
             let shared = repository.clone().into_sync();
             thread::scope(|scope| {
                 let untracked = scope.spawn(|| untracked(&shared.to_thread_local(), index));
-                let changed = changed(repository, index, None);
+                let changed = changed(repository, index, threads);
                 (untracked.join().unwrap_or_else(|panic| resume_unwind(panic)), changed)
             })
         }
@@ -54,11 +64,7 @@ fn untracked(repository: &gix::Repository, index: &State) -> gix::Result<Vec<BSt
     Ok(found.0)
 }
 
-fn changed(
-    repository: &gix::Repository,
-    index: &State,
-    thread_limit: Option<usize>,
-) -> gix::Result<Vec<BString>> {
+fn changed(repository: &gix::Repository, index: &State, threads: Threads) -> gix::Result<Vec<BString>> {
     let Some(top) = repository.workdir() else { return Ok(Vec::new()) };
     let from = Source::WorktreeThenIdMapping;
     let attributes = repository.attributes_only(index, from)?.detach();
@@ -76,7 +82,7 @@ fn changed(
         plumbing::Context { pathspec, stack, filter, should_interrupt: &AtomicBool::new(false) },
         plumbing::Options {
             fs: repository.filesystem_options()?,
-            thread_limit,
+            thread_limit: threads.limit(),
             stat: repository.stat_options()?,
             ..plumbing::Options::default()
         },
