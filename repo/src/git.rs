@@ -37,20 +37,20 @@ const PASSED: [&str; 11] = [
 #[non_exhaustive]
 pub enum GitError {
     /// There is no git, or it could not be started.
-    #[error("cannot start git in {}", top.display())]
+    #[error("cannot start git in {}", folder.display())]
     Start {
-        /// The work tree.
-        top: PathBuf,
+        /// The work tree, or a folder of it.
+        folder: PathBuf,
         /// Why.
         source: io::Error,
     },
     /// It ran and failed.
-    #[error("git {command} failed in {}: {message}", top.display())]
+    #[error("git {command} failed in {}: {message}", folder.display())]
     Failed {
         /// What was asked: `reset`, `clean`, `commit`.
         command: String,
-        /// The work tree.
-        top: PathBuf,
+        /// The work tree, or a folder of it.
+        folder: PathBuf,
         /// What it said.
         message: String,
     },
@@ -103,41 +103,44 @@ pub enum Head {
 /// The git program for one work tree.
 #[derive(Debug, Clone)]
 pub struct Git {
-    top: PathBuf,
+    folder: PathBuf,
     environment: Vec<(OsString, OsString)>,
 }
 
 impl Git {
-    /// For the work tree whose top is `top`; of `environment` it takes what git may have.
-    pub fn new(top: impl Into<PathBuf>, environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+    /// For the work tree that has `folder` as its top; commits may also be looked at, and [made of paths](Self::commit_paths), from a
+    /// folder below the top. Of `environment` it takes what git may have.
+    pub fn new(
+        folder: impl Into<PathBuf>,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Self {
         let passes = |name: &OsStr| PASSED.iter().any(|passed| name == *passed);
         let environment = environment.into_iter().filter(|(name, _)| passes(name)).collect();
-        Self { top: top.into(), environment }
+        Self { folder: folder.into(), environment }
     }
 
     /// The same program for another work tree.
     #[must_use]
-    pub fn at(&self, top: impl Into<PathBuf>) -> Self {
-        Self { top: top.into(), environment: self.environment.clone() }
+    pub fn at(&self, folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), environment: self.environment.clone() }
     }
 
-    /// The top of the work tree.
-    pub fn top(&self) -> &Path {
-        &self.top
+    /// Where it works: the top of the work tree, or a folder below it.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The commit that `name` stands for, in hex; none where there is no such commit.
     pub fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
         let name = format!("{name}^{{commit}}");
-        let done = self.start(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])?;
-        Ok(done.status.success().then(|| text(&done.stdout).trim().to_owned()))
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &name];
+        Ok(self.asked(&words)?.map(|commit| text(&commit).trim().to_owned()))
     }
 
     /// Where `HEAD` points.
     pub fn head(&self) -> Result<Head, GitError> {
-        let done = self.start(&["symbolic-ref", "--quiet", "HEAD"])?;
-        let branch = text(&done.stdout).trim().to_owned();
-        Ok(if done.status.success() { Head::Branch(branch) } else { Head::Detached })
+        let branch = self.asked(&["symbolic-ref", "--quiet", "HEAD"])?;
+        Ok(branch.map_or(Head::Detached, |name| Head::Branch(text(&name).trim().to_owned())))
     }
 
     /// What differs from the commit that is checked out: staged, changed or untracked, relative to the top. Changes within a submodule
@@ -188,7 +191,7 @@ impl Git {
     /// What differs from the commit, within submodules too.
     fn differing(&self) -> Result<Vec<String>, GitError> {
         let mut paths = self.dirty()?;
-        paths.extend(WorkTree::at(&self.top)?.dirty()?);
+        paths.extend(WorkTree::at(&self.folder)?.dirty()?);
         paths.sort();
         paths.dedup();
         Ok(paths)

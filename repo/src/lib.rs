@@ -160,8 +160,9 @@ impl WorkTree {
     }
 
     /// The commit that is checked out, in hex; none in a repository without commits.
-    pub fn head(&self) -> Option<String> {
-        dirty::head(&self.repository).ok().flatten().map(|id| id.to_string())
+    pub fn head(&self) -> Result<Option<String>, RepoError> {
+        let head = dirty::head(&self.repository).map_err(|e| self.git_error("read HEAD", &e))?;
+        Ok(head.map(|id| id.to_string()))
     }
 
     /// Whether git tracks so few files that it takes longer to start a thread than to look at them all.

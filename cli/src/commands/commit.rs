@@ -56,7 +56,7 @@ pub fn run(
         same_failures: args.stop_when_stuck,
         restore_on_failure: args.on_failure == OnFailure::Restore,
         early_stop: args.early_stop,
-        ..plan(settings, &tree, task)
+        ..plan(settings, &tree, task)?
     };
     let guard = look_at(&tree, &plan, args, output)?;
     // In this order: a wall holds the first of them.
@@ -110,22 +110,23 @@ fn edit_query(which: Which, root: &Path, environment: &Environment) -> Result<()
 }
 
 /// A run of this task under these settings.
-pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Plan {
+pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Failure> {
     let most = match &task {
         Task::Commit { .. } => COMMIT_ROUNDS,
         Task::Implement { .. } => IMPLEMENT_ROUNDS,
     };
-    Plan {
+    let head = tree.head().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    Ok(Plan {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         rounds: settings.rounds(most),
         same_failures: None,
         restore_on_failure: false,
         early_stop: false,
         sealed: sealed(&settings),
-        head: tree.head(),
+        head,
         task,
         settings,
-    }
+    })
 }
 
 /// The build script and what else no build may write (S1 §Safety), there or not, whatever the configuration protects.

@@ -72,5 +72,5 @@ fn plan(settings: Settings, project: &Project, tree: &WorkTree, rollup: &[u8]) -
     let query = project.read(QUERY).context("cannot read the demo's query")?;
     let code = String::from_utf8_lossy(rollup).into_owned();
     let task = Task::commit(query, code, super::commit::protected_for_model(&settings));
-    Ok(super::commit::plan(settings, tree, task))
+    super::commit::plan(settings, tree, task)
 }

@@ -24,7 +24,7 @@ impl AgentExecutor<'_> {
         let mut uncommitted = Vec::new();
         let dirty = dirty(git).map_err(AgentFault::Git)?;
         for path in dirty.files.into_iter().chain(dirty.nested) {
-            let place = git.top().join(&path);
+            let place = git.folder().join(&path);
             let sha256 = fingerprint(&place).map_err(fault("read", &place))?;
             uncommitted.push(Uncommitted { path: shown(&path), sha256 });
         }
@@ -97,7 +97,7 @@ fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Resu
     let git = &repository.git;
     let is_spared = |path: &PathBuf| {
         let known = spare.iter().find(|one| one.path == shown(path));
-        known.is_some_and(|one| fingerprint(&git.top().join(path)).is_ok_and(|now| now == one.sha256))
+        known.is_some_and(|one| fingerprint(&git.folder().join(path)).is_ok_and(|now| now == one.sha256))
     };
     let is_ours = |path: &PathBuf| !is_excluded(repository, path) && !is_spared(path);
     let mut dirty = dirty(git)?;
@@ -118,10 +118,10 @@ struct Dirty {
 
 /// What is not committed below the folder of `git`, relative to it; that folder need not be the top of its work tree.
 fn dirty(git: &Git) -> Result<Dirty, GitError> {
-    let tree = WorkTree::at(git.top())?;
+    let tree = WorkTree::at(git.folder())?;
     let paths = tree.dirty_paths()?;
     let is_repository = |path: &PathBuf| {
-        let folder = git.top().join(path);
+        let folder = git.folder().join(path);
         let is_folder = folder.symlink_metadata().is_ok_and(|data| data.is_dir());
         is_folder && folder.join(".git").symlink_metadata().is_ok()
     };

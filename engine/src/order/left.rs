@@ -112,7 +112,7 @@ fn differing(git: &Git) -> Result<BTreeSet<String>, Fault> {
     let is_submodule = |path: &String| submodules.iter().any(|submodule| submodule == Path::new(path));
     found.extend(git.dirty().map_err(Fault::Git)?.into_iter().filter(|path| !is_submodule(path)));
     for path in &submodules {
-        let inside = git.top().join(path);
+        let inside = git.folder().join(path);
         // In an empty folder git would find the repository around it.
         if inside.join(".git").symlink_metadata().is_ok() {
             let path = path.display();

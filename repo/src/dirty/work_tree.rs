@@ -46,9 +46,15 @@ pub(super) fn differing(
         Threads::Many => {
             let shared = repository.clone().into_sync();
             thread::scope(|scope| {
-                let untracked = scope.spawn(|| untracked(&shared.to_thread_local(), index));
+                let look = || untracked(&shared.to_thread_local(), index);
+                let other = thread::Builder::new().spawn_scoped(scope, look);
                 let changed = changed(repository, index, threads);
-                (untracked.join().unwrap_or_else(|panic| resume_unwind(panic)), changed)
+                // A system that has no thread for it leaves it to this one.
+                let untracked = match other {
+                    Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                    Err(_) => untracked(repository, index),
+                };
+                (untracked, changed)
             })
         }
     };

@@ -11,7 +11,7 @@ use super::{Git, GitError, Identity};
 const FROM_INPUT: [&str; 2] = ["--pathspec-from-file=-", "--pathspec-file-nul"];
 
 impl Git {
-    /// Commits these paths as they are on disk, deleted ones too, and nothing else; gives the commit.
+    /// Commits these paths, relative to the folder, as they are on disk, deleted ones too, and nothing else; gives the commit.
     pub fn commit_paths(
         &self,
         paths: &[impl AsRef<Path>],
@@ -57,8 +57,8 @@ impl Git {
         if paths.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let done = self.start_on(&["check-ignore", "-z", "--stdin"], paths)?;
-        let ignored = done.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let listed = self.asked_of(&["check-ignore", "-z", "--stdin"], paths)?.unwrap_or_default();
+        let ignored = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         Ok(ignored.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 

@@ -13,7 +13,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use super::{Git, GitError, text};
+use super::{Git, GitError};
 
 /// What stands in a lock of ours; behind it the process id of the git that works for it.
 const WORDS: &str = "code-commit is rolling back; what it leaves here is removed when it is next started\n";
@@ -30,18 +30,14 @@ impl Git {
         let id = self.commit_of(commit)?.ok_or_else(none)?;
         let held = Held::take(self.index()?)?;
         let words = ["reset", "--quiet", "--hard", &id];
-        let start = |source| GitError::Start { top: self.top.clone(), source };
+        let start = |source| GitError::Start { folder: self.folder.clone(), source };
         let mut reset = self.command(&words)?;
         reset.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = reset.spawn().map_err(start)?;
         // Without the note nobody waits for a git that outlives us; its work is done again all the same.
         let _ = held.note(child.id());
         let done = child.wait_with_output().map_err(start)?;
-        if done.status.success() {
-            held.replace()
-        } else {
-            Err(self.failed("reset", text(&done.stderr).trim().to_owned()))
-        }
+        if done.status.success() { held.replace() } else { Err(self.refused(&words, &done)) }
     }
 
     /// The lock that another git holds on the index, also after a few seconds.
@@ -129,18 +125,12 @@ impl Drop for Held {
     }
 }
 
-/// Whether a rollback that was killed has left it. Its git, which may have outlived it, is waited for.
+/// Whether a rollback that was killed has left it, and its git, which may outlive it, is gone too.
 fn is_left_behind(lock: &Path) -> bool {
     let Ok(text) = fs::read_to_string(lock) else { return false };
     let Some(pid) = text.strip_prefix(WORDS) else { return false };
-    let comm = PathBuf::from(format!("/proc/{pid}/comm"));
-    for _ in 0..LOOKS {
-        if pid.is_empty() || !fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "git") {
-            return true;
-        }
-        thread::sleep(BETWEEN_LOOKS);
-    }
-    false
+    let is_git = |name: String| name.trim() == "git";
+    pid.is_empty() || !fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(is_git)
 }
 
 /// Whether somebody else holds the lock of this index, also after a while.

@@ -48,61 +48,79 @@ impl Git {
         self.succeeded(words, self.start_on(words, paths)?)
     }
 
+    /// Asks git something that it answers with its standard output, or with no by exit code 1.
+    pub(super) fn asked(&self, words: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
+        self.answered(words, self.start(words)?)
+    }
+
+    /// The same of paths.
+    pub(super) fn asked_of(
+        &self,
+        words: &[&str],
+        paths: &[impl AsRef<Path>],
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        self.answered(words, self.start_on(words, paths)?)
+    }
+
+    fn answered(&self, words: &[&str], done: Output) -> Result<Option<Vec<u8>>, GitError> {
+        if done.status.code() == Some(1) { Ok(None) } else { self.succeeded(words, done).map(Some) }
+    }
+
     fn succeeded(&self, words: &[&str], done: Output) -> Result<Vec<u8>, GitError> {
         if done.status.success() {
             return Ok(done.stdout);
         }
-        let command = words.iter().find(|word| !word.starts_with('-')).copied().unwrap_or_default();
-        Err(self.failed(command, text(&done.stderr).trim().to_owned()))
+        Err(self.refused(words, &done))
+    }
+
+    /// What git said when it did not do it.
+    pub(super) fn refused(&self, words: &[&str], done: &Output) -> GitError {
+        self.failed(command_of(words), text(&done.stderr).trim().to_owned())
     }
 
     pub(super) fn failed(&self, command: &str, message: String) -> GitError {
-        GitError::Failed { command: command.to_owned(), top: self.top.clone(), message }
+        GitError::Failed { command: command.to_owned(), folder: self.folder.clone(), message }
     }
 
     pub(super) fn start(&self, words: &[&str]) -> Result<Output, GitError> {
-        let start = |source| GitError::Start { top: self.top.clone(), source };
+        let start = |source| GitError::Start { folder: self.folder.clone(), source };
         self.command(words)?.output().map_err(start)
     }
 
     /// From a file and not through a pipe, which git might let fill up while we wait for it to read.
     pub(super) fn start_on(&self, words: &[&str], paths: &[impl AsRef<Path>]) -> Result<Output, GitError> {
-        let start = |source| GitError::Start { top: self.top.clone(), source };
+        let start = |source| GitError::Start { folder: self.folder.clone(), source };
         let input = nul_ended(paths).map_err(start)?;
         self.command(words)?.stdin(input).output().map_err(start)
     }
 
-    /// Settings that take every program off the filters of the repository's own configuration, as it is now.
-    fn without_own_filters(&self) -> Result<Vec<(OsString, &'static str)>, GitError> {
-        let tree = match WorkTree::at(&self.top) {
-            Ok(tree) => tree,
-            Err(error @ OpenError::Unreadable { .. }) if self.top.is_dir() => return Err(error.into()),
-            // Git finds nothing there, or nothing that it would touch.
-            Err(_) => return Ok(Vec::new()),
-        };
-        let named = |filter: &BString, key: &str| {
-            let name = [b"filter.", filter.as_slice(), b".", key.as_bytes()].concat();
-            OsString::from_vec(name)
-        };
-        let off = |filter| OF_A_FILTER.map(|(key, value)| (named(filter, key), value));
-        Ok(tree.own_filters().iter().flat_map(off).collect())
+    /// What git would find there, as it is now; none where it finds nothing, or nothing that it would touch.
+    fn tree(&self) -> Result<Option<WorkTree>, GitError> {
+        match WorkTree::at(&self.folder) {
+            Ok(tree) => Ok(Some(tree)),
+            Err(error @ OpenError::Unreadable { .. }) if self.folder.is_dir() => Err(error.into()),
+            Err(_) => Ok(None),
+        }
     }
 
     /// In a process group of its own: Ctrl-C in a terminal is for the harness, which must not find a rollback cut in half.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
     pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
-        let settings = self.without_own_filters()?;
+        let tree = self.tree()?;
+        let settings = tree.as_ref().map(without_own_filters).unwrap_or_default();
+        let is_top = self.folder.join(".git").symlink_metadata().is_ok();
+        let top = tree.as_ref().filter(|_| !is_top).map_or(self.folder.as_path(), WorkTree::top);
         let mut command = Command::new("git");
         command
             .args(HARDENED.iter().flat_map(|setting| ["-c", setting]))
             .args(words)
-            .current_dir(&self.top)
+            .current_dir(&self.folder)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_NO_LAZY_FETCH", "1")
             // Whatever `core.worktree` says.
-            .env("GIT_WORK_TREE", &self.top)
+            .env("GIT_WORK_TREE", top)
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("LC_ALL", "C.UTF-8")
             .env("GIT_CONFIG_COUNT", settings.len().to_string())
@@ -115,6 +133,29 @@ impl Git {
         }
         Ok(command)
     }
+}
+
+/// Settings that take every program off the filters of the repository's own configuration.
+fn without_own_filters(tree: &WorkTree) -> Vec<(OsString, &'static str)> {
+    let named = |filter: &BString, key: &str| {
+        let name = [b"filter.", filter.as_slice(), b".", key.as_bytes()].concat();
+        OsString::from_vec(name)
+    };
+    let off = |filter| OF_A_FILTER.map(|(key, value)| (named(filter, key), value));
+    tree.own_filters().iter().flat_map(off).collect()
+}
+
+/// `commit` of `-c user.name=x --literal-pathspecs commit -m y`.
+fn command_of<'w>(words: &[&'w str]) -> &'w str {
+    let mut words = words.iter().copied();
+    while let Some(word) = words.next() {
+        if word == "-c" {
+            words.next();
+        } else if !word.starts_with('-') {
+            return word;
+        }
+    }
+    ""
 }
 
 /// A file without a name, at its beginning.

@@ -26,7 +26,7 @@ impl Git {
     /// Puts each submodule that is checked out back to the commit that the index names.
     pub(super) fn roll_back_submodules(&self) -> Result<(), GitError> {
         for (commit, path) in self.gitlinks()? {
-            let inside = self.top().join(path);
+            let inside = self.folder().join(path);
             // In an empty folder git would find the repository around it.
             if inside.join(".git").symlink_metadata().is_ok() {
                 let submodule = self.at(inside);

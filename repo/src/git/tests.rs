@@ -126,6 +126,36 @@ fn a_commit_holds_the_paths_that_are_named_and_no_others() {
 }
 
 #[test]
+fn a_commit_from_a_folder_below_the_top_is_of_the_paths_below_it() {
+    let scratch = Scratch::with_files();
+    let git = scratch.hardened(&[]).at(scratch.path().join("folder"));
+    for path in ["kept", "changed", "folder/kept", "folder/changed"] {
+        scratch.write(path, "two, longer\n");
+    }
+    let made = git.commit_paths(&["kept", "changed"], "m", ME).unwrap();
+    assert_eq!(
+        scratch.git(&["show", "--format=", "--name-status", &made]),
+        "M\tfolder/changed\nA\tfolder/kept\n"
+    );
+    assert_eq!(scratch.git(&["status", "--porcelain"]), " M kept\n?? changed\n");
+}
+
+#[test]
+fn a_failed_commit_is_named_so_whatever_settings_go_before_it() {
+    let scratch = Scratch::with_files();
+    let error = scratch.hardened(&[]).commit_paths(&["kept"], "m", ME).unwrap_err();
+    assert!(matches!(&error, GitError::Failed { command, .. } if command == "commit"), "{error}");
+}
+
+#[test]
+fn what_git_cannot_tell_is_no_answer() {
+    let scratch = Scratch::with_files();
+    scratch.write(".git/HEAD", "nonsense\n");
+    let git = scratch.hardened(&[]);
+    assert!(git.head().is_err() && git.commit_of("HEAD").is_err());
+}
+
+#[test]
 fn a_commit_of_everything_leaves_out_what_is_excluded_and_may_be_empty() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);

@@ -41,7 +41,7 @@ impl Setup<'_> {
 
     pub(super) fn repositories(&self) -> BTreeMap<String, Repository> {
         let repository = |(name, git): (&str, &repo::Git)| {
-            let exclude = self.never_committed(git.top());
+            let exclude = self.never_committed(git.folder());
             (name.to_owned(), Repository { git: git.clone(), exclude })
         };
         [(SRC, &self.project.src_git), (TESTS, &self.project.tests_git)].map(repository).into()
