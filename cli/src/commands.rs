@@ -34,7 +34,7 @@ use std::time::Duration;
 use ::apply::{Lock, LockError};
 use anyhow::Context as _;
 use repo::{OpenError, WorkTree};
-use runner::Orphans;
+use runner::{Containers, Orphans};
 
 use crate::args::{Cli, Command};
 use crate::commands::commit::Which;
@@ -151,11 +151,15 @@ fn no_state(error: repo::RepoError) -> Failure {
 fn end_orphans(docker_host: Option<&OsStr>, output: &Output) {
     let Orphans { processes, containers } = runner::remove_orphans(docker_host);
     // Where no daemon answers there is none that could still run anything.
-    let containers = containers.unwrap_or(0);
-    if processes + containers > 0 {
+    let Containers { removed, left } = containers.unwrap_or_default();
+    if processes + removed > 0 {
         output.note(&format!(
-            "ended what a killed run had left; processes: {processes}, containers: {containers}"
+            "ended what a killed run had left; processes: {processes}, containers: {removed}"
         ));
+    }
+    if !left.is_empty() {
+        let names = left.join(" ");
+        output.warn(&format!("a killed run has left what docker does not remove; docker rm --force {names}"));
     }
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::wait::wait_for;
 
 /// "Stop what runs": clones share one flag, and a wait in progress wakes when it is set.
 ///
@@ -38,13 +40,7 @@ impl Cancel {
 
     /// Lets `duration` pass, or returns earlier when the flag is set; whether it is set.
     pub fn wait(&self, duration: Duration) -> bool {
-        let mut pipe = [PollFd::new(self, PollFlags::IN)];
-        let limit = Timespec {
-            tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: duration.subsec_nanos().into(),
-        };
-        // A signal may end the wait early; whoever waits asks again.
-        let _ = poll(&mut pipe, Some(&limit));
+        wait_for(self, duration);
         self.is_set()
     }
 
@@ -64,6 +60,7 @@ impl AsFd for Cancel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     fn awake(cancel: &Cancel) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -18,13 +18,14 @@ mod reap;
 mod run;
 mod sandbox;
 mod spawn;
+mod wait;
 
 pub use cancel::Cancel;
 pub use capture::Captured;
 pub use command::{Command, Leftovers, Limits, Stream, Streams};
 pub use env::{Env, RUN_MARKER};
 pub use explain::explain;
-pub use orphans::{Orphans, remove_orphans};
+pub use orphans::{Containers, Orphans, remove_orphans};
 pub use output::{Apart, Ended, Output};
 pub use reap::{Swept, sweep};
 pub use run::{RunError, run};

@@ -13,8 +13,17 @@ use crate::{RUN_MARKER, owner, sandbox};
 pub struct Orphans {
     /// Processes that were killed.
     pub processes: usize,
-    /// Containers that were removed, or why the Docker daemon could not be asked.
-    pub containers: Result<usize, String>,
+    /// Containers, or why the Docker daemon could not be asked.
+    pub containers: Result<Containers, String>,
+}
+
+/// What became of the containers that were found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Containers {
+    /// So many are gone.
+    pub removed: usize,
+    /// The names of those that the daemon did not remove.
+    pub left: Vec<String>,
 }
 
 /// Ends what is left of the commands of every harness that is gone; those of a harness that lives are not touched. A process

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -17,6 +16,7 @@ use crate::program::{Found, find};
 use crate::pump::{PIPE_BYTES, Pump, Stop};
 use crate::reap::{Mark, Swept};
 use crate::sandbox::{Aftercare, Launch, prepare};
+use crate::wait::wait_for;
 use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream, Streams};
 
 /// How long a killed process may take to die before we go on without it.
@@ -197,9 +197,7 @@ impl Running {
     }
 
     fn wait(&mut self) -> Result<Option<ExitStatus>, RunError> {
-        let limit = Timespec::try_from(DYING).ok();
-        // An interrupted wait is a shorter one; `try_wait` tells what counts.
-        let _ = poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], limit.as_ref());
+        wait_for(&self.handle, DYING);
         self.child.try_wait().map_err(|source| RunError::Wait { source })
     }
 }

@@ -287,7 +287,7 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
 
 #[test]
 fn what_the_configuration_opens_is_open() {
-    for rung in rungs() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
         let mut walls = scratch.walls();
         walls.writable = vec![scratch.at("outside"), scratch.at("tree/dist/deep")];
@@ -300,15 +300,9 @@ fn what_the_configuration_opens_is_open() {
         let command = scratch.command(&["sh", "-c", &line]);
         let walls = Confinement { rung, walls };
         let output = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
-        assert_eq!(
-            output.text(),
-            if rung == Rung::Off { output.text() } else { "secret\n".into() },
-            "{rung}"
-        );
-        if rung != Rung::Off {
-            assert_eq!(fs::read_to_string(scratch.at("outside/file")).unwrap(), "new\n", "{rung}");
-            assert_eq!(fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(), "new\n", "{rung}");
-        }
+        assert_eq!(output.text(), "secret\n", "{rung}");
+        assert_eq!(fs::read_to_string(scratch.at("outside/file")).unwrap(), "new\n", "{rung}");
+        assert_eq!(fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(), "new\n", "{rung}");
     }
 }
 

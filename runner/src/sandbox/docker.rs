@@ -9,7 +9,6 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::memory::inherit;
@@ -17,7 +16,8 @@ use super::mounts::{self, Mount};
 use super::{Aftercare, Launch, Walls, by_shell_code, environment, plainly, system_program};
 use crate::owner;
 use crate::spawn::{Group, program};
-use crate::{Command, Ended, RUN_MARKER};
+use crate::wait::wait_for;
+use crate::{Command, Containers, Ended, RUN_MARKER};
 
 mod variables;
 
@@ -173,19 +173,21 @@ fn client(host: Option<&OsStr>) -> Result<std::process::Command, String> {
     Ok(client)
 }
 
-/// The containers of runs whose harness is gone, removed: how many. What the daemon lists of other harnesses is left alone.
-pub(crate) fn remove_orphans(host: Option<&OsStr>) -> Result<usize, String> {
+/// Removes the containers of runs whose harness is gone. What the daemon lists of other harnesses is left alone.
+pub(crate) fn remove_orphans(host: Option<&OsStr>) -> Result<Containers, String> {
     let format = format!("{{{{.Names}}}} {{{{.Label \"{RUN_MARKER}\"}}}}");
     let filter = format!("label={RUN_MARKER}");
     let list = ask(host, &["ps", "--all", "--no-trunc", "--filter", &filter, "--format", &format])?;
-    let mut removed = 0;
-    for (name, marker) in list.lines().filter_map(|line| line.split_once(' ')) {
-        if owner::is_gone(marker) {
-            ask(host, &["rm", "--force", name])?;
-            removed += 1;
+    let orphans =
+        list.lines().filter_map(|line| line.split_once(' ')).filter(|(_, marker)| owner::is_gone(marker));
+    let mut containers = Containers::default();
+    for (name, _) in orphans {
+        match ask(host, &["rm", "--force", name]) {
+            Ok(_) => containers.removed += 1,
+            Err(_) => containers.left.push(name.to_owned()),
         }
     }
-    Ok(removed)
+    Ok(containers)
 }
 
 /// One question to the daemon and its answer. The error is the client's first line.
@@ -210,8 +212,7 @@ fn ask(host: Option<&OsStr>, words: &[&str]) -> Result<String, String> {
 fn wait(child: &std::process::Child) {
     let handle = Pid::from_raw(child.id().cast_signed()).ok_or(rustix::io::Errno::SRCH);
     if let Ok(handle) = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
-        let limit = Timespec::try_from(PATIENCE).ok();
-        let _ = poll(&mut [PollFd::new(&handle, PollFlags::IN)], limit.as_ref());
+        wait_for(&handle, PATIENCE);
     }
 }
 

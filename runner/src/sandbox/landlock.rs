@@ -72,7 +72,8 @@ fn link_what_is_open(walls: &Walls, inside: &Path) -> io::Result<()> {
     // What lies in another one comes with it.
     names.sort();
     names.dedup_by(|inner, outer| inner.starts_with(outer));
-    names.iter().zip(walls.home.iter().cycle()).try_for_each(|(name, home)| {
+    let Some(home) = &walls.home else { return Ok(()) };
+    names.iter().try_for_each(|name| {
         let link = inside.join(name);
         link.parent().map_or(Ok(()), fs::create_dir_all)?;
         std::os::unix::fs::symlink(home.join(name), link)
@@ -93,8 +94,11 @@ impl Fence {
             seccompiler::apply_filter(&self.filter).map_err(|error| fault(error.to_string()))?;
             Ok(command.spawn())
         };
-        std::thread::scope(|scope| scope.spawn(thread).join())
-            .unwrap_or_else(|_| Err(fault("the starting thread broke".to_owned())))
+        std::thread::scope(|scope| {
+            let started = std::thread::Builder::new().spawn_scoped(scope, thread);
+            let started = started.map_err(|error| fault(format!("cannot start a thread: {error}")))?;
+            started.join().unwrap_or_else(|_| Err(fault("the starting thread broke".to_owned())))
+        })
     }
 }
 

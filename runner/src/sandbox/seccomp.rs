@@ -7,8 +7,9 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// Debugging and reading other processes; mounts and namespaces; kernel keys, programs and modules;
-/// rings, which do what the filter forbids; opening files by handle, past every path.
+/// Debugging and reading other processes; mounts, and moving into namespaces; kernel keys, programs and modules;
+/// rings, which do what the filter forbids; opening files by handle, past every path. A process can still be
+/// born into namespaces of its own: this filter holds there too, where it would be root.
 const FORBIDDEN: &[c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
