@@ -67,7 +67,7 @@ impl CommitExecutor<'_> {
                 lost.get_or_insert(error);
             }
         });
-        let broken = trial.restore()?;
+        let broken = trial.restore(&folder)?;
         let output = ran.map_err(Fault::Run)?;
         if output.ended == Ended::Interrupted {
             return Err(Fault::Interrupted);

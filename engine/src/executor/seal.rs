@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, BufRead};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -16,12 +17,19 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::executor::Fault;
+use content::{Contents, Place};
+
+pub(crate) use attic::Attic;
+
+mod attic;
+mod content;
 
 /// The sealed files as they were before a build.
 #[derive(Debug)]
 pub(crate) struct Seal {
     root: Folder,
     files: Vec<Sealed>,
+    contents: Contents,
     /// The modes of the folders that lead to them.
     folders: BTreeMap<PathBuf, u32>,
 }
@@ -29,27 +37,29 @@ pub(crate) struct Seal {
 #[derive(Debug)]
 struct Sealed {
     path: PathBuf,
-    state: State,
-    /// When it was last changed: what was made from it is no younger once it is put back.
-    modified: Option<SystemTime>,
+    state: State<Place>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum State {
+/// What stands at a path.
+#[derive(Debug)]
+enum State<C> {
     /// Nothing is there, or no folder leads to it.
     Absent,
     /// A regular file.
-    File { content: Vec<u8>, mode: u32 },
+    File { content: C, inode: Inode },
     /// A symbolic link, and where it leads.
     Link(CString),
     /// Anything else, by its kind and mode: it can be told from another, not made anew.
     Other(u32),
 }
 
-impl State {
-    fn may_be_file(&self, its_mode: u32, len: u64) -> bool {
-        matches!(self, Self::File { content, mode } if *mode == its_mode && content.len() as u64 == len)
-    }
+/// What is said of a file besides its content.
+#[derive(Debug, Clone, Copy)]
+struct Inode {
+    mode: u32,
+    len: u64,
+    /// When it was last changed: what was made from it is no younger once it is put back.
+    modified: Option<SystemTime>,
 }
 
 /// What was not as it was.
@@ -64,11 +74,19 @@ pub(crate) struct Restored {
 impl Seal {
     /// Remembers these files; paths are relative to the root.
     pub(crate) fn take(root: &Path, paths: &[PathBuf]) -> io::Result<Self> {
-        let mut seal = Self { root: Folder::open(root)?, files: Vec::new(), folders: BTreeMap::new() };
+        let (folder, contents) = (Folder::open(root)?, Contents::default());
+        let mut seal = Self { root: folder, files: Vec::new(), contents, folders: BTreeMap::new() };
         for path in paths {
             seal.note_folders(path)?;
-            let (state, modified) = look(&seal.root, path, None)?;
-            seal.files.push(Sealed { path: path.clone(), state, modified });
+            let state = match look(&seal.root, path)? {
+                State::File { content, inode } => {
+                    State::File { content: seal.contents.keep(content, inode.len, root)?, inode }
+                }
+                State::Absent => State::Absent,
+                State::Link(target) => State::Link(target),
+                State::Other(mode) => State::Other(mode),
+            };
+            seal.files.push(Sealed { path: path.clone(), state });
         }
         Ok(seal)
     }
@@ -79,21 +97,30 @@ impl Seal {
         self.files.iter().filter(differs).map(|file| file.path.as_path())
     }
 
-    /// Puts back what was changed, folders on the way too, and names it; nothing where all is as it was.
+    /// Puts back what was changed, folders on the way too, and names it; nothing where all is as it was. What stood there goes to the
+    /// attic.
     ///
     /// Fails where something is not as it was even then: nothing may be built in such a tree.
-    pub(crate) fn restore(&self) -> Result<Vec<String>, Fault> {
-        let Restored { changed, lost } = self.put_all_back();
+    pub(crate) fn restore(&self, attic: &mut Attic<'_>) -> Result<Vec<String>, Fault> {
+        let Restored { changed, lost } = self.put_each_back(Some(attic));
         if lost.is_empty() { Ok(changed) } else { Err(Fault::Seal { paths: lost.join(", ") }) }
     }
 
-    /// The same for what may also stay as it is. What cannot be looked at is not touched.
+    /// The same for what may also stay as it is, and of which others keep copies. What cannot be looked at is not touched.
     pub(crate) fn put_all_back(&self) -> Restored {
+        self.put_each_back(None)
+    }
+
+    fn put_each_back(&self, mut attic: Option<&mut Attic<'_>>) -> Restored {
         let mut restored = Restored::default();
         for file in &self.files {
+            let mut put_back = || {
+                self.put_back(file, attic.as_deref_mut())?;
+                self.is_as_it_was(file)
+            };
             let is_back = match self.is_as_it_was(file) {
                 Ok(true) => continue,
-                Ok(false) => self.put_back(file).and_then(|()| self.is_as_it_was(file)).unwrap_or(false),
+                Ok(false) => put_back().unwrap_or(false),
                 Err(_) => false,
             };
             let names = if is_back { &mut restored.changed } else { &mut restored.lost };
@@ -102,8 +129,18 @@ impl Seal {
         restored
     }
 
+    /// A file is read only where it can be the one that was there: a build may have left one of any size.
     fn is_as_it_was(&self, file: &Sealed) -> io::Result<bool> {
-        Ok(look(&self.root, &file.path, Some(&file.state))?.0 == file.state)
+        Ok(match (&file.state, look(&self.root, &file.path)?) {
+            (State::Absent, State::Absent) => true,
+            (State::File { content, inode }, State::File { content: now, inode: is }) => {
+                let may_be = (is.mode, is.len) == (inode.mode, inode.len);
+                may_be && self.contents.are_in(content, now).unwrap_or(false)
+            }
+            (State::Link(target), State::Link(now)) => *target == now,
+            (State::Other(mode), State::Other(now)) => *mode == now,
+            (State::Absent | State::File { .. } | State::Link(_) | State::Other(_), _) => false,
+        })
     }
 
     fn note_folders(&mut self, path: &Path) -> io::Result<()> {
@@ -119,13 +156,13 @@ impl Seal {
         Ok(())
     }
 
-    fn put_back(&self, sealed: &Sealed) -> io::Result<()> {
-        let folder = self.make_folders(&sealed.path)?;
+    fn put_back(&self, sealed: &Sealed, mut attic: Option<&mut Attic<'_>>) -> io::Result<()> {
+        let folder = self.make_folders(&sealed.path, attic.as_deref_mut())?;
         let folder = folder.as_ref().unwrap_or(&self.root);
         let name = sealed.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        clear(folder, name)?;
+        clear(folder, name, &sealed.path, attic)?;
         match &sealed.state {
-            State::File { content, mode } => write(folder, name, content, *mode, sealed.modified),
+            State::File { content, inode } => write(folder, name, &mut *self.contents.read(content)?, *inode),
             State::Link(target) => Ok(rustix::fs::symlinkat(target, folder, name)?),
             State::Absent | State::Other(_) => Ok(()),
         }
@@ -133,13 +170,13 @@ impl Seal {
 
     /// The folder that holds `path`. One that is gone on the way is made anew; so is one whose place a file or a link has taken, since
     /// what is written below must not come out elsewhere.
-    fn make_folders(&self, path: &Path) -> io::Result<Option<Folder>> {
+    fn make_folders(&self, path: &Path, mut attic: Option<&mut Attic<'_>>) -> io::Result<Option<Folder>> {
         let (mut folder, mut so_far): (Option<Folder>, _) = (None, PathBuf::new());
         for name in path.parent().into_iter().flat_map(Path::iter) {
             so_far.push(name);
             let above = folder.as_ref().unwrap_or(&self.root);
             if !above.stat(name)?.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()) {
-                clear(above, name)?;
+                clear(above, name, &so_far, attic.as_deref_mut())?;
                 rustix::fs::mkdirat(above, name, Mode::RWXU)?;
                 let mode = self.folders.get(&so_far).copied().unwrap_or(0o755) | 0o700;
                 rustix::fs::fchmod(above.open_in(name)?, Mode::from_raw_mode(mode))?;
@@ -160,28 +197,30 @@ fn parent<'p>(root: &Folder, path: &'p Path) -> io::Result<(Option<Folder>, &'p 
     Ok((folder, name))
 }
 
-/// What stands at `path` now, and when it was last changed, where it is a file. A file is read only where it can be the one that was there
-/// before: a build may have left one of any size.
-fn look(root: &Folder, path: &Path, before: Option<&State>) -> io::Result<(State, Option<SystemTime>)> {
+/// What stands at `path` now. A file that cannot be opened is something else.
+fn look(root: &Folder, path: &Path) -> io::Result<State<File>> {
     let (folder, name) = match parent(root, path) {
         Ok(found) => found,
-        Err(error) => return no_way(error).map(|state| (state, None)),
+        Err(error) => return no_way(error),
     };
     let folder = folder.as_ref().unwrap_or(root);
-    let Some(stat) = folder.stat(name)? else { return Ok((State::Absent, None)) };
-    let other = Ok((State::Other(stat.st_mode), None));
-    let (kind, mode) = (FileType::from_raw_mode(stat.st_mode), stat.st_mode & 0o7777);
-    let len = u64::try_from(stat.st_size).unwrap_or(0);
-    if kind.is_symlink() {
-        return rustix::fs::readlinkat(folder, name, Vec::new())
-            .map_or(other, |to| Ok((State::Link(to), None)));
+    let Some(stat) = folder.stat(name)? else { return Ok(State::Absent) };
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    let seen = if kind.is_symlink() {
+        rustix::fs::readlinkat(folder, name, Vec::new()).map(State::Link).ok()
+    } else if kind.is_file() {
+        folder.open_file(name).map(|content| State::File { content, inode: Inode::of(&stat) }).ok()
+    } else {
+        None
+    };
+    Ok(seen.unwrap_or(State::Other(stat.st_mode)))
+}
+
+impl Inode {
+    fn of(stat: &Stat) -> Self {
+        let len = u64::try_from(stat.st_size).unwrap_or(0);
+        Self { mode: stat.st_mode & 0o7777, len, modified: modified(stat) }
     }
-    if !kind.is_file() || before.is_some_and(|before| !before.may_be_file(mode, len)) {
-        return other;
-    }
-    let mut content = Vec::new();
-    let read = folder.open_file(name).and_then(|file| file.take(len + 1).read_to_end(&mut content));
-    read.map_or(other, |_| Ok((State::File { content, mode }, modified(&stat))))
 }
 
 /// None for a time before 1970, which no build has made.
@@ -191,7 +230,7 @@ fn modified(stat: &Stat) -> Option<SystemTime> {
 }
 
 /// A folder on the way is not there, or no folder any more; or it is another mount or closed to us, so that nothing behind it can be told.
-fn no_way(error: io::Error) -> io::Result<State> {
+fn no_way<C>(error: io::Error) -> io::Result<State<C>> {
     match Errno::from_io_error(&error) {
         Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(State::Absent),
         Some(Errno::XDEV | Errno::ACCESS) => Ok(State::Other(0)),
@@ -199,29 +238,29 @@ fn no_way(error: io::Error) -> io::Result<State> {
     }
 }
 
-/// Removes what is there. A folder is removed only where it is empty: a build may have moved into it what is not its own.
-fn clear(folder: &Folder, name: &OsStr) -> io::Result<()> {
+/// Removes what is there; a copy of a file or a link is in the attic then. A folder is removed only where it is empty: a build may have
+/// moved into it what is not its own.
+fn clear(folder: &Folder, name: &OsStr, path: &Path, attic: Option<&mut Attic<'_>>) -> io::Result<()> {
     let Some(stat) = folder.stat(name)? else { return Ok(()) };
-    let is_folder = FileType::from_raw_mode(stat.st_mode).is_dir();
-    let flags = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-    Ok(rustix::fs::unlinkat(folder, name, flags)?)
+    if FileType::from_raw_mode(stat.st_mode).is_dir() {
+        return Ok(rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?);
+    }
+    // Where there is no room for a copy the tree is put back all the same.
+    if attic.is_some_and(|attic| attic.take_in(folder, name, path).is_ok()) {
+        return Ok(());
+    }
+    Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?)
 }
 
-fn write(
-    folder: &Folder,
-    name: &OsStr,
-    content: &[u8],
-    mode: u32,
-    modified: Option<SystemTime>,
-) -> io::Result<()> {
+fn write(folder: &Folder, name: &OsStr, mut content: &mut dyn BufRead, inode: Inode) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file =
-        std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode & 0o777))?);
-    file.write_all(content)?;
-    if let Some(modified) = modified {
+    let mode = Mode::from_raw_mode(inode.mode & 0o777);
+    let mut file = File::from(rustix::fs::openat(folder, name, flags, mode)?);
+    io::copy(&mut content, &mut file)?;
+    if let Some(modified) = inode.modified {
         file.set_modified(modified)?;
     }
-    file.set_permissions(std::fs::Permissions::from_mode(mode))
+    file.set_permissions(std::fs::Permissions::from_mode(inode.mode))
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use logging::RunFolder;
 use runner::{Confinement, Output};
 
 use crate::executor::Fault;
-use crate::executor::seal::Seal;
+use crate::executor::seal::{Attic, Seal};
 use crate::{Event, Facts, Problem, Record};
 
 /// One of at most two times.
@@ -28,6 +29,8 @@ enum Time {
 /// What it left of the seal; all of it is as it was again.
 pub(crate) struct Broken {
     changed: Vec<String>,
+    /// The folder that now holds what was there instead.
+    kept: Option<PathBuf>,
     /// For the end of the log, where it is the second time: then it has failed, whatever its exit code.
     pub(crate) note: Option<String>,
 }
@@ -45,12 +48,30 @@ pub(crate) fn under_seal<F: Facts, T>(
     if broken.changed.is_empty() {
         return Ok((came, broken));
     }
-    let names = broken.changed.join(", ");
-    let message = format!("the {what} changed {names}; it was put back and the {what} run again");
-    let head = format!("[code-commit] {message}\n");
-    let warning = Problem { code: "seal".to_owned(), path: Some(names), line: None, message };
-    record.tell(&Event::Warning(&warning));
-    once(&Trial { what, seal: &seal, time: Time::Again { head } }, record)
+    let said = format!("{}; it was put back and the {what} run again", broken.changes(what));
+    let head = format!("[code-commit] {said}\n");
+    record.tell(&Event::Warning(&broken.warning(said)));
+    let (came, broken) = once(&Trial { what, seal: &seal, time: Time::Again { head } }, record)?;
+    if let Some(note) = &broken.note {
+        record.tell(&Event::Warning(&broken.warning(note.clone())));
+    }
+    Ok((came, broken))
+}
+
+impl Broken {
+    /// The wall may have held the files fast: then it was somebody else.
+    fn changes(&self, what: &str) -> String {
+        format!("the {what}, or somebody while it ran, changed {}", self.changed.join(", "))
+    }
+
+    /// For a person, who may want to have it back.
+    fn warning(&self, said: String) -> Problem {
+        let message = match &self.kept {
+            Some(folder) => format!("{said}; what stood there is in {}", folder.display()),
+            None => said,
+        };
+        Problem { code: "seal".to_owned(), path: Some(self.changed.join(", ")), line: None, message }
+    }
 }
 
 impl Trial<'_> {
@@ -62,16 +83,15 @@ impl Trial<'_> {
         }
     }
 
-    /// Puts back what may not be changed, however the command ended.
-    pub(crate) fn restore(&self) -> Result<Broken, Fault> {
-        let changed = self.seal.restore()?;
-        let note = match self.time {
-            Time::Again { .. } if !changed.is_empty() => {
-                Some(format!("the {} changed {} again: it counts as failed", self.what, changed.join(", ")))
-            }
-            Time::First | Time::Again { .. } => None,
-        };
-        Ok(Broken { changed, note })
+    /// Puts back what may not be changed, however the command ended; what stood there instead is kept in the run folder.
+    pub(crate) fn restore(&self, run: &RunFolder) -> Result<Broken, Fault> {
+        let mut attic = Attic::of(run.path());
+        let changed = self.seal.restore(&mut attic)?;
+        let mut broken = Broken { changed, kept: attic.folder().map(Path::to_owned), note: None };
+        if matches!(self.time, Time::Again { .. }) && !broken.changed.is_empty() {
+            broken.note = Some(format!("{} again: it counts as failed", broken.changes(self.what)));
+        }
+        Ok(broken)
     }
 }
 

@@ -77,7 +77,7 @@ impl Run<'_> {
         };
         sinks.take(Stream::Err, trial.head().as_bytes());
         let started = self.start(&mut sinks, record);
-        let broken = trial.restore()?;
+        let broken = trial.restore(record.folder())?;
         let output = started?;
         let why = broken.note.clone().or_else(|| note(&output, settings, argv));
         let note = why.map(|why| format!("\n[code-commit] {why}\n"));

@@ -1,0 +1,57 @@
+//! What stood in the place of a sealed file: a person may have written it while the build ran.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use guard::Folder;
+use logging::{Redactor, RunFolder, Stamp};
+use rustix::fs::{AtFlags, CWD};
+use rustix::io::Errno;
+
+/// A folder of the run that things are moved into; made when the first one comes.
+#[derive(Debug)]
+pub(crate) struct Attic<'r> {
+    run: &'r Path,
+    folder: Option<PathBuf>,
+}
+
+impl<'r> Attic<'r> {
+    /// In this run folder.
+    pub(crate) fn of(run: &'r Path) -> Self {
+        Self { run, folder: None }
+    }
+
+    /// Where it is, if anything came in.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Moves the file or link `name` of `folder` to `path` in here.
+    pub(super) fn take_in(&mut self, folder: &Folder, name: &OsStr, path: &Path) -> io::Result<()> {
+        let place = self.made()?.join(path);
+        fs::create_dir_all(place.parent().unwrap_or(&place))?;
+        match rustix::fs::renameat(folder, name, CWD, &place) {
+            // The run folder is on another disk.
+            Err(Errno::XDEV) => {
+                io::copy(&mut folder.open_file(name)?, &mut File::create_new(&place)?)?;
+                Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?)
+            }
+            moved => Ok(moved?),
+        }
+    }
+
+    fn made(&mut self) -> io::Result<&Path> {
+        let folder = match self.folder.take() {
+            Some(folder) => folder,
+            None => {
+                let name = format!("left-{}", Stamp::now().folder_name());
+                let made =
+                    RunFolder::create(self.run, &name, Redactor::default()).map_err(io::Error::other)?;
+                made.path().to_owned()
+            }
+        };
+        Ok(self.folder.insert(folder))
+    }
+}

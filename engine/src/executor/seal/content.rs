@@ -1,0 +1,70 @@
+//! What the sealed files held: in memory, and beyond a bound in a file without a name on the tree's own disk.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
+use std::path::Path;
+
+/// In memory, of all files together.
+pub(super) const HELD_BYTES: u64 = 64 << 20;
+
+/// The content of files, one behind the other.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    held: Vec<u8>,
+    aside: Option<File>,
+}
+
+/// Where the content of one file is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Held(Range<usize>),
+    Aside(Range<u64>),
+}
+
+impl Contents {
+    /// Takes in a file of `len` bytes from the disk of `root`.
+    pub(super) fn keep(&mut self, mut file: File, len: u64, root: &Path) -> io::Result<Place> {
+        let start = self.held.len();
+        if start as u64 + len <= HELD_BYTES {
+            file.read_to_end(&mut self.held)?;
+            return Ok(Place::Held(start..self.held.len()));
+        }
+        let mut aside = match &self.aside {
+            Some(aside) => aside,
+            None => self.aside.insert(tempfile::tempfile_in(root)?),
+        };
+        let start = aside.seek(SeekFrom::End(0))?;
+        io::copy(&mut file, &mut aside)?;
+        Ok(Place::Aside(start..aside.stream_position()?))
+    }
+
+    /// What was kept there, from its beginning.
+    pub(super) fn read(&self, place: &Place) -> io::Result<Box<dyn BufRead + '_>> {
+        match place {
+            Place::Held(range) => Ok(Box::new(self.held.get(range.clone()).unwrap_or_default())),
+            Place::Aside(range) => {
+                let mut aside = self.aside.as_ref().ok_or(io::ErrorKind::NotFound)?;
+                aside.seek(SeekFrom::Start(range.start))?;
+                Ok(Box::new(BufReader::new(aside.take(range.end - range.start))))
+            }
+        }
+    }
+
+    /// Whether `file` holds what was kept there.
+    pub(super) fn are_in(&self, place: &Place, file: File) -> io::Result<bool> {
+        let (mut before, mut now) = (self.read(place)?, BufReader::new(file));
+        loop {
+            let (was, is) = (before.fill_buf()?, now.fill_buf()?);
+            let count = was.len().min(is.len());
+            if count == 0 {
+                return Ok(was.is_empty() && is.is_empty());
+            }
+            if was.get(..count) != is.get(..count) {
+                return Ok(false);
+            }
+            before.consume(count);
+            now.consume(count);
+        }
+    }
+}
