@@ -13,17 +13,28 @@ use work_tree::Threads;
 /// An index of so many bytes names some two thousand files: up to there one thread is done sooner than several have begun.
 const ONE_THREAD_BYTES: u64 = 200_000;
 
-/// Staged, changed and untracked files from the top of the work tree, in no order, some more than once.
-pub(crate) fn paths(repository: &gix::Repository) -> gix::Result<Vec<BString>> {
+/// What a look at the whole work tree shows, from its top, in no order.
+pub(crate) struct Look {
+    /// Staged, changed and untracked files, some more than once.
+    pub(crate) paths: Vec<BString>,
+    /// Submodules, and untracked repositories.
+    pub(crate) repositories: Vec<BString>,
+}
+
+pub(crate) fn look(repository: &gix::Repository) -> gix::Result<Look> {
     // Without its checksum, which git does not look at either.
     let skip_hash = true;
     let threads = if is_small(repository) { Threads::One } else { Threads::Many };
     let decode = gix::index::decode::Options { thread_limit: threads.limit(), ..Default::default() };
     let path = repository.index_path();
     let index = gix::index::File::at_or_default(path, repository.object_hash(), skip_hash, decode)?;
-    let mut found = staged(repository, &index)?;
-    found.append(&mut work_tree::differing(repository, &index, threads)?);
-    Ok(found)
+    let mut paths = staged(repository, &index)?;
+    let (untracked, mut changed) = work_tree::differing(repository, &index, threads)?;
+    paths.extend(untracked.paths);
+    paths.append(&mut changed);
+    let submodules = index.entries().iter().filter(|entry| entry.mode.is_submodule());
+    let submodules = submodules.map(|entry| entry.path(&index).to_owned());
+    Ok(Look { paths, repositories: submodules.chain(untracked.repositories).collect() })
 }
 
 /// Whether one thread is enough for all that git tracks.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod below;
 mod dirty;
 mod elsewhere;
 mod git;
@@ -7,6 +8,7 @@ mod stable_hash;
 mod state;
 mod tracked;
 
+use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -104,6 +106,8 @@ pub struct WorkTree {
     root: PathBuf,
     top: PathBuf,
     repository: gix::Repository,
+    /// What the last look showed of [`repositories_below`](Self::repositories_below), without what is in them.
+    below: RefCell<Option<Vec<PathBuf>>>,
 }
 
 impl std::fmt::Debug for WorkTree {
@@ -136,7 +140,7 @@ impl WorkTree {
         if repository.is_bare() || !root.starts_with(&top) {
             return Err(OpenError::Bare { git_dir });
         }
-        Ok(Self { root, top, repository })
+        Ok(Self { root, top, repository, below: RefCell::default() })
     }
 
     /// The folder that was asked for, symlinks resolved: everything a run touches lies below it.
@@ -179,9 +183,10 @@ impl WorkTree {
 
     /// The same as they are spelled on disk: names need not be UTF-8.
     pub fn dirty_paths(&self) -> Result<Vec<PathBuf>, RepoError> {
-        let found =
-            dirty::paths(&self.repository).map_err(|e| self.git_error("compare the work tree", &e))?;
-        let mut paths: Vec<PathBuf> = found.iter().filter_map(|path| self.relative(path.as_bstr())).collect();
+        let found = dirty::look(&self.repository).map_err(|e| self.git_error("compare the work tree", &e))?;
+        let relative = |path: &BString| self.relative(path.as_bstr());
+        self.below.replace(Some(found.repositories.iter().filter_map(relative).collect()));
+        let mut paths: Vec<PathBuf> = found.paths.iter().filter_map(relative).collect();
         paths.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
         paths.dedup();
         paths.retain(|path| !path.starts_with(STATE_IN_TREE));

@@ -8,7 +8,8 @@ use crate::scratch::Scratch;
 fn differs(scratch: &Scratch, threads: Threads) -> Vec<String> {
     let repository = gix::open(scratch.path()).unwrap();
     let index = repository.index_or_empty().unwrap();
-    let mut found = differing(&repository, &index, threads).unwrap();
+    let (untracked, changed) = differing(&repository, &index, threads).unwrap();
+    let mut found = [untracked.paths, changed].concat();
     found.sort_unstable();
     found.iter().map(ToString::to_string).collect()
 }
@@ -95,5 +96,5 @@ fn a_branch_that_stands_for_another_has_its_commit() {
     let commit = scratch.git(&["rev-parse", "HEAD"]);
     let repository = gix::open(scratch.path()).unwrap();
     assert_eq!(head(&repository).unwrap().unwrap().to_string(), commit.trim());
-    assert!(paths(&repository).unwrap().is_empty());
+    assert!(look(&repository).unwrap().paths.is_empty());
 }

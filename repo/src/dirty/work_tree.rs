@@ -35,12 +35,20 @@ impl Threads {
     }
 }
 
-/// Changed and untracked files from the top of the work tree, in no order.
+/// What git could track and does not, from the top of the work tree, in no order.
+#[derive(Default)]
+pub(super) struct Untracked {
+    pub(super) paths: Vec<BString>,
+    /// Those of them that are repositories of their own.
+    pub(super) repositories: Vec<BString>,
+}
+
+/// Untracked and changed files from the top of the work tree, in no order.
 pub(super) fn differing(
     repository: &gix::Repository,
     index: &State,
     threads: Threads,
-) -> gix::Result<Vec<BString>> {
+) -> gix::Result<(Untracked, Vec<BString>)> {
     let (untracked, changed) = match threads {
         Threads::One => (untracked(repository, index), changed(repository, index, threads)),
         Threads::Many => {
@@ -58,16 +66,14 @@ pub(super) fn differing(
             })
         }
     };
-    let mut found = untracked?;
-    found.append(&mut changed?);
-    Ok(found)
+    Ok((untracked?, changed?))
 }
 
-fn untracked(repository: &gix::Repository, index: &State) -> gix::Result<Vec<BString>> {
-    let mut found = Untracked(Vec::new());
+fn untracked(repository: &gix::Repository, index: &State) -> gix::Result<Untracked> {
+    let mut found = Untracked::default();
     let options = repository.dirwalk_options()?.emit_untracked(EmissionMode::Matching);
     repository.dirwalk(index, None::<&BStr>, &AtomicBool::new(false), options, &mut found)?;
-    Ok(found.0)
+    Ok(found)
 }
 
 fn changed(repository: &gix::Repository, index: &State, threads: Threads) -> gix::Result<Vec<BString>> {
@@ -96,13 +102,13 @@ fn changed(repository: &gix::Repository, index: &State, threads: Threads) -> gix
     Ok(found.0)
 }
 
-/// Collects what git could track and does not.
-struct Untracked(Vec<BString>);
-
 impl gix::dir::walk::Delegate for Untracked {
     fn emit(&mut self, entry: gix::dir::EntryRef<'_>, _collapsed: Option<gix::dir::entry::Status>) -> Action {
+        if entry.disk_kind == Some(Kind::Repository) {
+            self.repositories.push(entry.rela_path.as_ref().to_owned());
+        }
         if entry.disk_kind != Some(Kind::Untrackable) {
-            self.0.push(entry.rela_path.into_owned());
+            self.paths.push(entry.rela_path.into_owned());
         }
         ControlFlow::Continue(())
     }

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{Git, GitError, Head, text};
+use crate::WorkTree;
 
 /// The mode of a submodule in the index.
 const GITLINK: &[u8] = b"160000 ";
@@ -25,10 +26,10 @@ impl Git {
 
     /// Puts each submodule that is checked out back to the commit that the index names.
     pub(super) fn roll_back_submodules(&self) -> Result<(), GitError> {
+        let around = WorkTree::at(&self.folder)?;
         for (commit, path) in self.gitlinks()? {
             let inside = self.folder().join(path);
-            // In an empty folder git would find the repository around it.
-            if inside.join(".git").symlink_metadata().is_ok() {
+            if is_submodule_of(&around, &inside.join(".git")) {
                 let submodule = self.at(inside);
                 let stays = submodule.commit_of("HEAD")?.as_deref() == Some(commit.as_str());
                 let head = if stays { submodule.head()? } else { Head::Detached };
@@ -43,6 +44,16 @@ impl Git {
         let staged = self.run_for_bytes(&["ls-files", "--stage", "-z"])?;
         Ok(staged.split(|byte| *byte == 0).filter_map(gitlink).collect())
     }
+}
+
+/// Whether this `.git` is that of a submodule: a folder, or a file that leads to where git keeps it. What a command wrote there could lead git
+/// to files of somebody else's, through links in the place of an index or a log. In a folder without one git would find the repository around.
+fn is_submodule_of(around: &WorkTree, dot_git: &Path) -> bool {
+    let Ok(found) = dot_git.symlink_metadata() else { return false };
+    let leads_to =
+        gix::discover::path::from_gitdir_file(dot_git).ok().and_then(|path| path.canonicalize().ok());
+    let kept = around.repository().common_dir().canonicalize().ok();
+    found.is_dir() || found.is_file() && leads_to.zip(kept).is_some_and(|(path, kept)| path.starts_with(kept))
 }
 
 /// `160000 COMMIT STAGE<TAB>PATH`.

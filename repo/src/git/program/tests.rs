@@ -1,3 +1,4 @@
+use crate::GitError;
 use crate::git::tests::{ME, NONE};
 use crate::scratch::Scratch;
 
@@ -83,4 +84,32 @@ fn a_submodule_that_moves_or_goes_is_committed() {
     std::fs::remove_dir_all(scratch.path().join("sub")).unwrap();
     git.commit_all(NONE, "it goes", ME).unwrap();
     assert!(git.submodules().unwrap().is_empty());
+}
+
+#[test]
+fn a_submodule_that_a_command_has_led_elsewhere_is_not_rolled_back_there() {
+    let (scratch, inner) = (Scratch::with_files(), Scratch::with_files());
+    let from = inner.path().to_str().unwrap();
+    scratch.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "sub"]);
+    scratch.commit();
+    let git = scratch.hardened(&[]);
+    let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
+    let roll_back = || {
+        scratch.write("sub/kept", "two, longer\n");
+        git.roll_back(&head, &commit)
+    };
+    roll_back().unwrap();
+    assert_eq!(scratch.read("sub/kept"), "one\n");
+
+    let (theirs, planted) = (scratch.path().join("ignored/theirs"), scratch.path().join("ignored/git"));
+    scratch.write("ignored/theirs", "");
+    let kept = scratch.path().join(".git/modules/sub");
+    let copied = std::process::Command::new("cp").arg("-r").args([&kept, &planted]).status().unwrap();
+    assert!(copied.success());
+    std::fs::remove_file(planted.join("logs/HEAD")).unwrap();
+    std::os::unix::fs::symlink(&theirs, planted.join("logs/HEAD")).unwrap();
+    scratch.write("sub/.git", "gitdir: ../ignored/git\n");
+    let error = roll_back().unwrap_err();
+    assert!(matches!(&error, GitError::StillDirty { paths } if *paths == ["sub"]), "{error}");
+    assert_eq!(scratch.read("ignored/theirs"), "");
 }

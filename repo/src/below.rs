@@ -1,0 +1,56 @@
+//! The repositories inside of a work tree.
+
+use std::path::PathBuf;
+
+use crate::{RepoError, WorkTree};
+
+impl WorkTree {
+    /// The folders below the root that are the top of another repository, relative to the root: submodules, also those that are not checked
+    /// out and those of submodules, and repositories that git neither tracks nor ignores. As the last look at what is
+    /// [not committed](Self::dirty_paths) showed it; where there was none, one is taken.
+    pub fn repositories_below(&self) -> Result<Vec<PathBuf>, RepoError> {
+        if self.below.borrow().is_none() {
+            self.dirty_paths()?;
+        }
+        let mut all = self.below.borrow().clone().unwrap_or_default();
+        for folder in all.clone() {
+            // One that cannot be opened has none that git would look into.
+            if let Ok(inner) = Self::at(&self.root.join(&folder))
+                && inner.root == inner.top
+                && inner.top != self.top
+            {
+                all.extend(inner.repositories_below()?.into_iter().map(|below| folder.join(below)));
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn submodules_and_untracked_repositories_are_found_at_any_depth() {
+        let (outer, inner) = (Scratch::new(), Scratch::new());
+        inner.write("file", "x");
+        inner.commit();
+        let from = inner.path().to_str().unwrap();
+        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from];
+        outer.git(&[&add[..], &["sm"]].concat());
+        outer.git(&[&add[..], &["libs/other"]].concat());
+        outer.commit();
+        outer.git(&["submodule", "--quiet", "deinit", "libs/other"]);
+        outer.git(&["init", "-q", "vendor/lib"]);
+        outer.git(&["init", "-q", "sm/deep"]);
+        outer.write("vendor/lib/file", "x");
+        outer.write("sm/deep/file", "x");
+        let tree = WorkTree::at(outer.path()).unwrap();
+        let mut below = tree.repositories_below().unwrap();
+        below.sort();
+        assert_eq!(below, ["libs/other", "sm", "sm/deep", "vendor/lib"].map(PathBuf::from));
+        let part = WorkTree::at(&outer.path().join("libs")).unwrap();
+        assert_eq!(part.repositories_below().unwrap(), [PathBuf::from("other")]);
+    }
+}
