@@ -62,7 +62,9 @@ pub fn run(
     // In this order: a wall holds the first of them.
     let protected = wall::protected(&tree, &guard, &plan.settings)?;
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
-    let more = protected.into_iter().chain(guard.protected_anywhere().map(PathBuf::from));
+    // What git cannot tell of the tree was said.
+    let dot_gits = wall::dot_gits(&tree, plan.settings.sandbox.value).unwrap_or_default();
+    let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
     plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
     let (tree, model, without_wall) = (&tree, &*client, Otherwise::Refuse);
     begin(Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall })

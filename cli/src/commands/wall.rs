@@ -62,8 +62,10 @@ pub fn confine(
 fn walls(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -> Walls {
     let (root, settings) = (tree.root(), &plan.settings);
     let readable = settings.readable.iter().map(|place| place.value.clone());
+    let own = there(root, Binds::Commit);
     Walls {
-        read_only: held(root, plan, rung),
+        read_only: own.chain(held(root, &plan.sealed, rung)).collect(),
+        pinned: ways(root, &plan.sealed),
         masked: keys::hidden(root),
         network: settings.network.value,
         writable: writable(root, settings),
@@ -95,25 +97,45 @@ pub fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
     std::iter::once(".git").chain(held.map(Protected::at_root)).filter(|name| *name != AGENT_CONFIG)
 }
 
-/// What the build may read but not change, as far as it is there. Under Landlock nothing new could be made in a folder that holds one of
-/// these: what is protected by its name alone is left to the seal there.
-fn held(root: &Path, plan: &Plan, rung: Rung) -> Vec<PathBuf> {
-    let own = read_only(Binds::Commit).map(|name| root.join(name)).filter(|path| path.exists());
-    let by_name = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        path.parent() != Some(root) && guard::is_protected_anywhere(name)
-    };
-    let sealed = in_reach(root, &plan.sealed).filter(|path| rung != Rung::Landlock || !by_name(path));
-    own.chain(sealed).collect()
+/// The same as far as it is there, as paths.
+pub fn there(root: &Path, binds: Binds) -> impl Iterator<Item = PathBuf> {
+    read_only(binds).map(|name| root.join(name)).filter(|path| path.exists())
 }
 
 /// Each file that a wall holds is a mount, and bubblewrap takes no more than 3,000 of them. The others are left to the seal.
 const MOST_HELD: usize = 500;
 
-/// What of the sealed files a wall can hold fast: a link it cannot, and what a link leads to is not sealed with it.
-pub fn in_reach(root: &Path, sealed: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+/// What of the sealed files a wall can hold fast: a link it cannot, and what a link leads to is not sealed with it. Under Landlock nothing
+/// new could be made in a folder that holds one of these: a file that is sealed for its name alone is left to the seal there.
+pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item = PathBuf> {
+    let by_name = move |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        let is_known = name == DOT_GIT || guard::is_protected_anywhere(name.as_encoded_bytes());
+        path.is_file() && path.parent() != Some(root) && is_known
+    };
     let paths = sealed.iter().map(|name| root.join(name));
-    paths.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink())).take(MOST_HELD)
+    let paths = paths.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink()));
+    paths.filter(move |path| rung != Rung::Landlock || !by_name(path)).take(MOST_HELD)
+}
+
+const DOT_GIT: &str = ".git";
+
+/// The folders that lead to a sealed `.git`: were one moved away, another could be made in its place.
+pub fn ways(root: &Path, sealed: &[PathBuf]) -> Vec<PathBuf> {
+    let dot_gits = sealed.iter().filter(|path| path.file_name().is_some_and(|name| name == DOT_GIT));
+    let above = dot_gits.flat_map(|path| path.ancestors().skip(1)).filter(|above| *above != Path::new(""));
+    let above: BTreeSet<PathBuf> = above.map(|folder| root.join(folder)).collect();
+    above.into_iter().filter(|folder| folder.is_dir()).collect()
+}
+
+/// The `.git` of every repository inside of the project, relative to the root. It leads a person's next `git status` to programs that its
+/// configuration names, so no command may change one, nor make it where a submodule is not checked out. That one is only held behind
+/// a wall, where git could check nothing out: without one a build may do so.
+pub fn dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, repo::RepoError> {
+    let mut all: Vec<PathBuf> =
+        tree.repositories_below()?.into_iter().map(|folder| folder.join(DOT_GIT)).collect();
+    all.retain(|path| sandbox != Sandbox::Off || tree.root().join(path).symlink_metadata().is_ok());
+    Ok(all)
 }
 
 /// Every file that the configuration protects, relative to the root: what git tracks, there or not, and whatever else is there, but for

@@ -314,3 +314,48 @@ fn a_protected_file_that_git_does_not_track_is_no_more_to_be_changed_than_anothe
     assert_eq!(ran.code, Some(1), "{ran}");
     assert_eq!(scene.project.read("tests/new_test").unwrap(), "exit 1\n");
 }
+
+#[test]
+fn no_build_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
+    for sandbox in ["auto", "off"] {
+        let (scene, other) = (Scene::with_replies([MENDS_IT]), Scene::with_replies([MENDS_IT]));
+        let from = other.project.root().display().to_string();
+        let git = |args: &[&str]| scene.project.git(args).unwrap();
+        for name in ["sub", "libs/none"] {
+            git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, name]);
+        }
+        let build = b"#!/bin/sh
+            leave() { mkdir -p $1; rm -f $1/.git; echo 'gitdir: ../planted' > $1/.git; }
+            leave sub; leave libs/none
+            mv sub moved && leave sub
+            echo '[core] fsmonitor = evil' > vendor/lib/.git/config
+            exit 0\n";
+        scene.project.write("build.sh", build).unwrap();
+        scene.project.commit("submodules").unwrap();
+        git(&["init", "--quiet", "vendor/lib"]);
+        scene.project.write("vendor/lib/file", b"x").unwrap();
+        git(&["submodule", "--quiet", "deinit", "libs/none"]);
+        let read = |name: &str| scene.project.read(name).ok();
+        let config = read("vendor/lib/.git/config");
+        let ran = scene.run_with(
+            &[
+                "--base-url",
+                scene.server.origin(),
+                "--model",
+                "gemini-test",
+                "--rounds",
+                "1",
+                "--sandbox",
+                sandbox,
+            ],
+            &[("GEMINI_API_KEY", KEY)],
+        );
+        assert_eq!(ran.code, Some(1), "{sandbox}: {ran}");
+        assert_eq!(read("sub/.git").as_deref(), Some("gitdir: ../.git/modules/sub\n"), "{sandbox}: {ran}");
+        if sandbox == "auto" {
+            assert_eq!(read("libs/none/.git"), None, "{ran}");
+            assert_eq!(read("vendor/lib/.git/config"), config, "{ran}");
+            assert!(!scene.project.root().join("moved").exists(), "{ran}");
+        }
+    }
+}

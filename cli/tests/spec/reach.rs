@@ -44,6 +44,25 @@ fn setup_and_check_cannot_change_the_specs_behind_the_wall() {
 }
 
 #[test]
+fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
+    for rung in ["bwrap", "landlock"] {
+        let evil =
+            "echo gitdir: ../ignored > sub/.git; mv sub aside; echo '[core]' > nested/.git/config; true";
+        let scene = Scene::new(&[&format!("{evil}; {BY_PROMPT}")]);
+        scene.configure(&json!({ "checkCommand": evil }));
+        let from = scene.root().display().to_string();
+        scene.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, "sub"]);
+        scene.git(&["commit", "-q", "-m", "a submodule"]);
+        scene.git(&["init", "-q", "nested"]);
+        let files = ["sub/.git", "nested/.git/config"];
+        let before = files.map(|file| scene.read(file));
+        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung]);
+        assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
+        assert_eq!(files.map(|file| scene.read(file)), before, "{rung}");
+    }
+}
+
+#[test]
 fn no_key_of_the_project_is_seen_or_changed_behind_the_wall() {
     let look = "cat agent-config/gemini-key.txt agent-config/query.txt gemini-key.txt .env; \
         echo agent > agent-config/query.txt; echo agent > agent-config/new; true";

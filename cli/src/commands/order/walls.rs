@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use guard::{Binds, Guard};
-use repo::WorkTree;
+use repo::{RepoError, WorkTree};
 use runner::{Confinement, Walls};
 
 use crate::commands::order::perform::Setting;
@@ -12,10 +12,12 @@ use crate::config::{PROJECT_FILE, Settings};
 use crate::exit::Failure;
 use crate::keys;
 
-/// What decides whether an order is fulfilled must not be changed by the commands that look: the verification script, the configuration, and
-/// every file that the configuration protects (DESIGN: `protect` binds all loops). Relative to the root.
+/// What decides whether an order is fulfilled must not be changed by the commands that look: the verification script, the configuration,
+/// every file that the configuration protects (DESIGN: `protect` binds all loops), and what leads git into other repositories. Relative to
+/// the root.
 pub fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     let mut sealed: Vec<PathBuf> = [engine::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
+    sealed.extend(wall::dot_gits(tree, settings.sandbox.value).map_err(unreadable)?);
     sealed.extend(wall::protected(tree, guard, settings)?);
     Ok(sealed)
 }
@@ -25,19 +27,24 @@ pub fn confine(tree: &WorkTree, sealed: &[PathBuf], setting: &Setting<'_>) -> Re
     let Setting { settings, environment, output, .. } = setting;
     let root = tree.root();
     let readable = settings.readable.iter().map(|place| place.value.clone());
-    let own = wall::read_only(Binds::Always).map(|name| root.join(name)).filter(|path| path.exists());
+    let probed =
+        runner::probe(wall::mode(settings.sandbox.value), environment.docker_host()).map_err(|reason| {
+            Failure::refused(reason, "--sandbox off runs the commands with all of your rights")
+        })?;
+    output.note(&format!("sandbox: {}", probed.why));
+    let own = wall::there(root, Binds::Always);
     let walls = Walls {
-        read_only: own.chain(wall::in_reach(root, sealed)).collect(),
+        read_only: own.chain(wall::held(root, sealed, probed.rung)).collect(),
+        pinned: wall::ways(root, sealed),
         masked: keys::hidden(root),
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
         readable: readable.chain(tree.git_elsewhere()).collect(),
         network: settings.network.value,
         ..Walls::new(root, &wall::build_env(settings, environment))
     };
-    let probed =
-        runner::probe(wall::mode(settings.sandbox.value), environment.docker_host()).map_err(|reason| {
-            Failure::refused(reason, "--sandbox off runs the commands with all of your rights")
-        })?;
-    output.note(&format!("sandbox: {}", probed.why));
     Ok(probed.confine(walls))
+}
+
+fn unreadable(error: RepoError) -> Failure {
+    Failure::refused(error, "see what git status says")
 }

@@ -52,6 +52,8 @@ pub struct Workspace<'b> {
     state: PathBuf,
     pub cli: Installed,
     probed: Probed,
+    /// What leads git into the repositories inside of the project.
+    dot_gits: Vec<PathBuf>,
 }
 
 impl<'b> Workspace<'b> {
@@ -102,6 +104,13 @@ impl<'b> Workspace<'b> {
         project::make_folders(root)?;
         let (state, runs) = project::state(root)?;
         let cancel = Cancel::new().map_err(anyhow::Error::from)?;
+        let dot_gits = match repo::WorkTree::at(root) {
+            Ok(tree) => {
+                let found = wall::dot_gits(&tree, settings.sandbox.value);
+                found.map_err(|error| Failure::refused(error, "see what git status says"))?
+            }
+            Err(_) => Vec::new(),
+        };
         let root = root.to_owned();
         Ok(Self {
             root,
@@ -116,6 +125,7 @@ impl<'b> Workspace<'b> {
             state,
             cli,
             probed,
+            dot_gits,
         })
     }
 
@@ -227,8 +237,10 @@ impl<'b> Workspace<'b> {
         let set = |places: &[config::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
+        let dot_gits = self.dot_gits.iter().map(|name| self.root.join(name));
         Walls {
-            read_only: held.chain(store).filter(|path| path.exists()).collect(),
+            read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
+            pinned: wall::ways(&self.root, &self.dot_gits),
             masked: keys::hidden_from_agents(&self.root),
             network: true,
             writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
