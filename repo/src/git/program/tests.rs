@@ -101,13 +101,11 @@ fn a_submodule_that_a_command_has_led_elsewhere_is_not_rolled_back_there() {
     roll_back().unwrap();
     assert_eq!(scratch.read("sub/kept"), "one\n");
 
-    let (theirs, planted) = (scratch.path().join("ignored/theirs"), scratch.path().join("ignored/git"));
     scratch.write("ignored/theirs", "");
-    let kept = scratch.path().join(".git/modules/sub");
-    let copied = std::process::Command::new("cp").arg("-r").args([&kept, &planted]).status().unwrap();
-    assert!(copied.success());
-    std::fs::remove_file(planted.join("logs/HEAD")).unwrap();
-    std::os::unix::fs::symlink(&theirs, planted.join("logs/HEAD")).unwrap();
+    scratch.git(&["clone", "--quiet", "--bare", ".git/modules/sub", "ignored/git"]);
+    scratch.git(&["config", "--file", "ignored/git/config", "core.bare", "false"]);
+    std::fs::create_dir(scratch.path().join("ignored/git/logs")).unwrap();
+    std::os::unix::fs::symlink("../../theirs", scratch.path().join("ignored/git/logs/HEAD")).unwrap();
     scratch.write("sub/.git", "gitdir: ../ignored/git\n");
     let error = roll_back().unwrap_err();
     assert!(matches!(&error, GitError::StillDirty { paths } if *paths == ["sub"]), "{error}");
