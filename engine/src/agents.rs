@@ -12,6 +12,7 @@ mod shell;
 mod snapshot;
 mod step;
 mod turn;
+mod uncommitted;
 
 pub use executor::AgentExecutor;
 pub use fact::{AgentFact, Checkpoint, Marked, Turned, Uncommitted};
@@ -21,3 +22,4 @@ pub use limits::{AgentLimits, AgentUsage, LimitPassed};
 pub use role::{AgentWatch, Guarded, Repository, Role, Watched};
 pub use snapshot::{COPIES, Kept, NotPutBack, forget_copies, watch_over};
 pub use step::{AgentStep, Place};
+pub use uncommitted::UncommittedCopies;

@@ -17,8 +17,8 @@ mod text;
 
 pub use agents::{
     AgentExecutor, AgentFact, AgentFault, AgentLimits, AgentStep, AgentUsage, AgentWatch, COPIES, Checkpoint,
-    Guarded, Kept, LimitPassed, Marked, NotPutBack, Place, Repository, Role, Turned, Uncommitted, Watched,
-    forget_copies, replace_file, watch_over,
+    Guarded, Kept, LimitPassed, Marked, NotPutBack, Place, Repository, Role, Turned, Uncommitted,
+    UncommittedCopies, Watched, forget_copies, replace_file, watch_over,
 };
 pub use call::CallFact;
 pub use drive::{Executor, drive};

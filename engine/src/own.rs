@@ -48,6 +48,17 @@ pub(crate) fn sha256_of(path: &Path) -> io::Result<Option<String>> {
     logging::sha256_of(&mut file).map(Some)
 }
 
+/// Copies a file with its mode, or a link as one. Anything else is not opened; an error.
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(to.parent().unwrap_or(to))?;
+    let Some(mut file) = open_to_read(from)? else {
+        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
+    };
+    let mut copy = File::create_new(to)?;
+    io::copy(&mut file, &mut copy)?;
+    copy.set_permissions(file.metadata()?.permissions())
+}
+
 /// What it is, is asked of the file that was opened: its name may stand for another one by now.
 fn regular(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<Option<File>> {
     let no_link = if links == Links::Refused { OFlags::NOFOLLOW } else { OFlags::empty() };

@@ -1,17 +1,21 @@
 //! What the loops of agents have in common: limits that are looked at between turns, and what the configuration protects.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use agent::Kind;
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::Args;
-use engine::AgentLimits;
+use engine::{AgentLimits, Repository, UncommittedCopies};
 use guard::Policy;
+use repo::GitError;
 
 use crate::config::values::{Address, Count, Dollars, Time};
 use crate::config::{Limits, Settings};
 use crate::exit::Failure;
-use crate::output::Output;
+use crate::output::{Output, printable};
+use crate::terminal::phrases;
 
 /// What a run may use. The keys of `[limits]` count too.
 #[expect(clippy::struct_field_names, reason = "as the flags are called")]
@@ -96,4 +100,55 @@ pub fn can_be_told(kind: Kind, base_url: Option<&Address>) -> Result<(), Failure
     }
     let why = anyhow!("{} cannot be told with --base-url where its service is", kind.name());
     Err(Failure::refused(why, "set openai_base_url in its own config.toml"))
+}
+
+/// So many files are named.
+const NAMED: usize = 5;
+
+/// Copies what is not committed into the folder of a run that begins: agents may change it, and git could not bring it back.
+pub fn keep_uncommitted(
+    repositories: &BTreeMap<String, Repository>,
+    run: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
+    for (name, repository) in repositories {
+        match UncommittedCopies::of(repository, name, run).make(repository) {
+            Ok(without) if without.is_empty() => {}
+            Ok(without) => output.warn(&format!(
+                "not committed, and too large or too many for copies to be kept: {}",
+                named(&without)
+            )),
+            // Without git nothing is known of what has been kept elsewhere.
+            Err(GitError::Open(_)) => {}
+            Err(error) => {
+                return Err(Failure::refused(error, "see what git status says"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Says what a run has changed of it, and where it is as it was. The rest of the copies goes.
+pub fn say_uncommitted(
+    repositories: &BTreeMap<String, Repository>,
+    run: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
+    for (name, repository) in repositories {
+        let copies = UncommittedCopies::of(repository, name, run);
+        let changed = copies.settle().context("cannot compare what was not committed")?;
+        if !changed.is_empty() {
+            let folder = printable(&copies.folder().display().to_string());
+            output.warn(&format!(
+                "not committed when the run began, and changed or removed since: {}; as it was: {folder}",
+                named(&changed)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn named(paths: &[PathBuf]) -> String {
+    let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    phrases::first(&shown, NAMED)
 }

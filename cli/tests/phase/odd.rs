@@ -150,3 +150,16 @@ fn a_second_run_at_the_same_time_is_refused() {
     assert_eq!(second.code, Some(3), "{second:?}");
     assert_eq!((scene.turns("builder"), scene.turns("verifier")), (1, 1));
 }
+
+#[test]
+fn what_was_not_committed_is_kept_where_a_role_has_changed_or_removed_it() {
+    let scene = Scene::new(&[("builder-1", "rm notes; echo new > person.txt")]);
+    scene.write("src/person.txt", "precious\n");
+    scene.write("src/notes", "mine\n");
+    let ran = scene.run(&["run"]);
+    let warning =
+        "not committed when the run began, and changed or removed since: notes, person.txt; as it was: ";
+    let (_, place) = ran.err.split_once(warning).unwrap_or_else(|| panic!("{ran:?}"));
+    let place = place.lines().next().unwrap().replace("[TOP]/project/", "");
+    assert_eq!(scene.read(&format!("{place}/person.txt")), "precious\n");
+}

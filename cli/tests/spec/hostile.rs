@@ -280,3 +280,21 @@ fn an_agent_that_cleans_the_work_tree_does_not_lose_the_plan() {
         "# Plan\n- [ ] one\n\n# Progress Log\n\n<NOTE>\nseen\n</NOTE>\n\n<PROGRESS>\none\n</PROGRESS>\n\n"
     );
 }
+
+#[test]
+fn what_was_not_committed_is_kept_where_an_agent_has_changed_or_removed_it() {
+    let scene = Scene::new(&[PLAN, "rm person.txt; echo new > src.txt; say '<DONE>all</DONE>'", APPROVE]);
+    for (file, text) in [("person.txt", "precious\n"), ("src.txt", "edited\n"), ("same.txt", "same\n")] {
+        scene.write(file, text);
+    }
+    let ran = scene.spec(&["run", "--focus", "X"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let warning =
+        "not committed when the run began, and changed or removed since: person.txt, src.txt; as it was: ";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+    let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec")).unwrap().next().unwrap().unwrap();
+    let kept = |name: &str| std::fs::read_to_string(run.path().join("uncommitted/project").join(name));
+    assert_eq!(kept("person.txt").unwrap(), "precious\n");
+    assert_eq!(kept("src.txt").unwrap(), "edited\n");
+    assert!(kept("same.txt").is_err());
+}

@@ -74,7 +74,7 @@ pub(super) fn commit_all(repository: &Repository, message: &str) -> Result<(Stri
     Ok((made, nested.iter().map(|path| shown(path)).collect()))
 }
 
-fn is_excluded(repository: &Repository, path: &Path) -> bool {
+pub(super) fn is_excluded(repository: &Repository, path: &Path) -> bool {
     repository.exclude.iter().any(|folder| path.starts_with(folder))
 }
 
@@ -110,14 +110,14 @@ fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Resu
 }
 
 /// What is not committed.
-struct Dirty {
-    files: Vec<PathBuf>,
+pub(super) struct Dirty {
+    pub(super) files: Vec<PathBuf>,
     /// Folders with a repository of their own that are no submodules.
     nested: Vec<PathBuf>,
 }
 
 /// What is not committed below the folder of `git`, relative to it; that folder need not be the top of its work tree.
-fn dirty(git: &Git) -> Result<Dirty, GitError> {
+pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
     let tree = WorkTree::at(git.folder())?;
     let paths = tree.dirty_paths()?;
     let is_repository = |path: &PathBuf| {
@@ -134,7 +134,7 @@ fn dirty(git: &Git) -> Result<Dirty, GitError> {
 }
 
 /// What a file holds, or where a link leads; `None` when it is not there.
-fn fingerprint(path: &Path) -> io::Result<Option<String>> {
+pub(super) fn fingerprint(path: &Path) -> io::Result<Option<String>> {
     match own::sha256_of(path) {
         Ok(Some(sha256)) => Ok(Some(sha256)),
         // A link; or a repository within the repository, which holds nothing.

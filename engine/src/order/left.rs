@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use logging::{Redactor, RunFolder, Stamp};
@@ -70,7 +68,7 @@ impl Left {
         let mut room = bytes;
         for (size, path) in found {
             let fits = size <= room && left.kept.len() < count;
-            if fits && copy(&root.join(&path), &left.folder.join(&path)).is_ok() {
+            if fits && own::copy(&root.join(&path), &left.folder.join(&path)).is_ok() {
                 room -= size;
                 left.kept.push(path);
             } else {
@@ -144,17 +142,10 @@ fn size(path: &Path) -> Option<u64> {
     Some(if found.is_file() || found.is_symlink() { found.len() } else { u64::MAX })
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to.parent().unwrap_or(to))?;
-    let Some(mut file) = own::open_to_read(from)? else { return symlink(fs::read_link(from)?, to) };
-    let mut copy = fs::File::create_new(to)?;
-    io::copy(&mut file, &mut copy)?;
-    copy.set_permissions(file.metadata()?.permissions())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn a_fifo_in_the_place_of_a_file_is_lost_and_keeps_nothing_waiting() {

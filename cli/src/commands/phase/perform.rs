@@ -14,7 +14,9 @@ use repo::WorkTree;
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 
-use crate::commands::agents::{can_be_told, can_keep, limits, warn_of_calls};
+use crate::commands::agents::{
+    can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls,
+};
 use crate::commands::phase::agents::{self, Chosen, Secrets};
 use crate::commands::phase::config::{self, Config};
 use crate::commands::phase::desk::Counter;
@@ -163,12 +165,17 @@ impl Setup<'_> {
         let mut observer = Facts::new(self.output.clone());
         let (mut record, facts) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
         let folder = record.folder().clone();
+        let repositories = executor.repositories.clone();
+        if facts.is_empty() {
+            keep_uncommitted(&repositories, folder.path(), self.output)?;
+        }
         self.put_back(&executor, &facts, &folder)?;
         let mut decide = PhaseLoop::new(inputs);
         facts.iter().for_each(|fact| engine::Loop::learn(&mut decide, fact));
         decide.limit(limits(&self.settings));
         let outcome =
             drive(&mut decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
+        say_uncommitted(&repositories, folder.path(), self.output)?;
         Ok(self.say(phase, &outcome, &folder))
     }
 

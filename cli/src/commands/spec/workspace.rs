@@ -171,13 +171,10 @@ impl<'b> Workspace<'b> {
         let roles = Role::ALL.map(|role| {
             (role.name().to_owned(), self.role(self.watched(role, focus, files), Mailboxes::Held))
         });
-        let git = Git::new(&self.root, self.environment.all().clone());
-        let repository =
-            Repository { git, exclude: vec![self.config.specs.clone(), format!("{STORE}/{WIP}")] };
         AgentExecutor {
             roles: roles.into(),
             places: [WIP, ISSUES].map(|name| (name.to_owned(), project::folder(&self.root, name))).into(),
-            repositories: BTreeMap::from([(PROJECT.to_owned(), repository)]),
+            repositories: self.repositories(vec![self.config.specs.clone(), format!("{STORE}/{WIP}")]),
             shell_cwd: self.root.clone(),
             shell_env: self.env(),
             shell_confinement: self.probed.confine(self.shell_walls()),
@@ -187,6 +184,12 @@ impl<'b> Workspace<'b> {
             cancel: cancel.clone(),
             kept: Kept::default(),
         }
+    }
+
+    /// The project's own, but for what is excluded.
+    pub fn repositories(&self, exclude: Vec<String>) -> BTreeMap<String, Repository> {
+        let git = Git::new(&self.root, self.environment.all().clone());
+        BTreeMap::from([(PROJECT.to_owned(), Repository { git, exclude })])
     }
 
     /// An agent that works on what is `watched`.

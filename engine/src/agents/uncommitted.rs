@@ -1,0 +1,134 @@
+//! What a person had not committed when a run began. An agent may change or remove it, and git cannot bring it back.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use repo::GitError;
+
+use crate::agents::Repository;
+use crate::agents::checkpoint::{dirty, fingerprint, is_excluded};
+use crate::own;
+
+/// So many bytes are kept, and so many files: the small ones first.
+const MOST_BYTES: u64 = 64 << 20;
+const MOST_FILES: usize = 2000;
+
+/// Copies of it in a folder of the run, by their paths below the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UncommittedCopies {
+    root: PathBuf,
+    folder: PathBuf,
+}
+
+impl UncommittedCopies {
+    /// Those of the repository with this name in the folder of a run. Nothing is made yet.
+    pub fn of(repository: &Repository, name: &str, run: &Path) -> Self {
+        let root = repository.git.folder().to_owned();
+        Self { root, folder: run.join("uncommitted").join(name) }
+    }
+
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes them, but of what is never committed; gives the files of which there is none, for want of room. What is in repositories inside
+    /// of this one is not looked at.
+    pub fn make(&self, repository: &Repository) -> Result<Vec<PathBuf>, GitError> {
+        let files = dirty(&repository.git)?.files.into_iter().filter(|path| !is_excluded(repository, path));
+        let sized = |path: PathBuf| Some((self.root.join(&path).symlink_metadata().ok()?.len(), path));
+        let mut files: Vec<(u64, PathBuf)> = files.filter_map(sized).collect();
+        files.sort_unstable();
+        let (mut room, mut count, mut without) = (MOST_BYTES, 0, Vec::new());
+        for (size, path) in files {
+            let fits = size <= room && count < MOST_FILES;
+            if fits && own::copy(&self.root.join(&path), &self.folder.join(&path)).is_ok() {
+                room -= size;
+                count += 1;
+            } else {
+                without.push(path);
+            }
+        }
+        Ok(without)
+    }
+
+    /// Removes the copies of what is still as it was; gives the others, relative to the root, sorted. Both may be done again.
+    pub fn settle(&self) -> io::Result<Vec<PathBuf>> {
+        let mut left = Vec::new();
+        self.settle_below(Path::new(""), &mut left)?;
+        left.sort_unstable();
+        Ok(left)
+    }
+
+    fn settle_below(&self, below: &Path, left: &mut Vec<PathBuf>) -> io::Result<()> {
+        let here = self.folder.join(below);
+        let entries = match fs::read_dir(&here) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        let before = left.len();
+        for entry in entries {
+            let entry = entry?;
+            let path = below.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                self.settle_below(&path, left)?;
+            } else if fingerprint(&entry.path())? == fingerprint(&self.root.join(&path))? {
+                fs::remove_file(entry.path())?;
+            } else {
+                left.push(path);
+            }
+        }
+        if left.len() == before { fs::remove_dir(&here) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use repo::Git;
+    use std::fs::File;
+    use std::io::Write as _;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn copies_of_what_has_changed_stay_and_no_others() {
+        let (tree, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        repo::init(tree.path()).unwrap();
+        let at = |name: &str| tree.path().join(name);
+        fs::create_dir_all(at("deep/er")).unwrap();
+        for name in ["same", "changed", "deep/er/gone", "never"] {
+            File::create(at(name)).unwrap().write_all(name.as_bytes()).unwrap();
+        }
+        symlink("same", at("link")).unwrap();
+        File::create(at("large")).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        let git = Git::new(tree.path(), []);
+        let repository = Repository { git, exclude: vec!["never".to_owned()] };
+        let copies = UncommittedCopies::of(&repository, "project", run.path());
+        assert_eq!(copies.make(&repository).unwrap(), [PathBuf::from("large")]);
+        File::create(at("changed")).unwrap().write_all(b"otherwise").unwrap();
+        fs::remove_dir_all(at("deep")).unwrap();
+        fs::remove_file(at("link")).unwrap();
+        for _ in 0..2 {
+            let left = copies.settle().unwrap();
+            assert_eq!(left, ["changed", "deep/er/gone", "link"].map(PathBuf::from));
+        }
+        assert_eq!(fs::read(copies.folder().join("deep/er/gone")).unwrap(), b"deep/er/gone");
+        assert!(!copies.folder().join("same").exists() && !copies.folder().join("never").exists());
+        File::create(at("changed")).unwrap().write_all(b"changed").unwrap();
+        symlink("same", at("link")).unwrap();
+        assert_eq!(copies.settle().unwrap(), [PathBuf::from("deep/er/gone")]);
+    }
+
+    #[test]
+    fn where_all_is_as_it_was_no_folder_stays() {
+        let (tree, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        repo::init(tree.path()).unwrap();
+        File::create(tree.path().join("same")).unwrap();
+        let repository = Repository { git: Git::new(tree.path(), []), exclude: Vec::new() };
+        let copies = UncommittedCopies::of(&repository, "project", run.path());
+        assert_eq!(copies.make(&repository).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(copies.settle().unwrap(), Vec::<PathBuf>::new());
+        assert!(!copies.folder().exists());
+    }
+}
