@@ -4,8 +4,10 @@ mod work_tree;
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::time::{Duration, SystemTime};
 
 use gix::bstr::{BStr, BString};
+use gix::index::Entry;
 use gix::status::tree_index::TrackRenames;
 
 use work_tree::Threads;
@@ -19,9 +21,11 @@ pub(crate) struct Look {
     pub(crate) paths: Vec<BString>,
     /// Submodules, and untracked repositories.
     pub(crate) repositories: Vec<BString>,
+    /// Tracked files that were changed since a moment, as far as git knew when it last wrote its index: the others are among `paths`.
+    pub(crate) since: Vec<BString>,
 }
 
-pub(crate) fn look(repository: &gix::Repository) -> gix::Result<Look> {
+pub(crate) fn look(repository: &gix::Repository, since: Option<SystemTime>) -> gix::Result<Look> {
     // Without its checksum, which git does not look at either.
     let skip_hash = true;
     let threads = if is_small(repository) { Threads::One } else { Threads::Many };
@@ -34,7 +38,18 @@ pub(crate) fn look(repository: &gix::Repository) -> gix::Result<Look> {
     paths.append(&mut changed);
     let submodules = index.entries().iter().filter(|entry| entry.mode.is_submodule());
     let submodules = submodules.map(|entry| entry.path(&index).to_owned());
-    Ok(Look { paths, repositories: submodules.chain(untracked.repositories).collect() })
+    let repositories = submodules.chain(untracked.repositories).collect();
+    let since = since.and_then(|since| since.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let is_younger = |entry: &&Entry| since.is_some_and(|since| modified(entry) > since);
+    let since =
+        index.entries().iter().filter(is_younger).map(|entry| entry.path(&index).to_owned()).collect();
+    Ok(Look { paths, repositories, since })
+}
+
+/// Since 1970.
+fn modified(entry: &Entry) -> Duration {
+    let time = entry.stat.mtime;
+    Duration::from_secs(time.secs.into()) + Duration::from_nanos(time.nsecs.into())
 }
 
 /// Whether one thread is enough for all that git tracks.

@@ -260,3 +260,22 @@ fn links_and_names_that_are_not_utf_8_are_told_apart_from_files() {
     assert_eq!(tree.tracked().unwrap(), [Tracked { path: "file".to_owned(), bytes: 1 }]);
     assert_eq!(tree.besides().unwrap(), Besides { links: vec!["link".to_owned()], not_utf8: vec![odd] });
 }
+
+#[test]
+fn what_was_changed_since_a_moment_is_known_without_a_look_at_the_files() {
+    let scratch = Scratch::new();
+    let moment = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    for (name, seconds) in [("before", 0), ("at", 1), ("after", 2), ("sub/after", 3)] {
+        scratch.write(name, "x");
+        let file = fs::File::options().append(true).open(scratch.path().join(name)).unwrap();
+        file.set_modified(moment + std::time::Duration::from_secs(seconds)).unwrap();
+    }
+    scratch.commit();
+    let since = |root: &Path| {
+        let tree = WorkTree::at(root).unwrap();
+        tree.look(Some(moment + std::time::Duration::from_secs(1))).unwrap().since
+    };
+    assert_eq!(since(scratch.path()), ["after", "sub/after"].map(PathBuf::from));
+    assert_eq!(since(&scratch.path().join("sub")), [PathBuf::from("after")]);
+    assert!(WorkTree::at(scratch.path()).unwrap().look(None).unwrap().since.is_empty());
+}
