@@ -3,14 +3,19 @@
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use guard::Folder;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 /// Name of a state folder inside of the work tree.
 const IN_TREE: &str = ".code-commit";
+/// Name of the file that is locked.
+const LOCK: &str = "lock";
 
 /// The right to change the tree, held until it is dropped or the process ends, however it ends.
 #[derive(Debug)]
@@ -43,6 +48,23 @@ pub enum LockError {
         /// Why.
         source: io::Error,
     },
+    /// A link, or something else that would lead elsewhere: an archive may have brought it along.
+    #[error("{} is a link, or something else that no run has made", path.display())]
+    NotMadeHere {
+        /// The state folder, or the lock file in it.
+        path: PathBuf,
+    },
+}
+
+impl LockError {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Held { .. } => "wait until it has ended, or end that process",
+            Self::Io { .. } => "see that the folder is yours and that the disk has room",
+            Self::NotMadeHere { .. } => "see what it is and move it away",
+        }
+    }
 }
 
 /// What the holder leaves in the lock file for the next one to show.
@@ -56,17 +78,19 @@ impl Lock {
     /// Takes the lock of `state_dir`, which is made if it is not there. `what` is what a second run is told.
     ///
     /// Does not wait. A state folder inside the work tree (`.code-commit`) gets a `.gitignore` of its own, so that
-    /// git never sees it.
+    /// git never sees it. Neither the folder nor the lock file may be a link.
     pub fn acquire(state_dir: &Path, what: &str) -> Result<Lock, LockError> {
         let failed = |path: &Path, source| LockError::Io { path: path.to_owned(), source };
-        std::fs::create_dir_all(state_dir).map_err(|source| failed(state_dir, source))?;
-        let state = Folder::open(state_dir).map_err(|source| failed(state_dir, source))?;
+        let not_made_here = |path: &Path| LockError::NotMadeHere { path: path.to_owned() };
+        let state = open_state(state_dir).map_err(|source| failed(state_dir, source))?;
+        let state = state.ok_or_else(|| not_made_here(state_dir))?;
         if is_in_tree(state_dir) {
             let path = state_dir.join(".gitignore");
             hide(&path).map_err(|source| failed(&path, source))?;
         }
-        let path = state_dir.join("lock");
-        let mut file = open(&path).map_err(|source| failed(&path, source))?;
+        let path = state_dir.join(LOCK);
+        let file = open(&state).map_err(|source| failed(&path, source))?;
+        let mut file = file.ok_or_else(|| not_made_here(&path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held(&mut file)),
@@ -101,8 +125,27 @@ fn is_in_tree(state_dir: &Path) -> bool {
     state_dir.file_name() == Some(OsStr::new(IN_TREE))
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+/// Makes the folder if it is not there; none if a link stands in its place.
+fn open_state(path: &Path) -> io::Result<Option<Folder>> {
+    std::fs::create_dir_all(path)?;
+    let state = Folder::open(path)?;
+    let there = path.symlink_metadata()?;
+    Ok(Some(state).filter(|state| state.id() == (there.dev(), there.ino())))
+}
+
+/// Makes the lock file if it is not there; none if what stands there is not a regular file that has this one name. Signing empties
+/// the file, and a planted link would have that done to any other.
+fn open(state: &Folder) -> io::Result<Option<File>> {
+    let own = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened =
+        rustix::fs::openat(state, LOCK, OFlags::RDWR | OFlags::CREATE | own, Mode::from_raw_mode(0o666));
+    let file = match opened {
+        // A link, and a socket.
+        Err(Errno::LOOP | Errno::NXIO) => return Ok(None),
+        opened => File::from(opened?),
+    };
+    let found = file.metadata()?;
+    Ok(Some(file).filter(|_| found.is_file() && found.nlink() == 1))
 }
 
 fn hide(path: &Path) -> io::Result<()> {

@@ -203,11 +203,7 @@ fn left_alone(back: &::apply::RolledBack) -> String {
 
 /// What to do where the lock cannot be had.
 fn no_lock(error: LockError) -> Failure {
-    let help = if matches!(error, LockError::Held { .. }) {
-        "wait until it has ended, or end that process"
-    } else {
-        "see that the folder is yours and that the disk has room"
-    };
+    let help = error.remedy();
     Failure::refused(error, help)
 }
 

@@ -5,7 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use apply::{Lock, RecoverError, Recovery};
+use apply::{Lock, LockError, RecoverError, Recovery};
+use rustix::fs::{CWD, FileType, Mode};
 use serde_json::{Value, json};
 
 use crate::tree::Tree;
@@ -35,6 +36,41 @@ fn into_the_tree(tree: &Tree) -> Lock {
     let lock = Lock::acquire(&state, "test").unwrap();
     fs::rename(tree.scratch.path().join("state/txn"), state.join("txn")).unwrap();
     lock
+}
+
+#[test]
+fn a_lock_that_leads_elsewhere_is_refused_and_what_it_leads_to_stays() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (state, precious) = (scratch.path().join(".code-commit"), scratch.path().join("precious"));
+    let lock = state.join("lock");
+    fs::create_dir(&state).unwrap();
+    fs::write(&precious, "precious").unwrap();
+    let plant: [&dyn Fn(); 4] = [
+        &|| std::os::unix::fs::symlink(&precious, &lock).unwrap(),
+        &|| std::os::unix::fs::symlink("nowhere", &lock).unwrap(),
+        &|| fs::hard_link(&precious, &lock).unwrap(),
+        &|| rustix::fs::mknodat(CWD, &lock, FileType::Fifo, Mode::RWXU, 0).unwrap(),
+    ];
+    for (number, plant) in plant.into_iter().enumerate() {
+        plant();
+        let error = Lock::acquire(&state, "test").unwrap_err();
+        assert!(matches!(&error, LockError::NotMadeHere { path } if *path == lock), "{number}: {error:?}");
+        assert_eq!(fs::read(&precious).unwrap(), b"precious", "{number}");
+        fs::remove_file(&lock).unwrap();
+    }
+    assert!(!state.join("nowhere").exists());
+    Lock::acquire(&state, "test").unwrap();
+}
+
+#[test]
+fn a_state_folder_that_leads_elsewhere_is_refused_and_nothing_is_made_there() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (state, elsewhere) = (scratch.path().join("state"), scratch.path().join("elsewhere"));
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &state).unwrap();
+    let error = Lock::acquire(&state, "test").unwrap_err();
+    assert!(matches!(&error, LockError::NotMadeHere { path } if *path == state), "{error:?}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
 }
 
 #[test]

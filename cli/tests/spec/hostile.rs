@@ -93,6 +93,25 @@ fn a_second_watch_is_refused() {
 }
 
 #[test]
+fn a_lock_that_an_archive_has_brought_along_empties_no_other_file() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
+    let cases =
+        [(".code-commit", ["run", "--focus", "do A"].as_slice()), (".code-commit/spec-watch", &["watch"])];
+    for (folder, args) in cases {
+        let folder = scene.root().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        symlink(scene.root().join("src.txt"), folder.join("lock")).unwrap();
+        let done = scene.spec(args);
+        assert_eq!(done.code, Some(3), "{}", done.err);
+        assert!(done.err.contains("see what it is and move it away"), "{}", done.err);
+        assert_eq!(scene.read("src.txt"), "old\n", "{args:?}");
+        std::fs::remove_file(folder.join("lock")).unwrap();
+    }
+    assert_eq!(scene.calls(), 0);
+}
+
+#[test]
 fn a_watch_that_was_killed_goes_on_with_the_turn_that_it_was_at() {
     let scene = Scene::new(&[PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE]);
     scene.write(".cuggino/backlog/a.md", "do A\n");

@@ -40,8 +40,7 @@ pub fn run(
     // This makes the repositories: where the root is one of them, the lock lies in it.
     Project::open(root, environment)?;
     let state = state_dir(root)?;
-    let _lock = Lock::acquire(&state, "code-commit phase")
-        .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))?;
+    let _lock = Lock::acquire(&state, "code-commit phase").map_err(crate::commands::no_lock)?;
     let docker_host = environment.docker_host();
     // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
     crate::commands::end_orphans(docker_host, output);

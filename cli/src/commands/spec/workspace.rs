@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agent::{Installed, Key, Kind};
-use apply::Lock;
+use apply::{Lock, LockError};
 use engine::{AgentExecutor, AgentWatch, Guarded, Kept, Repository, Watched};
 use logging::Redactor;
 use loop_spec::{Files, ISSUES, PROJECT, Role, STORE, WIP};
@@ -146,17 +146,19 @@ impl<'b> Workspace<'b> {
 
     /// Nobody else works on this tree meanwhile.
     pub fn lock(&self) -> Result<Lock, Failure> {
-        Lock::acquire(&self.state, "code-commit spec")
-            .map_err(|error| Failure::refused(error, "wait until it has ended, or end that process"))
+        Lock::acquire(&self.state, "code-commit spec").map_err(crate::commands::no_lock)
     }
 
     /// No other watch works on this project; runs and talks may.
     pub fn lock_watch(&self) -> Result<Lock, Failure> {
-        let folder = self.state.join("spec-watch");
-        std::fs::create_dir_all(&folder)
-            .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
-        Lock::acquire(&folder, "code-commit spec watch")
-            .map_err(|error| Failure::refused(error, "one watch is enough: leave it, or end that process"))
+        Lock::acquire(&self.state.join("spec-watch"), "code-commit spec watch").map_err(|error| {
+            let help = if matches!(error, LockError::Held { .. }) {
+                "one watch is enough: leave it, or end that process"
+            } else {
+                error.remedy()
+            };
+            Failure::refused(error, help)
+        })
     }
 
     /// An executor with one role for each agent.
