@@ -12,7 +12,7 @@ use crate::Steps;
 use crate::files::{copy, sync};
 use crate::journal::{Journal, MANIFEST, kept};
 use crate::lock::Lock;
-use crate::recover::{RecoverError, discard, remove_folder, set_aside};
+use crate::recover::{RecoverError, drop_record, remove_folder, set_aside};
 use crate::report::Warning;
 use crate::transaction::TXN;
 
@@ -71,11 +71,11 @@ fn tidy(txn: &Folder, journal: &Journal) -> io::Result<()> {
     Ok(())
 }
 
-/// One rename; to another file system, a copy of each file, the manifest last, since it says that all are there.
+/// One rename; to another file system, a copy of each file, the manifest last, since it says that all are there. Then the manifest
+/// here goes first, since it says that all are here.
 fn hand_over(lock: &Lock, txn: &Folder, undo: &Path, steps: Steps<'_>) -> io::Result<()> {
-    if let Some(parent) = undo.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
+    let parent = undo.parent().unwrap_or(undo);
+    std::fs::create_dir_all(parent)?;
     match rustix::fs::renameat(&lock.state, TXN, CWD, undo) {
         Err(Errno::XDEV) => {}
         moved => return Ok(moved?),
@@ -90,7 +90,8 @@ fn hand_over(lock: &Lock, txn: &Folder, undo: &Path, steps: Steps<'_>) -> io::Re
         copy(txn, &name, &target, &name)?;
     }
     sync(&target)?;
-    discard(lock, steps)
+    sync(&Folder::open(parent)?)?;
+    drop_record(lock, txn, MANIFEST, steps)
 }
 
 fn remove_if_there(folder: &Folder, name: &str) -> io::Result<()> {

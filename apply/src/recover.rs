@@ -22,7 +22,7 @@ use crate::{Steps, finish};
 /// What was found and done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recovery {
-    /// No transaction had touched the tree.
+    /// No transaction had touched the tree, or one had come to its end.
     Nothing,
     /// One was interrupted before its commit: the old tree is back.
     RolledBack(RolledBack),
@@ -142,10 +142,10 @@ pub(crate) fn roll_back(
     }
     steps("sync what was put back");
     touched.sync().map_err(RecoverError::io(&txn_path))?;
-    steps("drop the journal");
     let dropped = if result.left.is_empty() {
-        drop_journal(lock, txn, steps)
+        drop_record(lock, txn, JOURNAL, steps)
     } else {
+        steps("set the old files aside");
         set_aside(lock).map(|path| result.left_in = Some(path))
     };
     dropped.map_err(RecoverError::io(txn_path))?;
@@ -239,9 +239,10 @@ pub(crate) fn remove_folder(root: &Arc<Folder>, path: &str) -> io::Result<Option
     }
 }
 
-/// From here on there is nothing to put back, which must be on the disk before the old files lose their names.
-fn drop_journal(lock: &Lock, txn: &Folder, steps: Steps<'_>) -> io::Result<()> {
-    rustix::fs::unlinkat(txn, JOURNAL, AtFlags::empty())?;
+/// From here on there is nothing to put back or to hand over, which must be on the disk before the old files lose their names.
+pub(crate) fn drop_record(lock: &Lock, txn: &Folder, record: &str, steps: Steps<'_>) -> io::Result<()> {
+    steps("drop the record");
+    rustix::fs::unlinkat(txn, record, AtFlags::empty())?;
     sync(txn)?;
     discard(lock, steps)
 }

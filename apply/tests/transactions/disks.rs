@@ -1,6 +1,7 @@
 //! Disks that are full, read-only, elsewhere or not ours: a clear error, and nothing changed.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -119,6 +120,34 @@ fn pre_images_may_go_to_another_disk() {
     assert_eq!(tree.files(), old);
 }
 
+#[test]
+fn a_hand_over_to_another_disk_that_is_cut_off_anywhere_is_finished_by_the_next_start() {
+    let Some(disk) = Disk::new("size=1m") else { return };
+    for stop_at in 1.. {
+        let tree = Tree::new(&[("a", "old"), ("gone", "gone")]);
+        for path in ["a", "gone"] {
+            fs::hard_link(tree.root.join(path), tree.scratch.path().join(path)).unwrap();
+        }
+        let old = tree.files();
+        let undo = disk.path(&format!("run/{stop_at}"));
+        let set = tree.set(&[("a", Some(b"new")), ("gone", None)]);
+        let mut step = 0;
+        let mut steps = |_: &'static str| {
+            step += 1;
+            assert_ne!(step, stop_at, "interrupted");
+        };
+        let run = || apply::seam::apply(&tree.lock, &tree.root, set, &undo, &mut steps).unwrap();
+        let was_cut_off = catch_unwind(AssertUnwindSafe(run)).is_err();
+        apply::recover(&tree.lock, &tree.root).unwrap_or_else(|error| panic!("{stop_at}: {error:?}"));
+        assert_eq!(tree.state(), ["lock"], "{stop_at}");
+        apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
+        assert_eq!(tree.files(), old, "{stop_at}");
+        if !was_cut_off {
+            break;
+        }
+    }
+}
+
 /// In a thread of its own, whose user is not root.
 fn as_nobody<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
@@ -195,7 +224,7 @@ fn an_emptied_folder_that_has_to_stay_is_a_warning_at_every_start() {
     let recovered = as_nobody(|| {
         let folders = tree.undos();
         let mut undo = || apply::seam::undo(&tree.lock, &tree.root, &folders, Force::No, &mut close_and_end);
-        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut undo)).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(&mut undo)).is_err());
         apply::recover(&tree.lock, &tree.root)
     });
     tree.chmod("", 0o755);
