@@ -1,5 +1,6 @@
 //! Why a set was not applied.
 
+use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -55,17 +56,18 @@ pub enum ApplyError {
     },
     /// It failed half way, and somebody has changed files since that it had written: theirs were left alone.
     #[error(
-        "{cause}; changed since, so not put back: {}; as they were: {}",
+        "all was put back after a failure but what was changed since ({}; as it was: {})",
         back.left.join(", "), back.left_in.as_deref().unwrap_or(Path::new("")).display()
     )]
     PartlyRolledBack {
         /// What failed.
+        #[source]
         cause: Box<ApplyError>,
         /// What was put back, what was left, and where the old files of that are.
         back: RolledBack,
     },
     /// It failed half way and could not be put back either: the journal stays, for `recover` to try again.
-    #[error("the tree could not be put back after a failure ({cause})")]
+    #[error("the tree could not be put back after a failure ({})", with_causes(cause.as_ref()))]
     NotRolledBack {
         /// What failed first.
         cause: Box<ApplyError>,
@@ -83,5 +85,30 @@ impl ApplyError {
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| ApplyError::Io { doing, path, source }
+    }
+}
+
+/// An error and its causes in one line, where it cannot be somebody's source.
+pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let errors = std::iter::successors(Some(error), |&error| error.source());
+    errors.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_behind_a_rollback_tells_why_the_system_refused() {
+        let full = || Box::new(ApplyError::io("change", "a")(io::ErrorKind::StorageFull.into()));
+        let back = RolledBack {
+            left: vec!["b".to_owned()],
+            left_in: Some("left-1".into()),
+            ..RolledBack::default()
+        };
+        let partly = ApplyError::PartlyRolledBack { cause: full(), back };
+        insta::assert_snapshot!(with_causes(&partly), @"all was put back after a failure but what was changed since (b; as it was: left-1): cannot change a: no storage space");
+        let source = RecoverError::io("b")(io::ErrorKind::ReadOnlyFilesystem.into());
+        insta::assert_snapshot!(with_causes(&ApplyError::NotRolledBack { cause: full(), source }), @"the tree could not be put back after a failure (cannot change a: no storage space): cannot put back b: read-only filesystem or storage medium");
     }
 }

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::change::{Change, write_staged};
 use crate::durable::sync_all;
-use crate::error::ApplyError;
+use crate::error::{ApplyError, with_causes};
 use crate::files::{check_unchanged, create_from, keep_old, sync};
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, kept, staged};
 use crate::lock::Lock;
@@ -75,7 +75,7 @@ pub(crate) fn run(
     );
     match finished {
         Ok(finished) => applied.warnings.extend(finished.warnings),
-        Err(error) => applied.warnings.push(Warning::CleanUp { reason: error.to_string() }),
+        Err(error) => applied.warnings.push(Warning::CleanUp { reason: with_causes(&error) }),
     }
     Ok(applied)
 }

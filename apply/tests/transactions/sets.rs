@@ -256,6 +256,20 @@ fn a_folder_of_pre_images_is_used_once() {
 }
 
 #[test]
+fn a_failure_to_tidy_up_is_a_warning_that_says_why() {
+    let tree = Tree::new(&[("a", "a")]);
+    let set = tree.set(&[("a", Some(b"b"))]);
+    let mut block = |step: &'static str| {
+        if step == "hand the pre-images over" {
+            fs::write(tree.undo(1), "in the way").unwrap();
+        }
+    };
+    let applied = apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut block).unwrap();
+    let [Warning::CleanUp { reason }] = &applied.warnings[..] else { panic!("{:?}", applied.warnings) };
+    assert!(reason.ends_with(": Not a directory (os error 20)"), "{reason}");
+}
+
+#[test]
 fn the_second_run_is_told_who_holds_the_lock() {
     let scratch = tempfile::tempdir().unwrap();
     let state = scratch.path().join(".code-commit");
