@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 
 /// How many waits overlap. The disk's own queue is deeper; more threads gain nothing.
 const THREADS: usize = 16;
@@ -20,8 +21,12 @@ pub(crate) fn sync_all<T: Sync>(items: &[T], sync: impl Fn(&T) -> io::Result<()>
         Ok(())
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(lost())))
+        // Where the system gives fewer threads, or none, there is still this one.
+        let start = |_| Builder::new().spawn_scoped(scope, work).ok();
+        let workers: Vec<_> = (1..threads).map_while(start).collect();
+        let own = work();
+        let others = workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(lost())));
+        own.and(others)
     })
 }
 

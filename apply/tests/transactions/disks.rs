@@ -8,6 +8,7 @@ use std::process::Command;
 use apply::{ApplyError, Force, Lock, LockError};
 use guard::Op;
 use rustix::fs::{Gid, Uid};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::tree::{Tree, admit};
 
@@ -207,6 +208,31 @@ fn an_owner_that_cannot_be_kept_is_a_warning() {
     };
     assert_eq!(applied.warnings, [apply::Warning::OwnerNotKept { path: "a".to_owned() }]);
     assert_eq!((tree.read("a"), tree.mode("a")), ("new".to_owned(), 0o666));
+}
+
+#[test]
+fn a_set_is_applied_where_the_system_gives_no_thread() {
+    let names: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+    let tree = Tree::new(&names.iter().map(|name| (name.as_str(), "old")).collect::<Vec<_>>());
+    let chown = Command::new("chown").args(["-R", "65534:65534"]).arg(tree.scratch.path()).status();
+    let changes: Vec<(&str, Option<&[u8]>)> =
+        names.iter().map(|name| (name.as_str(), Some(&b"new"[..]))).collect();
+    let set = tree.set(&changes);
+    let undo = tree.scratch.path().join("undo");
+    let Some(applied) = as_nobody(|| {
+        // Root, as whom the other tests run, is not held to it.
+        let usual = getrlimit(Resource::Nproc);
+        setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..usual }).unwrap();
+        assert!(std::thread::Builder::new().spawn(|| ()).is_err());
+        let applied = apply::apply(&tree.lock, &tree.root, set, &undo);
+        setrlimit(Resource::Nproc, usual).unwrap();
+        applied
+    }) else {
+        return;
+    };
+    assert!(chown.is_ok_and(|status| status.success()));
+    assert_eq!(applied.unwrap().warnings, []);
+    assert!(names.iter().all(|name| tree.read(name) == "new"));
 }
 
 #[test]
