@@ -5,11 +5,11 @@ use std::io;
 use std::sync::Arc;
 
 use rustix::fs::FileType;
-use rustix::io::Errno;
 
 use crate::folder::Folder;
 use crate::lexical::is_too_long;
 use crate::policy::Policy;
+use crate::rules::is_closed;
 
 /// Device and inode.
 pub(crate) type Inodes = HashSet<(u64, u64)>;
@@ -22,26 +22,31 @@ struct Level {
 }
 
 /// Those of every protected file below the root, whatever git ignores.
-///
-/// A folder is opened when its turn comes, so that a wide tree does not use up the descriptors.
 pub(crate) fn protected(root: &Arc<Folder>, policy: &Policy) -> io::Result<Inodes> {
     let mut inodes = HashSet::new();
     let top = Arc::new(Level { folder: Arc::clone(root), path: Some(String::new()) });
-    let mut todo = look_into(&top, policy, &mut inodes)?;
+    let inner = look_into(&top, policy, &mut inodes)?;
     drop(top);
-    while let Some((parent, name, path)) = todo.pop() {
-        let folder = match parent.folder.open_in(&name) {
-            Ok(folder) => Arc::new(folder),
-            // What may not be read cannot be compared, its names are protected all the same; another disk has other inodes.
-            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::XDEV)) => {
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        drop(parent);
-        todo.extend(look_into(&Arc::new(Level { folder, path }), policy, &mut inodes)?);
-    }
+    look_below(inner, policy, &mut inodes)?;
     Ok(inodes)
+}
+
+/// A folder is opened when its turn comes, so that a wide tree does not use up the descriptors.
+fn look_below(mut todo: Vec<Inner>, policy: &Policy, inodes: &mut Inodes) -> io::Result<()> {
+    while let Some((parent, name, path)) = todo.pop() {
+        let opened = parent.folder.open_in(&name);
+        drop(parent);
+        let found = opened.and_then(|folder| {
+            look_into(&Arc::new(Level { folder: Arc::new(folder), path }), policy, inodes)
+        });
+        match found {
+            Ok(inner) => todo.extend(inner),
+            // What may not be read cannot be compared, its names are protected all the same; another disk has other inodes.
+            Err(error) if is_closed(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 type Inner = (Arc<Level>, String, Option<String>);
@@ -66,4 +71,29 @@ fn look_into(level: &Arc<Level>, policy: &Policy, inodes: &mut Inodes) -> io::Re
 
 pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_gone_or_a_link_since_it_was_listed_is_passed_over() {
+        let scratch = tempfile::tempdir().unwrap();
+        for name in ["gone", "moved", "there/agent-config"] {
+            fs::create_dir_all(scratch.path().join(name)).unwrap();
+        }
+        let folder = Arc::new(Folder::open(scratch.path()).unwrap());
+        let top = Arc::new(Level { folder, path: Some(String::new()) });
+        let policy = Policy::new().protect(["agent-config"]);
+        let mut inodes = HashSet::new();
+        let listed = look_into(&top, &policy, &mut inodes).unwrap();
+        fs::remove_dir(scratch.path().join("gone")).unwrap();
+        fs::remove_dir(scratch.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink("there", scratch.path().join("moved")).unwrap();
+        look_below(listed, &policy, &mut inodes).unwrap();
+        assert_eq!(inodes.len(), 1, "what is still there is looked at");
+    }
 }

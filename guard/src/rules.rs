@@ -159,7 +159,7 @@ impl Rules {
 }
 
 /// Whether a folder is none, is gone, is another disk's, or may not be looked into.
-fn is_closed(error: &io::Error) -> bool {
+pub(crate) fn is_closed(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
         Some(Errno::ACCESS | Errno::LOOP | Errno::NOENT | Errno::NOTDIR | Errno::PERM | Errno::XDEV)
