@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::lexical::misleads;
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $text:literal, $sentence:literal;)*) => {
         /// The kinds of refusal. The kebab-case spelling is stable: tools match on it.
@@ -166,15 +168,18 @@ pub fn shown(path: &str) -> String {
 /// What is shown of a path: at most 200 characters, nothing that moves a cursor or hides.
 pub(crate) fn escape(path: &[u8]) -> String {
     let mut shown = String::new();
-    for chunk in path.utf8_chunks() {
+    // A path may be as long as a reply. A character takes four bytes at most and shows as one at least.
+    let begin = path.get(..4 * (SHOWN + 1)).unwrap_or(path);
+    for chunk in begin.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if c == '\'' || c == '"' { shown.push(c) } else { shown.extend(escape_char(c)) }
+            match c {
+                '\'' | '"' => shown.push(c),
+                c if misleads(c) => shown.extend(c.escape_unicode()),
+                c => shown.extend(c.escape_debug()),
+            }
         }
         for byte in chunk.invalid() {
             shown.push_str(&format!("\\x{byte:02x}"));
-        }
-        if shown.len() > 4 * SHOWN {
-            break;
         }
     }
     if shown.chars().count() > SHOWN {
@@ -186,6 +191,20 @@ pub(crate) fn escape(path: &[u8]) -> String {
 /// How many characters of a hostile path are worth showing.
 const SHOWN: usize = 200;
 
-fn escape_char(c: char) -> Box<dyn Iterator<Item = char>> {
-    if crate::lexical::misleads(c) { Box::new(c.escape_unicode()) } else { Box::new(c.escape_debug()) }
+#[cfg(test)]
+mod tests {
+    use super::{SHOWN, escape};
+
+    #[test]
+    fn as_much_is_shown_of_a_long_path_whatever_it_is_made_of() {
+        for (unit, escaped) in [("a", "a"), ("\n", "\\u{a}"), ("é", "é"), ("\u{1f600}", "\u{1f600}")] {
+            let whole = escaped.repeat(SHOWN);
+            let cut: String = whole.chars().take(SHOWN).chain(['…']).collect();
+            let fits = SHOWN / escaped.chars().count();
+            assert_eq!(escape(unit.repeat(fits).as_bytes()), escaped.repeat(fits), "{unit:?}");
+            assert_eq!(escape(unit.repeat(fits + 1).as_bytes()), cut, "{unit:?}");
+            assert_eq!(escape(unit.repeat(1 << 20).as_bytes()), cut, "{unit:?}");
+        }
+        assert_eq!(escape(&vec![0xff; 1 << 20]), format!("{}…", "\\xff".repeat(SHOWN / 4)));
+    }
 }
