@@ -114,11 +114,13 @@ impl Finder {
 pub(crate) struct Folders {
     root: Arc<Folder>,
     known: HashMap<String, Arc<Folder>>,
+    made: Vec<String>,
 }
 
 impl Folders {
     pub(crate) fn new(root: &Arc<Folder>) -> Self {
-        Folders { root: Arc::clone(root), known: HashMap::from([(String::new(), Arc::clone(root))]) }
+        let known = HashMap::from([(String::new(), Arc::clone(root))]);
+        Folders { root: Arc::clone(root), known, made: Vec::new() }
     }
 
     /// The folder of `place`. Fails with `ESTALE` if the folder that was judged is no longer at its path.
@@ -134,14 +136,20 @@ impl Folders {
         Ok(Arc::clone(&place.folder))
     }
 
-    /// A folder that this transaction has made, or nothing.
-    pub(crate) fn made(&self, path: &str) -> Option<Arc<Folder>> {
+    /// A folder that was there, or that this transaction has made, if it is open already.
+    pub(crate) fn known(&self, path: &str) -> Option<Arc<Folder>> {
         self.known.get(path).map(Arc::clone)
+    }
+
+    /// The folders that this transaction has made, the outermost first, also one that could not be opened then.
+    pub(crate) fn into_made(self) -> Vec<String> {
+        self.made
     }
 
     /// Makes one folder. One that has appeared in the meantime is an error: nobody judged it.
     pub(crate) fn make(&mut self, path: &str, parent: &Folder) -> io::Result<Arc<Folder>> {
         rustix::fs::mkdirat(parent, name_of(path), Mode::from_raw_mode(0o777))?;
+        self.made.push(path.to_owned());
         let folder = Arc::new(parent.open_in(name_of(path))?);
         self.known.insert(path.to_owned(), Arc::clone(&folder));
         Ok(folder)

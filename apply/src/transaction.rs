@@ -211,7 +211,7 @@ impl Transaction<'_, '_> {
             if let Err(error) = self.change_one(number, change, &mut folders, &mut touched) {
                 // What was not done is not put back: a folder that has appeared in the meantime is not ours.
                 self.journal.entries.truncate(number);
-                self.journal.created_folders.retain(|path| folders.made(path).is_some());
+                self.journal.created_folders = folders.into_made();
                 return Err(failed("change", &change.place.path, error, self.site));
             }
         }
@@ -245,14 +245,13 @@ impl Transaction<'_, '_> {
         }
         let mut folder = folders.existing(&change.place)?;
         for path in change.place.missing() {
-            let made = if let Some(made) = folders.made(path) {
-                made
+            folder = if let Some(known) = folders.known(path) {
+                known
             } else {
                 (self.steps)("make a folder");
                 touched.insert(folder.id(), Arc::clone(&folder));
                 folders.make(path, &folder)?
             };
-            folder = made;
         }
         touched.insert(folder.id(), Arc::clone(&folder));
         let name = change.place.name();

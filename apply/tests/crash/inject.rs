@@ -5,9 +5,10 @@ use std::process::Command;
 use crate::child::{traced, was_killed};
 use crate::scene::{Scene, Tally, scratch};
 
-/// The calls by which a transaction changes anything.
-const CALLS: [&str; 11] = [
+/// The calls by which a transaction finds and changes anything.
+const CALLS: [&str; 12] = [
     "openat",
+    "openat2",
     "mkdirat",
     "write",
     "linkat",
@@ -77,6 +78,8 @@ fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
 fn occurrences(call: &str, depth: usize) -> Vec<usize> {
     let (first, last, stride) = match call {
         "openat" => (8, 400, 12 / depth.min(12)),
+        // One after each new folder: none is left out.
+        "openat2" => (1, 60, 1),
         "write" => (1, 60, 4 / depth.min(4)),
         _ => (1, 60, 3 / depth.min(3)),
     };
