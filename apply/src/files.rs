@@ -69,6 +69,16 @@ pub(crate) fn create_from(txn: &Folder, staged: &str, folder: &Folder, name: &st
     }
 }
 
+/// Renames to where nothing stands, or fails with `EEXIST`. Not every disk can look and rename in one; there somebody who is quick
+/// enough is replaced.
+pub(crate) fn rename_new(from: &Folder, name: &str, to: &Folder, new_name: &str) -> io::Result<()> {
+    match rustix::fs::renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS) if to.stat(new_name)?.is_some() => Err(Errno::EXIST.into()),
+        Err(Errno::INVAL | Errno::NOSYS) => Ok(rustix::fs::renameat(from, name, to, new_name)?),
+        renamed => Ok(renamed?),
+    }
+}
+
 /// Looks at inode, size, time and content again, as late as possible. Fails with `ESTALE`.
 pub(crate) fn check_unchanged(folder: &Folder, name: &str, before: &Before) -> io::Result<()> {
     let now = Before::of(&mut folder.open_file(name)?)?;

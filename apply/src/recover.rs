@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use guard::{Before, Folder};
-use rustix::fs::{AtFlags, FileType, RenameFlags};
+use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 use crate::belief::{find_root, undo_folder};
 use crate::durable::sync_all;
-use crate::files::sync;
+use crate::files::{rename_new, sync};
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, hex, kept, staged};
 use crate::lock::Lock;
 use crate::place::Place;
@@ -190,21 +190,19 @@ fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Re
     };
     // Its turn had not come: what else stands there, or no longer stands there, is somebody else's doing.
     let is_still_staged = entry.change.action == Action::Write && txn.stat(staged(number))?.is_some();
-    let flags = match standing {
-        Standing::Other(inode) if inode == old.id.1 || inode == old.kept_id.1 => {
-            return Ok(PutBack::Untouched);
+    match (standing, place.parent()) {
+        (Standing::Other(inode), _) if inode == old.id.1 || inode == old.kept_id.1 => Ok(PutBack::Untouched),
+        (Standing::Nothing | Standing::Other(_), _) if is_still_staged => Ok(PutBack::Untouched),
+        (Standing::Other(_), _) | (_, None) => Ok(PutBack::Foreign),
+        (Standing::Nothing, Some(folder)) => {
+            rename_new(txn, &kept(number), folder, place.name())?;
+            Ok(PutBack::Restored)
         }
-        Standing::Nothing | Standing::Other(_) if is_still_staged => return Ok(PutBack::Untouched),
-        Standing::Other(_) => return Ok(PutBack::Foreign),
-        Standing::Nothing => RenameFlags::NOREPLACE,
-        Standing::Ours => RenameFlags::empty(),
-    };
-    let Some(folder) = place.parent() else { return Ok(PutBack::Foreign) };
-    match rustix::fs::renameat_with(txn, kept(number), folder, place.name(), flags) {
-        Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::renameat(txn, kept(number), folder, place.name())?,
-        moved => moved?,
+        (Standing::Ours, Some(folder)) => {
+            rustix::fs::renameat(txn, kept(number), folder, place.name())?;
+            Ok(PutBack::Restored)
+        }
     }
-    Ok(PutBack::Restored)
 }
 
 enum Standing {
@@ -252,10 +250,10 @@ pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
     let mut number = 1;
     loop {
         let name = format!("left-{number}");
-        match rustix::fs::renameat_with(&lock.state, TXN, &lock.state, &name, RenameFlags::NOREPLACE) {
+        match rename_new(&lock.state, TXN, &lock.state, &name) {
             Ok(()) => return Ok(lock.path.join(name)),
-            Err(Errno::EXIST) => number += 1,
-            Err(error) => return Err(error.into()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Kills and errors from outside, at system calls instead of at our own steps.
 
+use std::fs;
 use std::process::Command;
 
-use crate::child::{traced, was_killed};
+use crate::child::{command, traced, was_killed};
 use crate::scene::{Scene, Tally, scratch};
 
 /// The calls by which a transaction finds and changes anything.
@@ -59,7 +60,7 @@ fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
                 let status = traced(scratch.path(), "apply", &log, &inject).status().unwrap();
                 failures += usize::from(!status.success());
                 tally.recover_and_check(&scene, &inject);
-                let was_injected = std::fs::read_to_string(&log).unwrap().contains("(INJECTED)");
+                let was_injected = fs::read_to_string(&log).unwrap().contains("(INJECTED)");
                 if !was_injected {
                     break;
                 }
@@ -72,6 +73,33 @@ fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
         tally.kills, tally.old, tally.new
     );
     assert!(tally.kills >= 30 && failures >= 10);
+}
+
+#[test]
+fn a_disk_that_cannot_rename_without_replacing_is_recovered_too() {
+    let Some(_) = depth() else { return };
+    for step in 0.. {
+        let scratch = scratch();
+        let scene = Scene::create(scratch.path());
+        assert!(was_killed(command(scratch.path(), "apply", Some(step)).status().unwrap()));
+        if scene.root.join("gone.txt").exists() {
+            continue;
+        }
+        let somebodys = scene.root.join("src/a.rs");
+        fs::remove_file(&somebodys).unwrap();
+        fs::write(&somebodys, "somebody's").unwrap();
+        fs::create_dir(scene.state.join("left-1")).unwrap();
+        let inject = "inject=renameat2:error=EINVAL:when=1+";
+        let log = scratch.path().join("strace");
+        assert!(traced(scratch.path(), "recover", &log, inject).status().unwrap().success());
+        assert!(fs::read_to_string(&log).unwrap().contains("(INJECTED)"));
+        assert_eq!(fs::read(&somebodys).unwrap(), b"somebody's");
+        assert_eq!(fs::read(scene.state.join("left-2/0.old")).unwrap(), b"old a");
+        assert!(fs::read_dir(scene.state.join("left-1")).unwrap().next().is_none());
+        fs::write(&somebodys, "old a").unwrap();
+        assert_eq!(scene.now(), scene.old);
+        break;
+    }
 }
 
 /// Start-up makes calls of its own before the transaction; a small campaign samples, a large one tries them all.
