@@ -15,6 +15,22 @@ pub(crate) const JOURNAL: &str = "journal";
 /// The record once the new tree is in place: the rename from one to the other is the commit.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
+/// The form in which records are written, and the only one that is understood.
+const VERSION: u32 = 1;
+
+/// Why a record is not taken.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    Io(io::Error),
+    OtherVersion(u32),
+}
+
+/// What every form of a record has.
+#[derive(Deserialize)]
+struct Form {
+    version: u32,
+}
+
 /// Everything needed to put the old tree back, or to finish.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Journal {
@@ -55,7 +71,7 @@ pub(crate) struct Old {
 impl Journal {
     pub(crate) fn new(root: &Path, root_id: (u64, u64), undo: &Path) -> Self {
         Journal {
-            version: 1,
+            version: VERSION,
             root: root.into(),
             root_id,
             undo: undo.into(),
@@ -74,18 +90,28 @@ impl Journal {
     }
 
     /// Reads it; `None` if there is none.
-    pub(crate) fn read(folder: &Folder, name: &str) -> io::Result<Option<Journal>> {
+    pub(crate) fn read(folder: &Folder, name: &str) -> Result<Option<Journal>, Unread> {
         if folder.stat(name)?.is_none() {
             return Ok(None);
         }
         let mut text = Vec::new();
         folder.open_file(name)?.read_to_end(&mut text)?;
+        let Form { version } = serde_json::from_slice(&text)?;
+        if version != VERSION {
+            return Err(Unread::OtherVersion(version));
+        }
         Ok(Some(serde_json::from_slice(&text)?))
     }
 
     pub(crate) fn applied(&self) -> Applied {
         let changes = self.entries.iter().map(|entry| entry.change.clone()).collect();
         Applied { changes, warnings: self.warnings.clone() }
+    }
+}
+
+impl<E: Into<io::Error>> From<E> for Unread {
+    fn from(error: E) -> Self {
+        Unread::Io(error.into())
     }
 }
 

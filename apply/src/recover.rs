@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::belief::{find_root, undo_folder};
 use crate::durable::sync_all;
 use crate::files::{rename_new, sync};
-use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, hex, kept, staged};
+use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Unread, hex, kept, staged};
 use crate::lock::Lock;
 use crate::place::Place;
 use crate::report::{Action, Applied};
@@ -68,6 +68,14 @@ pub enum RecoverError {
         /// As the journal has it.
         path: String,
     },
+    /// Another version of this program was interrupted: what its record says is not known here.
+    #[error("{} was written by another version of code-commit (form {version})", path.display())]
+    OtherVersion {
+        /// The journal or the manifest.
+        path: PathBuf,
+        /// The version of its form.
+        version: u32,
+    },
     /// The system refused something.
     #[error("cannot put back {}", path.display())]
     Io {
@@ -83,6 +91,13 @@ impl RecoverError {
         let path = path.into();
         move |source| RecoverError::Io { path, source }
     }
+
+    fn unread(path: PathBuf) -> impl FnOnce(Unread) -> Self {
+        move |unread| match unread {
+            Unread::Io(source) => RecoverError::Io { path, source },
+            Unread::OtherVersion(version) => RecoverError::OtherVersion { path, version },
+        }
+    }
 }
 
 /// Rolls back or finishes what an earlier process left. To be called at every start, before anything else.
@@ -97,7 +112,8 @@ pub(crate) fn recover_with(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Recovery::Nothing),
         Err(error) => return Err(RecoverError::io(path)(error)),
     };
-    if let Some(journal) = Journal::read(&txn, MANIFEST).map_err(RecoverError::io(path.join(MANIFEST)))? {
+    let read = |name| Journal::read(&txn, name).map_err(RecoverError::unread(path.join(name)));
+    if let Some(journal) = read(MANIFEST)? {
         let root = find_root(lock, &journal, root)?;
         let undo = undo_folder(lock, &journal, &root);
         let finished = finish::finish(lock, &txn, &journal, &root.folder, undo.as_deref(), steps)?;
@@ -105,7 +121,7 @@ pub(crate) fn recover_with(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result
         applied.warnings.extend(finished.warnings);
         return Ok(Recovery::Finished { applied, undo: finished.undo });
     }
-    if let Some(journal) = Journal::read(&txn, JOURNAL).map_err(RecoverError::io(path.join(JOURNAL)))? {
+    if let Some(journal) = read(JOURNAL)? {
         let root = find_root(lock, &journal, root)?;
         return roll_back(lock, &txn, &journal, &root.folder, steps).map(Recovery::RolledBack);
     }

@@ -14,7 +14,7 @@ use crate::Steps;
 use crate::belief::may_be_written;
 use crate::change::Change;
 use crate::error::ApplyError;
-use crate::journal::{Journal, MANIFEST, hex, kept};
+use crate::journal::{Journal, MANIFEST, Unread, hex, kept};
 use crate::lock::Lock;
 use crate::place::{Finder, is_blocked};
 use crate::report::{Action, Applied};
@@ -61,6 +61,14 @@ pub enum UndoError {
         path: String,
         /// The pre-image.
         kept: PathBuf,
+    },
+    /// Another version of this program has written the set: what its manifest says is not known here.
+    #[error("{} was written by another version of code-commit (form {version})", path.display())]
+    OtherVersion {
+        /// The manifest.
+        path: PathBuf,
+        /// The version of its form.
+        version: u32,
     },
     /// A folder of pre-images or the tree could not be read.
     #[error("cannot read {}", path.display())]
@@ -152,12 +160,16 @@ pub fn left_as(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<Strin
 }
 
 fn manifest(undo: &Path) -> Result<Option<Journal>, UndoError> {
-    let failed = |source| UndoError::Io { path: undo.join(MANIFEST), source };
-    match Folder::open(undo) {
-        Ok(folder) => Journal::read(&folder, MANIFEST).map_err(failed),
+    let path = undo.join(MANIFEST);
+    let read = match Folder::open(undo) {
+        Ok(folder) => Journal::read(&folder, MANIFEST),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(error)),
-    }
+        Err(error) => Err(Unread::Io(error)),
+    };
+    read.map_err(|unread| match unread {
+        Unread::Io(source) => UndoError::Io { path, source },
+        Unread::OtherVersion(version) => UndoError::OtherVersion { path, version },
+    })
 }
 
 /// What several sets did together.

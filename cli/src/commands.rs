@@ -167,10 +167,12 @@ fn recover(lock: &Lock, tree: &WorkTree, output: &Output) -> Result<(), Failure>
     let state = state(tree)?;
     let recovery = ::apply::recover(lock, tree.root()).map_err(|error| {
         let waits = state.join(::apply::TXN);
-        let help = format!(
-            "mend that and try again, or move {} away: then the files stay as they are",
-            waits.display()
-        );
+        let way = if matches!(error, ::apply::RecoverError::OtherVersion { .. }) {
+            "try again with that version"
+        } else {
+            "mend that and try again"
+        };
+        let help = format!("{way}, or move {} away: then the files stay as they are", waits.display());
         Failure::new(Exit::TreeNotRestored, error).help(help)
     })?;
     match recovery {

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use apply::{Lock, LockError, RecoverError, Recovery};
+use apply::{Lock, LockError, RecoverError, Recovery, UndoError};
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::{Value, json};
 
@@ -130,6 +130,23 @@ fn a_path_that_no_run_may_write_is_refused_before_anything_is_touched() {
         }
     }
     assert!(matches!(apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::RolledBack(_)));
+}
+
+#[test]
+fn a_record_of_another_version_is_not_guessed_at() {
+    let tree = interrupted("commit", Path::new("undo"));
+    let txn = tree.scratch.path().join("state/txn");
+    edit(&txn, "journal", |journal| *journal = json!({ "version": 2 }));
+    let error = apply::recover(&tree.lock, &tree.root).unwrap_err();
+    assert!(
+        matches!(&error, RecoverError::OtherVersion { path, version: 2 } if *path == txn.join("journal"))
+    );
+    let mut tree = Tree::new(&[("a", "a")]);
+    tree.apply(&[("a", Some(b"b"))]).unwrap();
+    edit(&tree.undo(1), "manifest.json", |manifest| manifest["version"] = json!(2));
+    let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), apply::Force::Yes).unwrap_err();
+    assert!(matches!(error, UndoError::OtherVersion { version: 2, .. }), "{error:?}");
+    assert_eq!(tree.read("a"), "b");
 }
 
 #[test]

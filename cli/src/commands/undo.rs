@@ -65,7 +65,9 @@ fn failed(error: UndoError, run: &Path) -> Failure {
     if matches!(error, UndoError::ChangedSince { .. }) {
         return Failure::refused(error, "look at these files; --force puts them back all the same");
     }
-    let help = if matches!(error, UndoError::Blocked { .. }) {
+    let help = if matches!(error, UndoError::OtherVersion { .. }) {
+        format!("undo with that version; the old contents are in {}", kept.display())
+    } else if matches!(error, UndoError::Blocked { .. }) {
         format!("move away what stands there, then undo again; the old contents are in {}", kept.display())
     } else if matches!(&error, UndoError::Apply(error) if error.leaves_tree_changed()) {
         format!(
