@@ -11,6 +11,19 @@ use crate::folder::Folder;
 use crate::patterns::{Kind, Within};
 use crate::protected::Folded;
 use crate::rules::Rules;
+use crate::tree::shown_from_root;
+
+/// A folder that cannot be looked into, so that it is not known what is protected there.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot look into {}", shown_from_root(path))]
+#[non_exhaustive]
+pub struct ExistingError {
+    /// Relative to the root; empty for the root itself.
+    pub path: String,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
 
 impl Guard {
     /// The files below the root, seen when the guard was opened, whose names are protected in whatever folder they lie
@@ -26,7 +39,10 @@ impl Guard {
     /// What git ignored when the guard was opened is among them only where a pattern names it without a wildcard, by itself or by a
     /// folder that leads to it: nobody wants the products of builds looked into for the sake of a `**`. Names that are not UTF-8, and
     /// what cannot be opened, are left out.
-    pub fn existing<S: AsRef<str>>(&self, lists: impl IntoIterator<Item = S>) -> io::Result<Vec<String>> {
+    pub fn existing<S: AsRef<str>>(
+        &self,
+        lists: impl IntoIterator<Item = S>,
+    ) -> Result<Vec<String>, ExistingError> {
         let lists = lists.into_iter().map(|list| Folded::new(list.as_ref(), "")).collect();
         let walk = Walk { lists, rules: &self.captured, prefix: &self.work_tree.prefix };
         let mut found = Vec::new();
@@ -65,12 +81,13 @@ impl Walk<'_> {
         folder: &Arc<Folder>,
         within: Within,
         found: &mut Vec<String>,
-    ) -> io::Result<Vec<Todo>> {
+    ) -> Result<Vec<Todo>, ExistingError> {
+        let failed = |source| ExistingError { path: path.to_owned(), source };
         let mut todo = Vec::new();
-        for (name, kind) in folder.entries()? {
+        for (name, kind) in folder.entries().map_err(failed)? {
             let Ok(name) = String::from_utf8(name) else { continue };
             let path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-            let kind = if kind == FileType::Unknown { kind_of(folder, &name)? } else { kind };
+            let kind = if kind == FileType::Unknown { kind_of(folder, &name).map_err(failed)? } else { kind };
             let folded = fold(&path);
             if kind.is_dir() && name != ".git" && self.lists.iter().any(|list| list.may_cover_below(&folded))
             {

@@ -10,6 +10,7 @@ use crate::folder::Folder;
 use crate::lexical::is_too_long;
 use crate::policy::Policy;
 use crate::rules::is_closed;
+use crate::tree::JudgeError;
 
 /// Device and inode.
 pub(crate) type Inodes = HashSet<(u64, u64)>;
@@ -17,38 +18,45 @@ pub(crate) type Inodes = HashSet<(u64, u64)>;
 /// A folder that is looked into.
 struct Level {
     folder: Arc<Folder>,
-    /// From the root. None where everything counts as protected: below a protected folder, and deeper than any path that is judged.
-    path: Option<String>,
+    /// From the root; of a folder in which everything counts as protected, that of the nearest one above in which not everything does.
+    path: String,
+    /// Below a protected folder, and deeper than any path that is judged.
+    is_protected: bool,
 }
 
 /// Those of every protected file below the root, whatever git ignores.
-pub(crate) fn protected(root: &Arc<Folder>, policy: &Policy) -> io::Result<Inodes> {
+pub(crate) fn protected(root: &Arc<Folder>, policy: &Policy) -> Result<Inodes, JudgeError> {
     let mut inodes = HashSet::new();
-    let top = Arc::new(Level { folder: Arc::clone(root), path: Some(String::new()) });
-    let inner = look_into(&top, policy, &mut inodes)?;
+    let top = Arc::new(Level { folder: Arc::clone(root), path: String::new(), is_protected: false });
+    let inner =
+        look_into(&top, policy, &mut inodes).map_err(|source| JudgeError { path: String::new(), source })?;
     drop(top);
     look_below(inner, policy, &mut inodes)?;
     Ok(inodes)
 }
 
 /// A folder is opened when its turn comes, so that a wide tree does not use up the descriptors.
-fn look_below(mut todo: Vec<Inner>, policy: &Policy, inodes: &mut Inodes) -> io::Result<()> {
+fn look_below(mut todo: Vec<Inner>, policy: &Policy, inodes: &mut Inodes) -> Result<(), JudgeError> {
     while let Some((parent, name, path)) = todo.pop() {
         let opened = parent.folder.open_in(&name);
+        let is_protected = path.is_none();
+        let path = path.unwrap_or_else(|| parent.path.clone());
         drop(parent);
         let found = opened.and_then(|folder| {
-            look_into(&Arc::new(Level { folder: Arc::new(folder), path }), policy, inodes)
+            let level = Level { folder: Arc::new(folder), path: path.clone(), is_protected };
+            look_into(&Arc::new(level), policy, inodes)
         });
         match found {
             Ok(inner) => todo.extend(inner),
             // What may not be read cannot be compared, its names are protected all the same; another disk has other inodes.
             Err(error) if is_closed(&error) => {}
-            Err(error) => return Err(error),
+            Err(source) => return Err(JudgeError { path, source }),
         }
     }
     Ok(())
 }
 
+/// A folder in a folder, with its path from the root unless everything in it counts as protected.
 type Inner = (Arc<Level>, String, Option<String>);
 
 /// Notes the inodes of one folder; returns the folders in it.
@@ -57,8 +65,8 @@ fn look_into(level: &Arc<Level>, policy: &Policy, inodes: &mut Inodes) -> io::Re
     for (name, _) in level.folder.entries()? {
         let Ok(name) = String::from_utf8(name) else { continue };
         let Some(stat) = level.folder.stat(&name)? else { continue };
-        let path = level.path.as_ref().map(|path| join(path, &name));
-        let path = path.filter(|path| !is_too_long(path) && policy.protects(path).is_none());
+        let path = Some(join(&level.path, &name))
+            .filter(|path| !level.is_protected && !is_too_long(path) && policy.protects(path).is_none());
         if name == ".git" || path.is_none() {
             inodes.insert((stat.st_dev, stat.st_ino));
         }
@@ -86,7 +94,7 @@ mod tests {
             fs::create_dir_all(scratch.path().join(name)).unwrap();
         }
         let folder = Arc::new(Folder::open(scratch.path()).unwrap());
-        let top = Arc::new(Level { folder, path: Some(String::new()) });
+        let top = Arc::new(Level { folder, path: String::new(), is_protected: false });
         let policy = Policy::new().protect(["agent-config"]);
         let mut inodes = HashSet::new();
         let listed = look_into(&top, &policy, &mut inodes).unwrap();

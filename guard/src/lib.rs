@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use admitted::{Admitted, Before, Op};
+pub use existing::ExistingError;
 pub use folder::Folder;
 pub use policy::{Configuration, Ignored, Policy};
 pub use protected::{Binds, FLAGGED, PROTECTED, Protected, Writer, is_protected_anywhere};
@@ -29,7 +30,7 @@ pub use tree::JudgeError;
 use batch::Batch;
 use inodes::Inodes;
 use repository::WorkTree;
-use rules::Rules;
+use rules::{Rules, Unread};
 use tree::{Halt, Tree};
 
 /// Judges the paths of replies under one root, by the ignore rules of the moment it was opened and of now.
@@ -92,7 +93,9 @@ impl Guard {
         let io_error = |source| OpenError::Io { path: path.clone(), source };
         let folder = Arc::new(Folder::open(&path).map_err(io_error)?);
         let work_tree = work_tree(&path)?;
-        let captured = work_tree.capture(&folder).map_err(io_error)?;
+        let captured = work_tree
+            .capture(&folder)
+            .map_err(|Unread { path, source }| OpenError::Io { path: work_tree.whole(&path), source })?;
         Ok(Guard { root: folder, path, policy, work_tree, captured })
     }
 
@@ -112,7 +115,10 @@ impl Guard {
     pub fn judge(&self, requests: &[Request<'_>]) -> Result<Vec<Verdict>, JudgeError> {
         let lexical: Vec<_> = requests.iter().map(|request| self.policy.check(request.path)).collect();
         let batch = Batch::of(lexical.iter().flatten().copied());
-        let rules = self.work_tree.rules().map_err(|source| JudgeError { path: String::new(), source })?;
+        let rules = self.work_tree.rules().map_err(|Unread { path, source }| JudgeError {
+            path: self.work_tree.whole(&path).display().to_string(),
+            source,
+        })?;
         let mut tree =
             Tree::new(Arc::clone(&self.root), rules, &self.work_tree.submodules, &self.work_tree.prefix);
         let mut inodes = None;
@@ -160,10 +166,9 @@ impl Guard {
     /// A file with more than one name is compared with every protected file of the tree, looked up when first needed.
     fn check_inode(&self, admitted: &Admitted, inodes: &mut Option<Inodes>) -> Result<(), Halt> {
         let Some(before) = admitted.before().filter(|before| before.links > 1) else { return Ok(()) };
-        let failed = |source| Halt::Failed(JudgeError { path: admitted.path().to_owned(), source });
         let inodes = match inodes {
             Some(inodes) => inodes,
-            None => inodes.insert(inodes::protected(&self.root, &self.policy).map_err(failed)?),
+            None => inodes.insert(inodes::protected(&self.root, &self.policy).map_err(Halt::Failed)?),
         };
         if inodes.contains(&before.id) {
             return Err(Halt::Refused(Refusal::new(Code::ProtectedInode, admitted.path().as_bytes())));

@@ -13,7 +13,7 @@ use gix::sec::Trust;
 use crate::folder::Folder;
 use crate::patterns::Patterns;
 use crate::policy::Configuration;
-use crate::rules::Rules;
+use crate::rules::{Rules, Unread};
 
 /// Why a root cannot be guarded. Nothing was touched.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,8 @@ pub enum OpenError {
 /// What is known of the work tree that the root belongs to.
 #[derive(Debug)]
 pub(crate) struct WorkTree {
+    /// Its path; that of the root where there is no repository.
+    top: PathBuf,
     /// The root's path from the top, empty or ending in a slash.
     pub(crate) prefix: String,
     /// The folders from the top down to the root's parent, with their paths from the top.
@@ -79,7 +81,7 @@ impl WorkTree {
     /// Looks for a repository at and above `root`, which is canonical.
     pub(crate) fn around(root: &Path, configuration: Configuration) -> Result<WorkTree, OpenError> {
         let Some(repo) = discover(root, configuration)? else {
-            return Ok(WorkTree::without_repository());
+            return Ok(WorkTree::without_repository(root));
         };
         refuse_foreign_owner(&repo)?;
         WorkTree::of(&repo, root, configuration)
@@ -116,11 +118,13 @@ impl WorkTree {
             submodules: submodules(repo).map_err(unreadable)?,
             global: global_excludes(repo, configuration).map_err(unreadable)?,
             case: ignore_case(repo),
+            top,
         })
     }
 
-    fn without_repository() -> WorkTree {
+    fn without_repository(root: &Path) -> WorkTree {
         WorkTree {
+            top: root.to_owned(),
             prefix: String::new(),
             above: Vec::new(),
             submodules: BTreeSet::new(),
@@ -129,8 +133,14 @@ impl WorkTree {
         }
     }
 
+    /// A path from the top, whole.
+    pub(crate) fn whole(&self, path: &str) -> PathBuf {
+        // `join` alone would end the top itself in a slash.
+        self.top.join(path).components().collect()
+    }
+
     /// The rules of all sources but the nested `.gitignore` files at and below the root.
-    pub(crate) fn rules(&self) -> io::Result<Rules> {
+    pub(crate) fn rules(&self) -> Result<Rules, Unread> {
         let mut rules = Rules {
             global: self.global.clone(),
             by_folder: HashMap::new(),
@@ -138,13 +148,13 @@ impl WorkTree {
             protected: Vec::new(),
         };
         for (path, folder) in &self.above {
-            rules.read(path, folder)?;
+            rules.read(path, folder).map_err(Unread::at(path))?;
         }
         Ok(rules)
     }
 
     /// The rules as they stand now, with those of the whole tree at and below the root.
-    pub(crate) fn capture(&self, root: &Arc<Folder>) -> io::Result<Rules> {
+    pub(crate) fn capture(&self, root: &Arc<Folder>) -> Result<Rules, Unread> {
         let mut rules = self.rules()?;
         rules.read_below(self.prefix.trim_end_matches('/'), root)?;
         Ok(rules)

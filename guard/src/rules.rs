@@ -29,6 +29,21 @@ pub(crate) struct Rules {
     pub(crate) protected: Vec<String>,
 }
 
+/// A folder whose rules cannot be read.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    /// From the top of the work tree.
+    pub(crate) path: String,
+    pub(crate) source: io::Error,
+}
+
+impl Unread {
+    pub(crate) fn at(path: &str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Unread { path, source }
+    }
+}
+
 /// The `.gitignore` files on the way to a path, the outermost first, each with where the path below its folder begins.
 type Way = Vec<(usize, Arc<Patterns>)>;
 
@@ -93,7 +108,7 @@ impl Rules {
     ///
     /// Without recursion, since the depth of a tree is not ours to trust; a folder is opened when its turn comes,
     /// so that a wide tree does not use up the descriptors.
-    pub(crate) fn read_below(&mut self, path: &str, folder: &Arc<Folder>) -> io::Result<()> {
+    pub(crate) fn read_below(&mut self, path: &str, folder: &Arc<Folder>) -> Result<(), Unread> {
         let below_root = if path.is_empty() { 0 } else { path.len() + 1 };
         let above = [""].into_iter().chain(folders(path)).filter(|above| *above != path);
         let way = Arc::new(above.filter_map(|above| self.of(above)).collect());
@@ -108,7 +123,7 @@ impl Rules {
                 Ok(folder) => todo.extend(self.read_one(path, Arc::new(folder), &parent.way)?),
                 // What may not be opened now is judged by the rules of then, when somebody wants to write there.
                 Err(error) if is_closed(&error) => {}
-                Err(error) => return Err(error),
+                Err(source) => return Err(Unread { path, source }),
             }
         }
         Ok(())
@@ -120,11 +135,11 @@ impl Rules {
         path: String,
         folder: Arc<Folder>,
         above: &Arc<Way>,
-    ) -> io::Result<Vec<(Arc<Level>, String)>> {
+    ) -> Result<Vec<(Arc<Level>, String)>, Unread> {
         let may_be_folder = |kind| matches!(kind, FileType::Directory | FileType::Unknown);
-        let entries = folder.entries_if(|name, kind| {
-            is_protected_anywhere(name) || (may_be_folder(kind) && name != b".git")
-        })?;
+        let is_looked_at =
+            |name: &[u8], kind| is_protected_anywhere(name) || (may_be_folder(kind) && name != b".git");
+        let entries = folder.entries_if(is_looked_at).map_err(Unread::at(&path))?;
         // Some file systems do not say in a list what an entry is.
         let is_file = |name: &[u8], kind: FileType| match kind {
             FileType::Directory => false,
@@ -143,7 +158,7 @@ impl Rules {
         self.protected.extend(files.map(|(name, _)| join(&path, &String::from_utf8_lossy(name))));
         let mut way = Arc::clone(above);
         if entries.iter().any(|(name, _)| name == b".gitignore") {
-            self.read(&path, &folder)?;
+            self.read(&path, &folder).map_err(Unread::at(&path))?;
             if let Some(own) = self.of(&path) {
                 way = Arc::new(above.iter().cloned().chain([own]).collect());
             }

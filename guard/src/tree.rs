@@ -18,14 +18,19 @@ use crate::rules::Rules;
 
 /// An I/O error that is no answer about one path: the run stops.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot look at {path}")]
+#[error("cannot look at {}", shown_from_root(path))]
 #[non_exhaustive]
 pub struct JudgeError {
-    /// Relative to the root; empty for the root itself.
+    /// Relative to the root, empty for the root itself; whole where it lies above the root.
     pub path: String,
     /// Why.
     #[source]
     pub source: io::Error,
+}
+
+/// A path relative to the root, for an error.
+pub(crate) fn shown_from_root(path: &str) -> &str {
+    if path.is_empty() { "the root" } else { path }
 }
 
 /// The folders that the paths of one reply share.

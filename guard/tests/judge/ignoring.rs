@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use guard::{Code, Policy};
+use guard::{Code, Guard, OpenError, Policy};
 use insta::assert_snapshot;
 
-use crate::tree::{check, code, git, open, repository};
+use crate::tree::{as_nobody, check, code, git, open, repository, write};
 
 #[test]
 fn ignore_rules_of_the_start_stay_in_force_and_new_ones_are_heeded() {
@@ -87,4 +87,23 @@ fn what_patterns_protect_is_found_tracked_or_not_and_among_ignored_files_where_t
     assert_eq!(found(&["**/one", "*.pyc", "/nowhere/*/x"]), "");
     assert_eq!(found(&["/target/debug/t*/a.snap"]), "target/debug/tests/a.snap");
     assert_eq!(found(&["/data"]), "data/golden/one data/raw/two");
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let closed = ("app/in/.gitignore", 0o000);
+    let scratch = tempfile::tempdir().unwrap();
+    fs::create_dir_all(scratch.path().join("app/in")).unwrap();
+    fs::write(scratch.path().join(closed.0), "x").unwrap();
+    let root = scratch.path().canonicalize().unwrap();
+    let Some(opened) = as_nobody(&root, closed, || Guard::open(&root, Policy::new())) else { return };
+    assert!(matches!(opened.unwrap_err(), OpenError::Io { path, .. } if path == root.join("app/in")));
+
+    let scratch = repository(&[(".gitignore", "x"), ("app/in/a", "")]);
+    let root = scratch.path().canonicalize().unwrap();
+    let guard = open(&root.join("app"), Policy::new());
+    let judged = as_nobody(&root, (".gitignore", 0o000), || guard.judge(&[write("a")])).unwrap();
+    assert_eq!(judged.unwrap_err().path, root.to_str().unwrap(), "it lies above the root");
+    let existing = as_nobody(&root, ("app/in", 0o444), || guard.existing(["in/**"])).unwrap();
+    assert_eq!(existing.unwrap_err().path, "in");
 }
