@@ -89,12 +89,14 @@ impl Walk<'_> {
             let path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
             let kind = if kind == FileType::Unknown { kind_of(folder, &name).map_err(failed)? } else { kind };
             let folded = fold(&path);
-            if kind.is_dir() && name != ".git" && self.lists.iter().any(|list| list.may_cover_below(&folded))
+            if kind.is_dir()
+                && name != ".git"
+                && self.lists.iter().any(|list| list.may_cover_below(&path, &folded))
             {
                 let within = self.enter(&path, &folded, Kind::Folder, within);
                 todo.extend(within.map(|within| Todo { path, above: Arc::clone(folder), name, within }));
             } else if (kind.is_file() || kind.is_symlink())
-                && self.lists.iter().any(|list| list.covers(&folded))
+                && self.lists.iter().any(|list| list.covers(&path, &folded))
                 && self.enter(&path, &folded, Kind::File, within).is_some()
             {
                 found.push(path);

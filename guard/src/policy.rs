@@ -84,7 +84,9 @@ impl Policy {
 
     /// Protects what these gitignore patterns match, relative to the root, whatever its case and Unicode form.
     ///
-    /// One list: a `!` pattern takes back what an earlier one of the same call protects.
+    /// One list: a `!` pattern takes back what an earlier one of the same call protects. A list with `[`, `?` or letters beyond ASCII
+    /// is also matched letter for letter, since `[[:upper:]]` matches no name without its case; it then takes back only what it takes
+    /// back both ways.
     #[must_use]
     pub fn protect<S: AsRef<str>>(self, patterns: impl IntoIterator<Item = S>) -> Self {
         self.protect_as("the configuration's `protect` list", patterns)
@@ -142,7 +144,7 @@ impl Policy {
     /// What the protected name is that covers `path`, if one does.
     pub(crate) fn protects(&self, path: &str) -> Option<&str> {
         let folded = fold(path);
-        self.protected.iter().find(|name| name.covers(&folded)).map(|name| name.what.as_str())
+        self.protected.iter().find(|name| name.covers(path, &folded)).map(|name| name.what.as_str())
     }
 }
 

@@ -161,6 +161,26 @@ fn the_codes_are_kebab_case_and_unique() {
 }
 
 #[test]
+fn a_class_of_characters_protects_what_it_matches_as_it_is_written() {
+    let scratch = repository(&[("Deep/NOTES", ""), ("Deep/notes", "")]);
+    let lists = [
+        ("[[:upper:]]*", "Readme", "readme"),
+        ("[!a-z]*", "Readme", "readme"),
+        ("a[[:upper:]]c", "aBc", "abc"),
+        ("[A-Z]x", "bx", "1x"),
+        ("a???b", "aﬁb", "afib"),
+        ("[[:alpha:]]*\n![[:upper:]]*", "readme", "1"),
+    ];
+    for (list, covered, free) in lists {
+        let policy = Policy::new().protect([list]);
+        assert_eq!(policy.refuses(covered).map(|refusal| refusal.code()), Some(Code::Protected), "{list}");
+        assert!(policy.refuses(free).is_none(), "{list}");
+    }
+    let guard = open(scratch.path(), Policy::new());
+    assert_eq!(guard.existing(["/[[:upper:]]*/[[:upper:]]*"]).unwrap(), ["Deep/NOTES"]);
+}
+
+#[test]
 fn a_refusal_for_good_needs_no_disk() {
     let scratch = repository(&[(".gitignore", "*.log\n")]);
     let guard = open(scratch.path(), Policy::commit());
