@@ -78,10 +78,8 @@ impl Admitted {
 
     /// The path of [`Admitted::folder`], relative to the root; empty for the root itself.
     pub fn folder_path(&self) -> &str {
-        match self.slashes().nth(self.folder_names.wrapping_sub(1)) {
-            Some(slash) if self.folder_names > 0 => self.path.get(..slash).unwrap_or_default(),
-            _ => "",
-        }
+        let end = self.folder_names.checked_sub(1).and_then(|last| self.slashes().nth(last));
+        end.and_then(|end| self.path.get(..end)).unwrap_or_default()
     }
 
     /// The folders below [`Admitted::folder`] that have to be made, as paths relative to the root, outermost first.

@@ -130,8 +130,11 @@ impl Policy {
     }
 
     pub(crate) fn check<'a>(&self, path: &'a [u8]) -> Result<&'a str, Refusal> {
-        let text = crate::lexical::check(path)
-            .map_err(|code| Refusal::with(code, path, "a spelling of .gitmodules"))?;
+        let text = crate::lexical::check(path).map_err(|code| {
+            // The one protected name that is told by its characters.
+            let detail = if code == Code::Protected { "a spelling of .gitmodules" } else { "" };
+            Refusal::with(code, path, detail)
+        })?;
         if let Some(what) = self.protects(text) {
             return Err(Refusal::with(Code::Protected, path, what));
         }
