@@ -8,7 +8,7 @@ use guard::{Admitted, Folder, Op};
 use crate::change::Change;
 use crate::error::ApplyError;
 use crate::place::Place;
-use crate::report::{Applied, Changed};
+use crate::report::Applied;
 
 /// Changes that are applied together or not at all, in the order in which they were added.
 #[derive(Debug, Default)]
@@ -59,30 +59,19 @@ impl<'a> ChangeSet<'a> {
     }
 
     pub(crate) fn into_changes(self) -> Vec<Change<'a>> {
-        let change = |(path, content): (Admitted, _)| {
-            let before = path.before().cloned();
-            Change { place: Place::of(&path), before, content, attributes: None, model: None }
-        };
-        self.changes.into_iter().map(change).collect()
+        self.changes.into_iter().map(|(path, content)| change(&path, content)).collect()
     }
 }
 
 /// What applying the set would change, if nobody else changes anything until then. Touches nothing.
 pub fn dry_run(set: &ChangeSet<'_>) -> Applied {
-    let changes: Vec<Changed> = set
-        .changes
-        .iter()
-        .map(|(path, content)| {
-            let content = content.as_deref().map(Cow::Borrowed);
-            Change {
-                place: Place::of(path),
-                before: path.before().cloned(),
-                content,
-                attributes: None,
-                model: None,
-            }
-            .report()
-        })
-        .collect();
-    Applied { changes, warnings: Vec::new() }
+    let report = |(path, content): &(Admitted, Option<Cow<'_, [u8]>>)| {
+        change(path, content.as_deref().map(Cow::Borrowed)).report()
+    };
+    Applied { changes: set.changes.iter().map(report).collect(), warnings: Vec::new() }
+}
+
+fn change<'a>(path: &Admitted, content: Option<Cow<'a, [u8]>>) -> Change<'a> {
+    let before = path.before().cloned();
+    Change { place: Place::of(path), before, content, attributes: None, model: None }
 }
