@@ -8,6 +8,7 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident, $text:literal, $sentence:literal;)*) => {
         /// The kinds of refusal. The kebab-case spelling is stable: tools match on it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
         pub enum Code { $($(#[$doc])* $variant,)* }
 
         impl Code {
