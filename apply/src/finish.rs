@@ -10,11 +10,11 @@ use rustix::io::Errno;
 
 use crate::Steps;
 use crate::files::{copy, sync};
-use crate::journal::{Journal, MANIFEST, kept};
+use crate::journal::{Journal, MANIFEST, kept_name};
 use crate::lock::Lock;
 use crate::recover::{RecoverError, drop_record, remove_folder, set_aside};
 use crate::report::Warning;
-use crate::transaction::TXN;
+use crate::transaction::TXN_FOLDER;
 
 /// What became of a committed transaction.
 pub(crate) struct Finished {
@@ -42,7 +42,7 @@ pub(crate) fn finish(
         warnings.extend(reason.map(|reason| Warning::CleanUp { reason }));
     }
     steps("tidy the transaction folder");
-    tidy(txn, journal).map_err(RecoverError::io(lock.path.join(TXN)))?;
+    tidy(txn, journal).map_err(RecoverError::io(lock.path.join(TXN_FOLDER)))?;
     steps("hand the pre-images over");
     let handed = match undo {
         Some(undo) => hand_over(lock, txn, undo, steps).map(|()| undo.to_owned()),
@@ -55,7 +55,7 @@ pub(crate) fn finish(
 /// Leaves the manifest and the pre-images only, none of which shares its inode with a file that may still change.
 fn tidy(txn: &Folder, journal: &Journal) -> io::Result<()> {
     for (number, entry) in journal.entries.iter().enumerate() {
-        let (name, copied) = (kept(number), format!("{number}.copy"));
+        let (name, copied) = (kept_name(number), format!("{number}.copy"));
         let is_shared = entry.old.as_ref().is_some_and(|old| old.links > 1 && old.id == old.kept_id);
         if is_shared {
             remove_if_there(txn, &copied)?;
@@ -76,7 +76,7 @@ fn tidy(txn: &Folder, journal: &Journal) -> io::Result<()> {
 fn hand_over(lock: &Lock, txn: &Folder, undo: &Path, steps: Steps<'_>) -> io::Result<()> {
     let parent = undo.parent().unwrap_or(undo);
     std::fs::create_dir_all(parent)?;
-    match rustix::fs::renameat(&lock.state, TXN, CWD, undo) {
+    match rustix::fs::renameat(&lock.state, TXN_FOLDER, CWD, undo) {
         Err(Errno::XDEV) => {}
         moved => return Ok(moved?),
     }

@@ -121,12 +121,12 @@ impl Old {
     }
 }
 
-pub(crate) fn staged(number: usize) -> String {
+pub(crate) fn staged_name(number: usize) -> String {
     format!("{number}.new")
 }
 
 /// The name of the old file of the entry with that number, in the folder of its set.
-pub fn kept(number: usize) -> String {
+pub fn kept_name(number: usize) -> String {
     format!("{number}.old")
 }
 

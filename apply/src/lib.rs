@@ -21,13 +21,13 @@ use std::sync::Arc;
 use guard::Folder;
 
 pub use error::ApplyError;
-pub use journal::kept;
+pub use journal::kept_name;
 pub use lock::{Lock, LockError};
 pub use recover::{RecoverError, Recovery, RolledBack, recover};
 pub use report::{Action, Applied, Changed, Warning};
 pub use set::{ChangeSet, dry_run};
-pub use transaction::TXN;
-pub use undo::{Force, PreImage, UndoError, Undone, applied_before, left_as, pre_images, undo};
+pub use transaction::TXN_FOLDER;
+pub use undo::{Force, PreImage, UndoError, Undone, hashes_after, pre_images, read_applied, undo};
 
 /// Told the name of each step before it is taken.
 type Steps<'a> = &'a mut dyn FnMut(&'static str);

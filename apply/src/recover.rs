@@ -12,11 +12,11 @@ use rustix::io::Errno;
 use crate::belief::{find_root, undo_folder};
 use crate::durable::sync_all;
 use crate::files::{rename_new, sync};
-use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Unread, hex, kept, staged};
+use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Unread, hex, kept_name, staged_name};
 use crate::lock::Lock;
 use crate::place::Place;
 use crate::report::{Action, Applied};
-use crate::transaction::TXN;
+use crate::transaction::TXN_FOLDER;
 use crate::{Steps, finish};
 
 /// What was found and done.
@@ -106,8 +106,8 @@ pub fn recover(lock: &Lock, root: &Path) -> Result<Recovery, RecoverError> {
 }
 
 pub(crate) fn recover_with(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result<Recovery, RecoverError> {
-    let path = lock.path.join(TXN);
-    let txn = match lock.state.open_in(TXN) {
+    let path = lock.path.join(TXN_FOLDER);
+    let txn = match lock.state.open_in(TXN_FOLDER) {
         Ok(txn) => txn,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Recovery::Nothing),
         Err(error) => return Err(RecoverError::io(path)(error)),
@@ -139,7 +139,7 @@ pub(crate) fn roll_back(
 ) -> Result<RolledBack, RecoverError> {
     let mut result = RolledBack::default();
     let mut touched = Touched::default();
-    let txn_path = lock.path.join(TXN);
+    let txn_path = lock.path.join(TXN_FOLDER);
     for (number, entry) in journal.entries.iter().enumerate().rev() {
         let path = &entry.change.path;
         let place = Place::find_unless_blocked(root, path).map_err(RecoverError::io(path))?;
@@ -205,17 +205,17 @@ fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Re
         };
     };
     // Its turn had not come: what else stands there, or no longer stands there, is somebody else's doing.
-    let is_still_staged = entry.change.action == Action::Write && txn.stat(staged(number))?.is_some();
+    let is_still_staged = entry.change.action == Action::Write && txn.stat(staged_name(number))?.is_some();
     match (standing, place.parent()) {
         (Standing::Other(inode), _) if inode == old.id.1 || inode == old.kept_id.1 => Ok(PutBack::Untouched),
         (Standing::Nothing | Standing::Other(_), _) if is_still_staged => Ok(PutBack::Untouched),
         (Standing::Other(_), _) | (_, None) => Ok(PutBack::Foreign),
         (Standing::Nothing, Some(folder)) => {
-            rename_new(txn, &kept(number), folder, place.name())?;
+            rename_new(txn, &kept_name(number), folder, place.name())?;
             Ok(PutBack::Restored)
         }
         (Standing::Ours, Some(folder)) => {
-            rustix::fs::renameat(txn, kept(number), folder, place.name())?;
+            rustix::fs::renameat(txn, kept_name(number), folder, place.name())?;
             Ok(PutBack::Restored)
         }
     }
@@ -266,7 +266,7 @@ pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
     let mut number = 1;
     loop {
         let name = format!("left-{number}");
-        match rename_new(&lock.state, TXN, &lock.state, &name) {
+        match rename_new(&lock.state, TXN_FOLDER, &lock.state, &name) {
             Ok(()) => return Ok(lock.path.join(name)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(error),
@@ -276,11 +276,11 @@ pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
 
 /// Removes the transaction's folder and all that is in it.
 pub(crate) fn discard(lock: &Lock, steps: Steps<'_>) -> io::Result<()> {
-    let txn = lock.state.open_in(TXN)?;
+    let txn = lock.state.open_in(TXN_FOLDER)?;
     for (name, _) in txn.entries()? {
         steps("discard a file");
         rustix::fs::unlinkat(&txn, &name, AtFlags::empty())?;
     }
     steps("discard the folder");
-    Ok(rustix::fs::unlinkat(&lock.state, TXN, AtFlags::REMOVEDIR)?)
+    Ok(rustix::fs::unlinkat(&lock.state, TXN_FOLDER, AtFlags::REMOVEDIR)?)
 }

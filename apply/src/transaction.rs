@@ -19,14 +19,14 @@ use crate::change::{Change, write_staged};
 use crate::durable::sync_all;
 use crate::error::{ApplyError, with_causes};
 use crate::files::{check_unchanged, create_from, keep_old, sync};
-use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, kept, staged};
+use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, kept_name, staged_name};
 use crate::lock::Lock;
 use crate::place::Folders;
 use crate::report::{Action, Applied, Warning};
 use crate::{Steps, finish, recover};
 
 /// The transaction's folder, below the state folder.
-pub const TXN: &str = "txn";
+pub const TXN_FOLDER: &str = "txn";
 
 /// Where a transaction happens.
 pub(crate) struct Site<'a> {
@@ -81,7 +81,7 @@ pub(crate) fn run(
 }
 
 fn begin(site: &Site<'_>) -> Result<Folder, ApplyError> {
-    let path = site.lock.path.join(TXN);
+    let path = site.lock.path.join(TXN_FOLDER);
     if site.lock.state.id().0 != site.root.id().0 {
         return Err(other_file_system(site));
     }
@@ -92,8 +92,8 @@ fn begin(site: &Site<'_>) -> Result<Folder, ApplyError> {
     if let Some(parent) = site.undo.parent() {
         std::fs::create_dir_all(parent).map_err(ApplyError::io("make the folder", parent))?;
     }
-    match rustix::fs::mkdirat(&site.lock.state, TXN, Mode::from_raw_mode(0o700)) {
-        Ok(()) => site.lock.state.open_in(TXN).map_err(ApplyError::io("open", path)),
+    match rustix::fs::mkdirat(&site.lock.state, TXN_FOLDER, Mode::from_raw_mode(0o700)) {
+        Ok(()) => site.lock.state.open_in(TXN_FOLDER).map_err(ApplyError::io("open", path)),
         Err(Errno::EXIST) => Err(ApplyError::Unrecovered { path }),
         Err(error) => Err(ApplyError::io("make the folder", path)(error.into())),
     }
@@ -138,7 +138,7 @@ impl Transaction<'_, '_> {
             return Ok(entry);
         }
         (self.steps)("stage");
-        let staged = write_staged(&self.txn, &staged(number), change)
+        let staged = write_staged(&self.txn, &staged_name(number), change)
             .map_err(|error| failed("stage", &change.place.path, error, self.site))?;
         entry.new_id = Some(staged.id);
         entry.change.after_mode = Some(staged.mode);
@@ -168,10 +168,12 @@ impl Transaction<'_, '_> {
     fn sync_staged(&mut self) -> Result<(), ApplyError> {
         (self.steps)("sync staged files");
         let entries = self.journal.entries.iter().enumerate();
-        let staged: Vec<String> =
-            entries.filter(|(_, entry)| entry.new_id.is_some()).map(|(number, _)| staged(number)).collect();
+        let staged: Vec<String> = entries
+            .filter(|(_, entry)| entry.new_id.is_some())
+            .map(|(number, _)| staged_name(number))
+            .collect();
         sync_all(&staged, |name| self.txn.open_file(name)?.sync_all())
-            .map_err(ApplyError::io("write to the disk", self.site.lock.path.join(TXN)))
+            .map_err(ApplyError::io("write to the disk", self.site.lock.path.join(TXN_FOLDER)))
     }
 
     /// Gives the old file a second name, so that replacing it does not lose it.
@@ -182,7 +184,7 @@ impl Transaction<'_, '_> {
         };
         (self.steps)("keep");
         let Some(folder) = change.place.parent() else { return Ok(()) };
-        let kept = keep_old(folder, change.place.name(), &self.txn, &kept(number));
+        let kept = keep_old(folder, change.place.name(), &self.txn, &kept_name(number));
         match kept {
             Ok(id) => entry.old = Some(Old::new(before, id)),
             Err(error) => return Err(failed("keep the old file of", &change.place.path, error, self.site)),
@@ -191,7 +193,7 @@ impl Transaction<'_, '_> {
     }
 
     fn publish(&mut self) -> Result<(), ApplyError> {
-        let path = self.site.lock.path.join(TXN).join(JOURNAL);
+        let path = self.site.lock.path.join(TXN_FOLDER).join(JOURNAL);
         (self.steps)("write the journal");
         self.journal.write(&self.txn, "journal.tmp").map_err(ApplyError::io("write", &path))?;
         (self.steps)("publish the journal");
@@ -220,7 +222,7 @@ impl Transaction<'_, '_> {
         sync_all(&touched, |folder| sync(folder))
             .map_err(ApplyError::io("write to the disk", self.site.root_path))?;
         (self.steps)("commit");
-        let path = self.site.lock.path.join(TXN);
+        let path = self.site.lock.path.join(TXN_FOLDER);
         let committed = rustix::fs::renameat(&self.txn, JOURNAL, &self.txn, MANIFEST);
         committed.map_err(|error| ApplyError::io("commit", &path)(error.into()))?;
         (self.steps)("sync the commit");
@@ -260,8 +262,8 @@ impl Transaction<'_, '_> {
             check_unchanged(&folder, name, before)?;
         }
         match action {
-            Action::Write if created => create_from(&self.txn, &staged(number), &folder, name),
-            Action::Write => Ok(rustix::fs::renameat(&self.txn, staged(number), &folder, name)?),
+            Action::Write if created => create_from(&self.txn, &staged_name(number), &folder, name),
+            Action::Write => Ok(rustix::fs::renameat(&self.txn, staged_name(number), &folder, name)?),
             Action::Delete => Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?),
             Action::None => Ok(()),
         }

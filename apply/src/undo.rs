@@ -14,7 +14,7 @@ use crate::Steps;
 use crate::belief::may_be_written;
 use crate::change::Change;
 use crate::error::ApplyError;
-use crate::journal::{Journal, MANIFEST, Unread, hex, kept};
+use crate::journal::{Journal, MANIFEST, Unread, hex, kept_name};
 use crate::lock::Lock;
 use crate::place::{Finder, is_blocked};
 use crate::report::{Action, Applied};
@@ -129,7 +129,7 @@ pub(crate) fn undo_with(
 }
 
 /// What a set did, read back from its folder; `None` if it was not applied.
-pub fn applied_before(undo: &Path) -> Result<Option<Applied>, UndoError> {
+pub fn read_applied(undo: &Path) -> Result<Option<Applied>, UndoError> {
     Ok(manifest(undo)?.map(|journal| journal.applied()))
 }
 
@@ -155,7 +155,7 @@ pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> 
 }
 
 /// How the last of the sets that changed a file has left it, by path: the SHA-256 of its content, `None` where it is gone.
-pub fn left_as(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<String>>, UndoError> {
+pub fn hashes_after(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<String>>, UndoError> {
     Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.left_as)).collect())
 }
 
@@ -203,7 +203,7 @@ impl History {
                 }
                 let left_as = entry.change.after_sha256.clone();
                 let kept = entry.old.map(|old| {
-                    (undo.join(kept(number)), entry.change.before_mode.unwrap_or(0o600), old.owner)
+                    (undo.join(kept_name(number)), entry.change.before_mode.unwrap_or(0o600), old.owner)
                 });
                 let was = entry.change.before_sha256;
                 let file =

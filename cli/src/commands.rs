@@ -115,7 +115,7 @@ fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failu
             | Command::Doctor(_),
         ) => Path::new("."),
     };
-    if !repo::may_hold_state(folder, ::apply::TXN) {
+    if !repo::may_hold_state(folder, ::apply::TXN_FOLDER) {
         return Ok(());
     }
     let Ok(tree) = WorkTree::at(folder) else { return Ok(()) };
@@ -166,7 +166,7 @@ fn end_orphans(docker_host: Option<&OsStr>, output: &Output) {
 fn recover(lock: &Lock, tree: &WorkTree, output: &Output) -> Result<(), Failure> {
     let state = state(tree)?;
     let recovery = ::apply::recover(lock, tree.root()).map_err(|error| {
-        let waits = state.join(::apply::TXN);
+        let waits = state.join(::apply::TXN_FOLDER);
         let way = if matches!(error, ::apply::RecoverError::OtherVersion { .. }) {
             "try again with that version"
         } else {

@@ -194,13 +194,13 @@ pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
 fn written_over(applied: &Applied, undo: &Path, root: &Path) -> Result<Vec<Problem>, Fault> {
     let run = undo.ancestors().nth(2).unwrap_or(undo);
     let earlier: Vec<PathBuf> = undo_folders(run)?.into_iter().filter(|folder| folder != undo).collect();
-    let left = apply::left_as(&earlier).map_err(Fault::Undo)?;
+    let left = apply::hashes_after(&earlier).map_err(Fault::Undo)?;
     let changed = applied.changes.iter().enumerate().filter(|(_, change)| {
         let left = left.get(&change.path);
         change.action != Action::None && left.is_some_and(|left| *left != change.before_sha256)
     });
     let problem = |(number, change): (usize, &Changed)| {
-        let kept = undo.join(apply::kept(number));
+        let kept = undo.join(apply::kept_name(number));
         let message = format!(
             "`{}` had been changed since this run last wrote it, by the build or by a person; that content is kept in {}.",
             change.path,

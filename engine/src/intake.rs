@@ -84,7 +84,7 @@ impl Rules {
     /// again.
     pub fn take_in(&self, answer: &Answer, undo: &Path) -> Result<Intake, Fault> {
         let text = &*answer.reply;
-        if let Some(applied) = apply::applied_before(undo).map_err(Fault::Undo)? {
+        if let Some(applied) = apply::read_applied(undo).map_err(Fault::Undo)? {
             return Ok(applied_already(applied, text));
         }
         let parsed = parser::parse(text);

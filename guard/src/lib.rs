@@ -23,7 +23,7 @@ pub use existing::ExistingError;
 pub use folder::Folder;
 pub use policy::{Configuration, Ignored, Policy};
 pub use protected::{Binds, FLAGGED, PROTECTED, Protected, Writer, is_protected_anywhere};
-pub use refusal::{Code, Refusal, shown};
+pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;
 pub use tree::JudgeError;
 

@@ -162,7 +162,7 @@ impl fmt::Display for Refusal {
 }
 
 /// A path as it may be shown: what does not print is escaped, what is very long is cut.
-pub fn shown(path: &str) -> String {
+pub fn shown_path(path: &str) -> String {
     escape(path.as_bytes())
 }
 

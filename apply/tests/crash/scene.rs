@@ -154,7 +154,7 @@ impl Tally {
         let lock = scene.lock();
         let recovery = apply::recover(&lock, &scene.root).unwrap_or_else(|error| panic!("{what}: {error:?}"));
         let now = scene.now();
-        let applied = apply::applied_before(&scene.undo).unwrap();
+        let applied = apply::read_applied(&scene.undo).unwrap();
         if now == scene.new {
             self.new += 1;
             assert_eq!(applied.unwrap().changes.len(), 9, "{what}: {recovery:?}");

@@ -116,7 +116,7 @@ fn pre_images_may_go_to_another_disk() {
     let applied = apply::apply(&tree.lock, &tree.root, set, &undo).unwrap();
     assert_eq!(applied.warnings, []);
     assert_eq!(tree.state(), ["lock"]);
-    assert_eq!(apply::applied_before(&undo).unwrap(), Some(applied));
+    assert_eq!(apply::read_applied(&undo).unwrap(), Some(applied));
     apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }

@@ -96,7 +96,7 @@ fn a_committed_transaction_is_finished_and_can_be_undone() {
     let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
     let Recovery::Finished { applied, undo } = recovery else { panic!("{recovery:?}") };
     assert_eq!(undo, tree.undo(1));
-    assert_eq!(apply::applied_before(&undo).unwrap(), Some(applied));
+    assert_eq!(apply::read_applied(&undo).unwrap(), Some(applied));
     tree.apply(&[("later", Some(b"x"))]).unwrap_err();
     apply::undo(&tree.lock, &tree.root, &[undo], apply::Force::No).unwrap();
     assert_eq!(tree.files(), old);

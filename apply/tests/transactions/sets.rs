@@ -75,7 +75,7 @@ fn the_report_says_what_happened_to_each_file() {
     let planned = apply::dry_run(&set);
     assert!(!tree.root.join("d").exists() && tree.read("old") == "old", "a dry run touches nothing");
     let mut applied = tree.apply_set(set).unwrap();
-    assert_eq!(apply::applied_before(&tree.undo(1)).unwrap().as_ref(), Some(&applied));
+    assert_eq!(apply::read_applied(&tree.undo(1)).unwrap().as_ref(), Some(&applied));
     // The umask decides, which only the real run asks.
     applied.changes.last_mut().unwrap().after_mode = None;
     assert_eq!(applied, planned);
@@ -148,7 +148,7 @@ fn an_empty_set_is_applied_and_can_be_read_back() {
     let mut tree = Tree::new(&[]);
     assert!(ChangeSet::new().is_empty());
     let applied = tree.apply_set(ChangeSet::new()).unwrap();
-    assert_eq!(apply::applied_before(&tree.undo(1)).unwrap(), Some(applied));
+    assert_eq!(apply::read_applied(&tree.undo(1)).unwrap(), Some(applied));
 }
 
 #[test]

@@ -97,5 +97,5 @@ fn a_set_that_was_never_applied_is_passed_over() {
     let tree = Tree::new(&[("a", "a")]);
     let undone = apply::undo(&tree.lock, &tree.root, &[tree.undo(7)], Force::No).unwrap();
     assert_eq!(undone.applied.changes, []);
-    assert_eq!(apply::applied_before(&tree.undo(7)).unwrap(), None);
+    assert_eq!(apply::read_applied(&tree.undo(7)).unwrap(), None);
 }

@@ -72,7 +72,7 @@ fn has_begun(run: &Path) -> bool {
 
 /// Whether a set of changes was written in it, or the first of several.
 pub fn has_applied(run: &Path) -> bool {
-    apply::applied_before(&run.join(engine::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
+    apply::read_applied(&run.join(engine::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
 }
 
 /// The answers of a run, in their order, to be given again.

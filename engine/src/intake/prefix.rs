@@ -15,7 +15,7 @@ impl Rules {
         let slip = |path: &str| {
             // A new folder `a` is anybody's right; only a file that is there without the prefix shows that a slip was made.
             let meant = habits::diff_prefix(path, is_folder).filter(|meant| self.is_in_the_tree(meant))?;
-            let (path, meant) = (guard::shown(path), guard::shown(meant));
+            let (path, meant) = (guard::shown_path(path), guard::shown_path(meant));
             let message = format!(
                 "`{path}` begins with the prefix of a diff and there is no such folder; write `{meant}`."
             );

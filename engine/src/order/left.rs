@@ -124,7 +124,7 @@ fn differing(git: &Git) -> Result<BTreeSet<String>, Fault> {
 pub(super) fn written(run: &Path) -> Result<Written, Fault> {
     let mut written = Written::new();
     for undo in undo_folders(run)? {
-        let applied = apply::applied_before(&undo).map_err(Fault::Undo)?;
+        let applied = apply::read_applied(&undo).map_err(Fault::Undo)?;
         let changes = applied.into_iter().flat_map(|applied| applied.changes);
         written.extend(changes.map(|change| (change.path, change.after_sha256)));
     }
