@@ -166,6 +166,12 @@ fn as_nobody<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     })
 }
 
+/// With all that is in it; only root may.
+fn give_to_nobody(folder: &Path) -> bool {
+    let chown = Command::new("chown").args(["-R", "65534:65534"]).arg(folder).status();
+    chown.is_ok_and(|status| status.success())
+}
+
 #[test]
 fn a_folder_without_write_permission_is_an_error_and_changes_nothing() {
     let scratch = tempfile::tempdir().unwrap();
@@ -214,7 +220,7 @@ fn an_owner_that_cannot_be_kept_is_a_warning() {
 fn a_set_is_applied_where_the_system_gives_no_thread() {
     let names: Vec<String> = (0..20).map(|number| number.to_string()).collect();
     let tree = Tree::new(&names.iter().map(|name| (name.as_str(), "old")).collect::<Vec<_>>());
-    let chown = Command::new("chown").args(["-R", "65534:65534"]).arg(tree.scratch.path()).status();
+    let is_given_away = give_to_nobody(tree.scratch.path());
     let changes: Vec<(&str, Option<&[u8]>)> =
         names.iter().map(|name| (name.as_str(), Some(&b"new"[..]))).collect();
     let set = tree.set(&changes);
@@ -230,7 +236,7 @@ fn a_set_is_applied_where_the_system_gives_no_thread() {
     }) else {
         return;
     };
-    assert!(chown.is_ok_and(|status| status.success()));
+    assert!(is_given_away);
     assert_eq!(applied.unwrap().warnings, []);
     assert!(names.iter().all(|name| tree.read(name) == "new"));
 }
@@ -239,8 +245,7 @@ fn a_set_is_applied_where_the_system_gives_no_thread() {
 fn an_emptied_folder_that_has_to_stay_is_a_warning_at_every_start() {
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("n/m", Some(b"new"))]).unwrap();
-    let chown = Command::new("chown").args(["-R", "65534:65534"]).arg(tree.scratch.path()).status();
-    assert!(chown.is_ok());
+    let is_given_away = give_to_nobody(tree.scratch.path());
     let mut close_and_end = |step: &'static str| {
         if step == "remove an emptied folder" {
             tree.chmod("", 0o555);
@@ -255,6 +260,7 @@ fn an_emptied_folder_that_has_to_stay_is_a_warning_at_every_start() {
     });
     tree.chmod("", 0o755);
     let Some(recovered) = recovered else { return };
+    assert!(is_given_away);
     let apply::Recovery::Finished { applied, undo } = recovered.unwrap() else { panic!("not finished") };
     assert!(matches!(&applied.warnings[..], [apply::Warning::CleanUp { .. }]), "{:?}", applied.warnings);
     assert!(undo.join("manifest.json").exists() && tree.root.join("n").exists());
