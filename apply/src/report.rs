@@ -29,7 +29,8 @@ pub struct Changed {
     pub created: bool,
     /// Permission bits of the old file.
     pub before_mode: Option<u32>,
-    /// Permission bits of the new file; differs from the old ones only where set-user-ID and its like were dropped.
+    /// Permission bits of the new file: those of the old one, or in an undo of the one that is put back, without set-user-ID and its
+    /// like.
     pub after_mode: Option<u32>,
 }
 

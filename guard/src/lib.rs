@@ -33,7 +33,8 @@ use repository::WorkTree;
 use rules::{Rules, Unread};
 use tree::{Halt, Tree};
 
-/// Judges the paths of replies under one root, by the ignore rules of the moment it was opened and of now.
+/// Judges the paths of replies under one root, by the ignore rules of the moment it was opened and the
+/// `.gitignore` files of now.
 #[derive(Debug)]
 pub struct Guard {
     root: Arc<Folder>,

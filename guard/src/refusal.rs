@@ -12,7 +12,7 @@ macro_rules! codes {
         pub enum Code { $($(#[$doc])* $variant,)* }
 
         impl Code {
-            /// Every code, in the order in which the rules are asked.
+            /// Every code: of the characters, of the names, of the reply as a whole, of git, of the disk.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
 
             /// The stable kebab-case spelling, as `guard --json` prints it.

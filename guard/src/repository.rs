@@ -139,7 +139,8 @@ impl WorkTree {
         self.top.join(path).components().collect()
     }
 
-    /// The rules of all sources but the nested `.gitignore` files at and below the root.
+    /// The rules of all sources but the nested `.gitignore` files at and below the root: those above it are read now, the user's
+    /// excludes and `info/exclude` were read when the guard was opened.
     pub(crate) fn rules(&self) -> Result<Rules, Unread> {
         let mut rules = Rules {
             global: self.global.clone(),
@@ -153,7 +154,7 @@ impl WorkTree {
         Ok(rules)
     }
 
-    /// The rules as they stand now, with those of the whole tree at and below the root.
+    /// The same with the `.gitignore` files of the whole tree at and below the root.
     pub(crate) fn capture(&self, root: &Arc<Folder>) -> Result<Rules, Unread> {
         let mut rules = self.rules()?;
         rules.read_below(self.prefix.trim_end_matches('/'), root)?;
