@@ -101,7 +101,7 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
       |            ^^
     ");
     insta::assert_snapshot!(wrong("[build]\ncommand = \"make 'x\"\n"), @r#"
-    a quote of `make 'x` is not closed
+    `make 'x` has a ' that is not closed
      --> code-commit.toml:2:11
       |
     2 | command = "make 'x"

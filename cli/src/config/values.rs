@@ -59,7 +59,8 @@ pub struct Time(pub Duration);
 #[serde(try_from = "String")]
 pub struct Size(pub u64);
 
-/// A program and its arguments, written as in a shell, but never given to one: quotes group words, and nothing else happens.
+/// A program and its arguments, written as in a shell, but never given to one: quotes group words, and nothing else happens. What only
+/// a shell could act on is refused as in a work order: of `./build.sh && ./test.sh` the second would never be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CommandLine {
@@ -155,7 +156,7 @@ impl std::str::FromStr for CommandLine {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let argv = shlex::split(text).ok_or_else(|| format!("a quote of `{text}` is not closed"))?;
+        let argv = loop_order::split(text).map_err(|error| format!("`{text}` {error}"))?;
         if argv.first().is_none_or(String::is_empty) {
             return Err("a command needs a program".to_owned());
         }
@@ -258,9 +259,9 @@ mod tests {
 
     #[test]
     fn a_command_is_split_into_words_and_nothing_of_it_is_run_by_a_shell() {
-        let command: CommandLine = "make 'all tests' X=$(id)".parse().unwrap();
+        let command: CommandLine = "make 'all tests' 'X=$(id)'".parse().unwrap();
         assert_eq!(command.argv, ["make", "all tests", "X=$(id)"]);
-        for bad in ["", "  ", "'", "''"] {
+        for bad in ["", "  ", "'", "''", "make X=$(id)", "./build.sh && ./test.sh", "make\ntest"] {
             assert!(bad.parse::<CommandLine>().is_err(), "{bad}");
         }
     }

@@ -263,6 +263,29 @@ fn the_build_that_is_configured_decides_and_no_shell_reads_it() {
     assert!(!scene.project.root().join("made").exists());
 }
 
+/// No shell reads it: `&&` would be a word for `build.sh`, and the second half would never run.
+#[test]
+fn a_build_command_with_a_shell_operator_is_refused_wherever_it_stands() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let two = "./build.sh && ./test.sh";
+    let why = "has the shell operator `&`, but no shell runs it: give one command, or quote the sign";
+    let by_flag = scene.commit(&["--build-command", two]);
+    assert_eq!(by_flag.code, Some(2), "{by_flag}");
+    assert!(by_flag.err.contains(why), "{by_flag}");
+    let file = format!("[build]\ncommand = \"{two}\"\n");
+    scene.project_file(&file);
+    let by_project = scene.commit(&[]);
+    assert_eq!(by_project.code, Some(3), "{by_project}");
+    assert!(by_project.err.contains(why), "{by_project}");
+    std::fs::remove_file(scene.project.root().join("code-commit.toml")).unwrap();
+    scene.user_file(&file);
+    for ran in [scene.commit(&[]), scene.run(&["doctor", "--sandbox", "off"])] {
+        assert_eq!(ran.code, Some(3), "{ran}");
+        assert!(ran.to_string().contains(why), "{ran}");
+    }
+    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
+}
+
 #[test]
 fn a_build_that_is_not_there_is_named_with_the_setting() {
     let scene = Scene::with_replies([]);
