@@ -108,18 +108,35 @@ pub fn hidden_from_agents(root: &Path) -> Vec<PathBuf> {
     hidden(root).into_iter().chain([root.join(DOT_ENV)]).collect()
 }
 
-/// The two key files that S0 keeps at the root, as far as they are there.
+/// Where keys may lie, relative to the root: a folder and two files.
+pub fn places() -> [String; 3] {
+    let [gemini, openai] = names_at_root();
+    [format!("{AGENT_CONFIG}/"), gemini, openai]
+}
+
+/// The two key files that S0 keeps at the root.
+fn names_at_root() -> [String; 2] {
+    [Provider::Gemini, Provider::OpenAi].map(|provider| format!("{}{KEY_FILE}", provider.as_str()))
+}
+
+/// Whether a file is named as one that holds a key.
+pub fn is_key_file(path: &str) -> bool {
+    path.ends_with(KEY_FILE)
+}
+
+/// How the names of key files end.
+const KEY_FILE: &str = "-key.txt";
+
+/// Those at the root, as far as they are there.
 fn files_at(root: &Path) -> impl Iterator<Item = PathBuf> {
-    [Provider::Gemini, Provider::OpenAi]
-        .map(|provider| root.join(format!("{}-key.txt", provider.as_str())))
-        .into_iter()
-        .filter(|path| path.symlink_metadata().is_ok())
+    let paths = names_at_root().map(|name| root.join(name));
+    paths.into_iter().filter(|path| path.symlink_metadata().is_ok())
 }
 
 /// `agent-config/gemini-key.txt`, `agent-config/openai-key.txt`, and any other `…-key.txt` there.
 fn key_files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let is_key = |path: &PathBuf| path.to_str().is_some_and(|name| name.ends_with("-key.txt"));
+    let is_key = |path: &PathBuf| path.to_str().is_some_and(is_key_file);
     let mut files: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_key).collect();
     files.sort();
@@ -129,7 +146,7 @@ fn key_files(folder: &Path) -> Vec<PathBuf> {
 /// The key in a file. Only a small regular file holds one.
 fn read_key(root: &Path, path: &Path) -> Option<Key> {
     let bytes = engine::read_regular(path, LARGEST_KEY_FILE, engine::Links::Followed).ok()??;
-    let whose = path.file_name()?.to_str()?.strip_suffix("-key.txt")?;
+    let whose = path.file_name()?.to_str()?.strip_suffix(KEY_FILE)?;
     let provider = [Provider::Gemini, Provider::OpenAi].into_iter().find(|p| p.as_str() == whose);
     let text = String::from_utf8(bytes).ok()?;
     // Editors of other systems put a byte order mark in front.

@@ -59,6 +59,24 @@ pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
     ))
 }
 
+/// Nothing of `agent-config` is among what git tracks: of what it tracks it ignores nothing, whatever `.gitignore` says.
+pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {
+    let inside: Vec<&String> =
+        tracked.iter().filter(|path| Path::new(path).starts_with(AGENT_CONFIG)).collect();
+    let Some(first) = inside.first() else { return Ok(()) };
+    let more = inside.len() - 1;
+    let more = if more == 0 { String::new() } else { format!(" and {more} more there") };
+    Err(Missing::new(
+        format!(
+            "git tracks {}{more}, whatever .gitignore says, so a key could be committed",
+            printable(first)
+        ),
+        format!(
+            "git rm -r --cached {AGENT_CONFIG}, and commit that; a key that others have seen is to be revoked"
+        ),
+    ))
+}
+
 /// A file that the supervisor writes: it must be there, be UTF-8 and say something.
 pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
     let bytes = read_regular(&root.join(path)).map_err(|error| {

@@ -4,10 +4,8 @@ mod work_tree;
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::time::{Duration, SystemTime};
 
 use gix::bstr::{BStr, BString};
-use gix::index::Entry;
 use gix::status::tree_index::TrackRenames;
 
 use work_tree::Threads;
@@ -16,40 +14,32 @@ use work_tree::Threads;
 const ONE_THREAD_BYTES: u64 = 200_000;
 
 /// What a look at the whole work tree shows, from its top, in no order.
-pub(crate) struct Look {
+pub(crate) struct Seen {
     /// Staged, changed and untracked files, some more than once.
     pub(crate) paths: Vec<BString>,
     /// Submodules, and untracked repositories.
     pub(crate) repositories: Vec<BString>,
-    /// Tracked files that were changed since a moment, as far as git knew when it last wrote its index: the others are among `paths`.
-    pub(crate) since: Vec<BString>,
 }
 
-pub(crate) fn look(repository: &gix::Repository, since: Option<SystemTime>) -> gix::Result<Look> {
+/// Looks at the tree. The index that it was compared with is shown to `at_index`.
+pub(crate) fn look(
+    repository: &gix::Repository,
+    at_index: impl FnOnce(&gix::index::State),
+) -> gix::Result<Seen> {
     // Without its checksum, which git does not look at either.
     let skip_hash = true;
     let threads = if is_small(repository) { Threads::One } else { Threads::Many };
     let decode = gix::index::decode::Options { thread_limit: threads.limit(), ..Default::default() };
     let path = repository.index_path();
     let index = gix::index::File::at_or_default(path, repository.object_hash(), skip_hash, decode)?;
+    at_index(&index);
     let mut paths = staged(repository, &index)?;
     let (untracked, mut changed) = work_tree::differing(repository, &index, threads)?;
     paths.extend(untracked.paths);
     paths.append(&mut changed);
     let submodules = index.entries().iter().filter(|entry| entry.mode.is_submodule());
     let submodules = submodules.map(|entry| entry.path(&index).to_owned());
-    let repositories = submodules.chain(untracked.repositories).collect();
-    let since = since.and_then(|since| since.duration_since(SystemTime::UNIX_EPOCH).ok());
-    let is_younger = |entry: &&Entry| since.is_some_and(|since| modified(entry) > since);
-    let since =
-        index.entries().iter().filter(is_younger).map(|entry| entry.path(&index).to_owned()).collect();
-    Ok(Look { paths, repositories, since })
-}
-
-/// Since 1970.
-fn modified(entry: &Entry) -> Duration {
-    let time = entry.stat.mtime;
-    Duration::from_secs(time.secs.into()) + Duration::from_nanos(time.nsecs.into())
+    Ok(Seen { paths, repositories: submodules.chain(untracked.repositories).collect() })
 }
 
 /// Whether one thread is enough for all that git tracks.

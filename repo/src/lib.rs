@@ -4,6 +4,7 @@ mod below;
 mod dirty;
 mod elsewhere;
 mod git;
+mod look;
 mod stable_hash;
 mod state;
 mod tracked;
@@ -12,13 +13,13 @@ use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::time::SystemTime;
 
-use gix::bstr::{BStr, BString, ByteSlice as _};
+use gix::bstr::{BStr, BString};
 use gix::config::source::Kind;
 use gix::sec::Trust;
 
 pub use git::{Git, GitError, Head, Identity};
+pub use look::{Asked, Look};
 pub use stable_hash::{
     EmptyFolder, TreeError, empty_folders, is_left_out, restore_empty_folders, stable_hash,
 };
@@ -102,16 +103,6 @@ impl RepoError {
     }
 }
 
-/// What [`WorkTree::look`] has seen; paths are relative to the root.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
-    /// As [`WorkTree::dirty_paths`] has it.
-    pub dirty: Vec<PathBuf>,
-    /// Tracked files that were last changed after the moment asked about, as far as git noted it; later changes are `dirty`. None where no
-    /// moment was given.
-    pub since: Vec<PathBuf>,
-}
-
 /// A git work tree, looked at from one folder of it: the root of the run.
 pub struct WorkTree {
     root: PathBuf,
@@ -183,31 +174,6 @@ impl WorkTree {
     /// Whether git tracks so few files that it takes longer to start a thread than to look at them all.
     pub fn is_small(&self) -> bool {
         dirty::is_small(&self.repository)
-    }
-
-    /// What lies below the root and is not committed: staged, changed or untracked files, relative to the root, sorted. Files that
-    /// git ignores and the harness's own are left out.
-    pub fn dirty(&self) -> Result<Vec<String>, RepoError> {
-        let paths = self.dirty_paths()?;
-        Ok(paths.iter().map(|path| path.display().to_string()).collect())
-    }
-
-    /// The same as they are spelled on disk: names need not be UTF-8.
-    pub fn dirty_paths(&self) -> Result<Vec<PathBuf>, RepoError> {
-        Ok(self.look(None)?.dirty)
-    }
-
-    /// The same, and what was changed since a moment.
-    pub fn look(&self, since: Option<SystemTime>) -> Result<Look, RepoError> {
-        let found = dirty::look(&self.repository, since);
-        let found = found.map_err(|e| self.git_error("compare the work tree", &e))?;
-        let relative = |path: &BString| self.relative(path.as_bstr());
-        self.below.replace(Some(found.repositories.iter().filter_map(relative).collect()));
-        let mut dirty: Vec<PathBuf> = found.paths.iter().filter_map(relative).collect();
-        dirty.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-        dirty.dedup();
-        dirty.retain(|path| !path.starts_with(STATE_IN_TREE));
-        Ok(Look { dirty, since: found.since.iter().filter_map(relative).collect() })
     }
 
     /// The names of the filters that its own configuration has.

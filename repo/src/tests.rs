@@ -69,6 +69,28 @@ fn a_folder_below_the_top_sees_its_own_files_only() {
 }
 
 #[test]
+fn a_look_at_what_is_dirty_tells_what_is_tracked_below_a_folder_too() {
+    let scratch = Scratch::new();
+    for path in ["keys/a.txt", "keys-too", "sub/keys/b.txt", "sub/a-key.txt", "sub/other"] {
+        scratch.write(path, "x");
+    }
+    scratch.commit();
+    scratch.write("sub/keys/untracked", "x");
+    let look = |root: &Path, beginnings: &[&str]| {
+        let beginnings: Vec<String> = beginnings.iter().map(ToString::to_string).collect();
+        let asked = Asked { beginnings: &beginnings, ..Asked::default() };
+        let look = WorkTree::at(root).unwrap().look(&asked).unwrap();
+        (look.dirty, look.tracked)
+    };
+    let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+    assert_eq!(look(scratch.path(), &["keys/"]), (paths(&["sub/keys/untracked"]), paths(&["keys/a.txt"])));
+    assert_eq!(
+        look(&scratch.path().join("sub"), &["keys/", "a-key.txt", "nothing/"]),
+        (paths(&["keys/untracked"]), paths(&["keys/b.txt", "a-key.txt"]))
+    );
+}
+
+#[test]
 fn a_repository_without_commits_has_no_head_and_is_usable() {
     let scratch = Scratch::new();
     let tree = WorkTree::at(scratch.path()).unwrap();
@@ -264,7 +286,7 @@ fn links_and_names_that_are_not_utf_8_are_told_apart_from_files() {
 #[test]
 fn what_was_changed_since_a_moment_is_known_without_a_look_at_the_files() {
     let scratch = Scratch::new();
-    let moment = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    let moment = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
     for (name, seconds) in [("before", 0), ("at", 1), ("after", 2), ("sub/after", 3)] {
         scratch.write(name, "x");
         let file = fs::File::options().append(true).open(scratch.path().join(name)).unwrap();
@@ -273,9 +295,10 @@ fn what_was_changed_since_a_moment_is_known_without_a_look_at_the_files() {
     scratch.commit();
     let since = |root: &Path| {
         let tree = WorkTree::at(root).unwrap();
-        tree.look(Some(moment + std::time::Duration::from_secs(1))).unwrap().since
+        let since = Some(moment + std::time::Duration::from_secs(1));
+        tree.look(&Asked { since, ..Asked::default() }).unwrap().since
     };
     assert_eq!(since(scratch.path()), ["after", "sub/after"].map(PathBuf::from));
     assert_eq!(since(&scratch.path().join("sub")), [PathBuf::from("after")]);
-    assert!(WorkTree::at(scratch.path()).unwrap().look(None).unwrap().since.is_empty());
+    assert!(WorkTree::at(scratch.path()).unwrap().look(&Asked::default()).unwrap().since.is_empty());
 }

@@ -1,7 +1,9 @@
 //! What git tracks, by its index.
 
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
+use gix::bstr::ByteSlice as _;
 use gix::index::entry::Mode;
 
 use crate::{RepoError, WorkTree};
@@ -42,6 +44,17 @@ impl WorkTree {
             links: links.into_iter().filter_map(|(path, _)| named(path).ok()).collect(),
             not_utf8: all.into_iter().filter_map(|(path, _)| named(path).err()).collect(),
         })
+    }
+
+    /// The entries of this index whose paths from the root begin with one of these.
+    pub(crate) fn beginning_with(&self, beginnings: &[String], index: &gix::index::State) -> Vec<PathBuf> {
+        let below = self.root.strip_prefix(&self.top).unwrap_or(Path::new(""));
+        let entries = beginnings.iter().flat_map(|beginning| {
+            // Joined, so that a final slash stays and none begins it.
+            let from_top = below.join(beginning);
+            index.prefixed_entries(from_top.as_os_str().as_bytes().as_bstr()).unwrap_or_default()
+        });
+        entries.filter_map(|entry| self.relative(entry.path(index))).collect()
     }
 
     /// The entries of the index below the root whose mode is wanted, with the length git last saw.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use guard::{Guard, Writer};
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
-use repo::WorkTree;
+use repo::{Asked, WorkTree};
 
 use crate::args::{OnFailure, RunArgs};
 use crate::commands::run::{self, Prepared, begin};
@@ -15,7 +15,7 @@ use crate::config::{self, Origin, Settings};
 use crate::edit;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
+use crate::keys::{self, Keys};
 use crate::models;
 use crate::output::{Output, printable_name};
 use crate::plan::{Plan, Task, own_program};
@@ -58,7 +58,7 @@ pub fn run(
         early_stop: args.early_stop,
         ..plan(settings, &tree, task)?
     };
-    let guard = look_at(&tree, &plan, args, output)?;
+    let guard = look_at(which, &tree, &plan, args, output)?;
     // In this order: a wall holds the first of them.
     let protected = wall::protected(&tree, &guard, &plan.settings)?;
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
@@ -86,15 +86,21 @@ fn settings(
 }
 
 /// The two looks at the whole tree: at what is not committed, and at the ignore rules. At a large one both at once.
-fn look_at(tree: &WorkTree, plan: &Plan, args: &RunArgs, output: &Output) -> Result<Guard, Failure> {
+fn look_at(
+    which: Which,
+    tree: &WorkTree,
+    plan: &Plan,
+    args: &RunArgs,
+    output: &Output,
+) -> Result<Guard, Failure> {
     let root = tree.root();
     if tree.is_small() {
-        clean_enough(tree, args, output)?;
+        clean_enough(which, tree, args, output)?;
         return run::guard(tree, plan);
     }
     std::thread::scope(|scope| {
         let guard = scope.spawn(|| run::guard_apart(root, plan));
-        let clean = clean_enough(tree, args, output);
+        let clean = clean_enough(which, tree, args, output);
         let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         clean.and(guard)
     })
@@ -187,21 +193,17 @@ fn refused(missing: Vec<Missing>) -> Failure {
 }
 
 /// Changes that are not committed are named; they refuse the run only where that is asked for.
-fn clean_enough(tree: &WorkTree, args: &RunArgs, output: &Output) -> Result<(), Failure> {
-    let mut dirty = match tree.dirty() {
-        Ok(dirty) => dirty,
+fn clean_enough(which: Which, tree: &WorkTree, args: &RunArgs, output: &Output) -> Result<(), Failure> {
+    let asked = Asked { beginnings: &keys::places(), ..Asked::default() };
+    let (mut dirty, tracked) = match tree.look(&asked) {
+        Ok(look) => (shown(&look.dirty), shown(&look.tracked)),
         Err(error) if args.require_clean => return Err(Failure::refused(error, "see what git status says")),
         Err(error) => {
             output.warn(&format!("cannot tell what is not committed: {:#}", anyhow::Error::from(error)));
             return Ok(());
         }
     };
-    for path in dirty.iter().filter(|path| path.ends_with("-key.txt")) {
-        output.warn(&format!(
-            "{path} is not ignored by git, so a key could be committed: add it to .gitignore",
-            path = printable_name(path)
-        ));
-    }
+    keys_stay_out(which, &dirty, &tracked, output)?;
     dirty.retain(|path| !is_own(path));
     if dirty.is_empty() {
         return Ok(());
@@ -211,6 +213,30 @@ fn clean_enough(tree: &WorkTree, args: &RunArgs, output: &Output) -> Result<(), 
         return Err(Failure::refused(anyhow!(text), "commit or stash them, or leave --require-clean away"));
     }
     output.warn(&format!("{text}; code-commit undo will give back what is there now"));
+    Ok(())
+}
+
+fn shown(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
+}
+
+/// No key is committed by accident (S1 §Safety): the default loop refuses what git tracks of `agent-config`, S0 knows no such rule.
+fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Output) -> Result<(), Failure> {
+    if which == Which::Commit {
+        preflight::agent_config_is_untracked(tracked).map_err(|missing| refused(vec![missing]))?;
+    }
+    for path in dirty.iter().filter(|path| keys::is_key_file(path) && !tracked.contains(path)) {
+        let path = printable_name(path);
+        output.warn(&format!(
+            "{path} is not ignored by git, so a key could be committed: add it to .gitignore"
+        ));
+    }
+    for path in tracked.iter().filter(|path| keys::is_key_file(path)) {
+        let path = printable_name(path);
+        output.warn(&format!(
+            "{path} is tracked by git, whatever .gitignore says: take it out with git rm --cached {path}"
+        ));
+    }
     Ok(())
 }
 

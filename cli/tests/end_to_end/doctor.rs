@@ -91,6 +91,17 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_its_remedy() 
 }
 
 #[test]
+fn a_key_that_git_tracks_is_found_although_its_folder_is_ignored() {
+    let scene = Scene::with_replies([]);
+    scene.project.write("agent-config/gemini-key.txt", KEY.as_bytes()).unwrap();
+    scene.project.git(&["add", "-f", "agent-config/gemini-key.txt"]).unwrap();
+    scene.project.commit("a key").unwrap();
+    let ran = scene.run(&["doctor", "--sandbox", "off"]);
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert!(ran.out.contains("NO  .gitignore      git tracks agent-config/gemini-key.txt,"), "{ran}");
+}
+
+#[test]
 fn a_service_that_turns_the_key_down_is_told() {
     let scene = Scene::new(&FILES, Script::new([]).rule("/models/", Step::status(403)));
     let args = ["doctor", "--online", "--sandbox", "off", "--base-url", scene.server.origin()];

@@ -140,6 +140,20 @@ fn a_key_that_git_does_not_ignore_is_said() {
 }
 
 #[test]
+fn a_key_that_git_tracks_is_said_although_it_is_ignored() {
+    let scene = scene(&[MENDS_IT]);
+    scene.project.write("gemini-key.txt", b"AIzaSyAt-the-root-everybody-sees-it").unwrap();
+    scene.project.commit("a key").unwrap();
+    let ignore = scene.project.read(".gitignore").unwrap() + "/gemini-key.txt\n";
+    scene.project.write(".gitignore", ignore.as_bytes()).unwrap();
+    scene.project.commit("too late").unwrap();
+    let ran = implement(&scene, &[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let said = "gemini-key.txt is tracked by git, whatever .gitignore says: take it out with git rm --cached gemini-key.txt";
+    assert!(ran.err.contains(said), "{ran}");
+}
+
+#[test]
 fn the_four_inputs_may_lie_at_the_root() {
     let scene = scene(&[MENDS_IT]);
     let root = scene.project.root();

@@ -96,5 +96,5 @@ fn a_branch_that_stands_for_another_has_its_commit() {
     let commit = scratch.git(&["rev-parse", "HEAD"]);
     let repository = gix::open(scratch.path()).unwrap();
     assert_eq!(head(&repository).unwrap().unwrap().to_string(), commit.trim());
-    assert!(look(&repository, None).unwrap().paths.is_empty());
+    assert!(look(&repository, |_| ()).unwrap().paths.is_empty());
 }

@@ -35,7 +35,7 @@ pub(super) fn all(
         Ok(tree) => {
             checks.extend(model(args, &settings, &keys, environment, &tree));
             checks.push(state_folder(&tree));
-            checks.extend(project(&root, &settings));
+            checks.extend(project(&tree, &settings));
         }
         Err(failure) => checks.push(Check::failed("work tree", failure)),
     }
@@ -160,17 +160,22 @@ fn state_folder(tree: &WorkTree) -> Check {
 }
 
 /// What the default loop looks at before it begins.
-fn project(root: &Path, settings: &Settings) -> Vec<Check> {
+fn project(tree: &WorkTree, settings: &Settings) -> Vec<Check> {
+    let root = tree.root();
     let check = |name: &str, outcome: Result<String, Missing>| match outcome {
         Ok(text) => Check::good(name, text),
         Err(missing) => from(name, missing),
     };
     let write = format!("write into {QUERY} what should change");
     let build = &settings.build.value;
+    // An index that cannot be read is an error of the run that reads it.
+    let tracked: Vec<String> = tree.tracked().into_iter().flatten().map(|file| file.path).collect();
     vec![
         check(
             ".gitignore",
-            preflight::agent_config_is_ignored(root).map(|()| "keeps /agent-config out".to_owned()),
+            preflight::agent_config_is_ignored(root)
+                .and_then(|()| preflight::agent_config_is_untracked(&tracked))
+                .map(|()| "keeps /agent-config out".to_owned()),
         ),
         check("query", preflight::input(root, QUERY, &write).map(|_| QUERY.to_owned())),
         check(

@@ -9,6 +9,7 @@ fn what_is_missing_before_a_run() {
         "errors_preflight",
         &[
             case("no line in .gitignore", &[]).after(&write(".gitignore", b"/target\n")),
+            case("a key that git tracks", &[]).after(&tracked_key),
             case("no query", &[]).after(&remove("agent-config/query.txt")),
             case("an empty query", &[]).after(&write("agent-config/query.txt", b" \n")),
             case("a query that is no UTF-8", &[]).after(&write("agent-config/query.txt", b"ab\xff")),
@@ -61,6 +62,15 @@ fn what_the_tree_is_not() {
                 .warns(),
         ],
     );
+}
+
+/// Of what git tracks it ignores nothing.
+fn tracked_key(scene: &Scene) {
+    for name in ["gemini-key.txt", "notes.txt"] {
+        scene.project.write(&format!("agent-config/{name}"), b"AIzaSy-in-the-history\n").unwrap();
+    }
+    scene.project.git(&["add", "-f", "agent-config/gemini-key.txt", "agent-config/notes.txt"]).unwrap();
+    scene.project.commit("a key").unwrap();
 }
 
 fn logs_lead_out(scene: &Scene) {
