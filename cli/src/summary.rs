@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use engine::{CallFact, Fact, Outcome};
+use engine::{CallFact, Fact, Outcome, Problem};
 use llm::Usage;
 use serde::Serialize;
 
 use crate::changes::FileStat;
-use crate::output::{BAD, GOOD, Output, STRONG, printable};
+use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable};
 use crate::terminal::phrases;
+
+/// So many warnings are repeated on the terminal; the record has them all.
+const MOST_WARNINGS: usize = 5;
 
 /// A run in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,6 +24,9 @@ pub struct Summary {
     pub rounds: u32,
     /// Files that differ from what they were before the run.
     pub files: Vec<FileStat>,
+    /// What a person should look at in these files, as it was said when they were written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Problem>,
     /// Tokens of all calls.
     pub usage: Usage,
     /// What all calls cost in US dollars; none where a price is unknown, or where one may have been paid for without an account of it.
@@ -44,6 +50,7 @@ impl Summary {
             outcome,
             rounds: 0,
             files,
+            warnings: Vec::new(),
             usage: Usage::default(),
             cost_usd: Some(0.0),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
@@ -67,15 +74,24 @@ impl Summary {
                     summary.usage += *usage;
                     summary.cost_usd = summary.cost_usd.zip(*cost_usd).map(|(sum, more)| sum + more);
                 }
-                Fact::Applied { .. }
-                | Fact::Rejected { .. }
-                | Fact::Built { .. }
-                | Fact::Restored { .. }
-                | Fact::Resumed
-                | Fact::Ended { .. } => {}
+                Fact::Applied { warnings, .. } => summary.warn(warnings),
+                Fact::Restored { .. } => summary.warnings.clear(),
+                Fact::Rejected { .. } | Fact::Built { .. } | Fact::Resumed | Fact::Ended { .. } => {}
             }
         }
+        // A later round may have put a file back.
+        let Self { warnings, files, .. } = &mut summary;
+        warnings
+            .retain(|warning| warning.path.as_ref().is_none_or(|path| files.iter().any(|f| f.path == *path)));
         summary
+    }
+
+    /// Takes in the warnings of one round; what a round before it said of the same file is not said twice.
+    fn warn(&mut self, more: &[Problem]) {
+        let is_said_again =
+            |old: &Problem| more.iter().any(|new| new.code == old.code && new.path == old.path);
+        self.warnings.retain(|old| !is_said_again(old));
+        self.warnings.extend_from_slice(more);
     }
 
     /// For a person, on standard output.
@@ -86,6 +102,13 @@ impl Summary {
         }
         if self.files.is_empty() {
             output.report("  no file was changed");
+        }
+        for warning in self.warnings.iter().take(MOST_WARNINGS) {
+            let head = output.paint(WARN, "  warning:");
+            output.report_prose(&format!("{head} {}", printable(&warning.message)));
+        }
+        if let Some(more) = phrases::rest(self.warnings.len(), MOST_WARNINGS) {
+            output.report(&format!("  {more}: code-commit show"));
         }
         output.report(&self.figures());
         output.report(&format!("log: {}", printable(&self.log)));

@@ -115,6 +115,37 @@ fn the_run_folder_has_its_files_numbered_alike() {
     assert_eq!(scene.recorded("3-response.txt"), MENDS_IT);
 }
 
+/// They were said before the build, whose output may be long.
+#[test]
+fn what_deserves_a_look_stands_in_the_summary_and_in_the_record() {
+    let crlf = "^^^a.txt\none\ntwo\n^^^end\n";
+    let scene = Scene::new(&FILES, Script::new([crlf, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)));
+    scene.project.write("a.txt", b"one\r\nTWO\r\n").unwrap();
+    scene.project.commit("lines of Windows").unwrap();
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let said: Vec<&str> = ran.out.lines().filter(|line| line.contains("a.txt")).collect();
+    insta::assert_snapshot!(said.join("\n"), @"
+      M a.txt  +2 −2
+      warning: `a.txt` had lines that end in CRLF; now it has LF.
+    ");
+    let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
+    insta::assert_snapshot!(summary["warnings"], @r#"[{"code":"line-ends","message":"`a.txt` had lines that end in CRLF; now it has LF.","path":"a.txt"}]"#);
+}
+
+#[test]
+fn a_run_without_warnings_or_that_put_its_files_back_has_none_in_its_summary() {
+    let crlf = "^^^a.txt\none\ntwo\n^^^end\n";
+    let scene = Scene::new(&FILES, Script::new([MENDS_IT, crlf].map(Step::text)));
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    assert!(!scene.recorded("summary.json").contains("warnings"));
+    scene.project.write("a.txt", b"one\r\nTWO\r\n").unwrap();
+    let failing = ["--build-command", "false", "--rounds", "1", "--on-failure", "restore"];
+    let ran = scene.commit(&failing);
+    assert!(ran.err.contains("now it has LF") && ran.code == Some(1), "{ran}");
+    assert!(!scene.recorded("summary.json").contains("warnings"));
+}
+
 #[test]
 fn the_key_is_sent_in_a_header_and_found_nowhere_else() {
     let scene = Scene::with_replies([format!("^^^a.txt\nmy key is {KEY}\n^^^end\n").as_str(), MENDS_IT]);
