@@ -23,7 +23,7 @@ pub use look::{Asked, Look};
 pub use stable_hash::{
     EmptyFolder, TreeError, empty_folders, is_left_out, restore_empty_folders, stable_hash,
 };
-pub use state::{STATE_IN_TREE, may_hold_state, state_dir_in_tree};
+pub use state::{STATE_IN_TREE, hide_from_git, may_hold_state, state_dir_in_tree};
 pub use tracked::{Besides, Tracked};
 
 /// Why a folder is no work tree to run in.
@@ -174,6 +174,18 @@ impl WorkTree {
     /// Whether git tracks so few files that it takes longer to start a thread than to look at them all.
     pub fn is_small(&self) -> bool {
         dirty::is_small(&self.repository)
+    }
+
+    /// Whether git ignores a file at this path, relative to the root, as long as it does not track it.
+    pub fn ignores(&self, file: &Path) -> Result<bool, RepoError> {
+        let from_top = self.root.join(file).strip_prefix(&self.top).map(Path::to_owned).unwrap_or_default();
+        let nothing_tracked = gix::index::State::new(self.repository.object_hash());
+        let source = gix::worktree::stack::state::ignore::Source::default();
+        let asked = (|| -> gix::Result<bool> {
+            let mut rules = self.repository.excludes(&nothing_tracked, None, source)?;
+            Ok(rules.at_path(&from_top, Some(gix::index::entry::Mode::FILE))?.is_excluded())
+        })();
+        asked.map_err(|e| self.git_error("read the ignore rules", &e))
     }
 
     /// The names of the filters that its own configuration has.

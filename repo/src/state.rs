@@ -41,7 +41,7 @@ impl WorkTree {
         } else if !mark.is_file() {
             return Err(not_made_here());
         }
-        hide(&state)?;
+        hide_from_git(&state)?;
         Ok(state)
     }
 
@@ -59,7 +59,7 @@ pub fn state_dir_in_tree(root: &Path) -> Result<PathBuf, RepoError> {
     if make(&state).map_err(io_error(&state))?.is_none() {
         return Err(RepoError::NotMadeHere { path: state });
     }
-    hide(&state)?;
+    hide_from_git(&state)?;
     Ok(state)
 }
 
@@ -91,8 +91,9 @@ fn is_empty(folder: &Path) -> io::Result<bool> {
     Ok(fs::read_dir(folder)?.next().is_none())
 }
 
-fn hide(state: &Path) -> Result<(), RepoError> {
-    let ignore = state.join(".gitignore");
+/// Puts a `.gitignore` into a folder that ignores all of it, itself too. One that is there stays as it is.
+pub fn hide_from_git(folder: &Path) -> Result<(), RepoError> {
+    let ignore = folder.join(".gitignore");
     match fs::OpenOptions::new().write(true).create_new(true).open(&ignore) {
         Ok(mut file) => io::Write::write_all(&mut file, b"*\n"),
         Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -1,3 +1,5 @@
+use gix::bstr::ByteSlice as _;
+
 use super::*;
 use crate::scratch::Scratch;
 
@@ -88,6 +90,17 @@ fn a_look_at_what_is_dirty_tells_what_is_tracked_below_a_folder_too() {
         look(&scratch.path().join("sub"), &["keys/", "a-key.txt", "nothing/"]),
         (paths(&["keys/untracked"]), paths(&["keys/b.txt", "a-key.txt"]))
     );
+}
+
+#[test]
+fn whether_a_file_is_ignored_is_told_before_it_is_there() {
+    let scratch = Scratch::new();
+    scratch.write(".gitignore", "/sub/out.txt\n*.log\n");
+    scratch.write("sub/.gitignore", "!kept.log\n");
+    let tree = WorkTree::at(&scratch.path().join("sub")).unwrap();
+    let ignored =
+        ["out.txt", "a.log", "kept.log", "inner/out.txt"].map(|path| tree.ignores(Path::new(path)).unwrap());
+    assert_eq!(ignored, [true, true, false, false]);
 }
 
 #[test]

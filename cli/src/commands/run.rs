@@ -1,10 +1,11 @@
 //! From everything prepared to an exit code: the run folder, the loop, the summary.
 
+mod files;
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
 use apply::Lock;
 use engine::{
     Asking, BuildCommand, CommitExecutor, Fact, Fault, Outcome, Record, Rules, Spending, UNDO, drive,
@@ -54,18 +55,11 @@ pub struct Finished {
 
 /// Begins a run and leads it to its end.
 pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
-    let Prepared { plan, tree, .. } = &prepared;
-    let name = plan.task.folder_name(&Stamp::now().folder_name());
-    let folder = RunFolder::create(&plan.task.logs(tree.root()), &name, prepared.redactor.clone())
-        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
-    stays_inside(tree.root(), &folder)?;
+    let Prepared { plan, tree, output, .. } = &prepared;
+    let (tree, output) = (*tree, *output);
+    let folder = files::record(&plan.task, tree, prepared.redactor.clone())?;
     let stored = plan.store(&folder)?;
-    let said = plan.task.said_log(tree.root());
-    let made = said.clone().filter(|said| said.symlink_metadata().is_err());
-    if let Some(said) = said {
-        engine::append_to_own(&said, "")
-            .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
-    }
+    let said_log = files::said_log(&plan.task, tree.root())?;
     // The wall holds what is there: the record comes first. A run that cannot have one has not begun.
     let confinement = confine(&prepared).inspect_err(|_| drop(std::fs::remove_dir_all(folder.path())))?;
     registry::add(tree, folder.path(), Some(stored))?;
@@ -73,22 +67,10 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let mut observer = observer(&prepared);
     let record = Record::begin(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;
     let finished = lead(prepared, confinement, decide, record, &[]);
-    // Made for the wall to hold fast; where nothing was said there is nothing to keep.
-    if let Some(said) = made.filter(|said| said.symlink_metadata().is_ok_and(|found| found.len() == 0)) {
-        let _ = std::fs::remove_file(said);
+    if let Some(said) = said_log {
+        files::keep_said_log(&said, tree, output);
     }
     finished
-}
-
-/// A repository may bring `logs` along as a link: the record is not written through it.
-fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
-    let real = std::fs::canonicalize(folder.path()).map_err(anyhow::Error::from)?;
-    if real.starts_with(root) {
-        return Ok(());
-    }
-    let _ = std::fs::remove_dir(folder.path());
-    let text = format!("{} leads out of the project", folder.path().display());
-    Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
 }
 
 /// Goes on with a run where its journal ends; with one that had ended for want of an answer too. Answers that are in the journal are

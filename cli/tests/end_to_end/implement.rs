@@ -131,6 +131,31 @@ fn gemini_2_5_pro_is_asked_and_another_model_that_answers_is_named() {
 }
 
 #[test]
+fn git_sees_no_record_and_the_file_of_the_seed_is_said_once_where_it_is_seen() {
+    let talks = format!("&&&start\na thought\n&&&end\n{MENDS_IT}");
+    let scene = scene(&[&talks, &talks, &talks]);
+    let said = "warning: llm-user-output.txt is new and not ignored by git: add it to .gitignore";
+    let ran = implement(&scene, &[]);
+    assert!(ran.err.contains(said), "{ran}");
+    assert!(!implement(&scene, &[]).err.contains(said));
+    let status = scene.project.status().unwrap();
+    assert!(status.contains("?? llm-user-output.txt") && !status.contains("logs"), "{status}");
+    std::fs::remove_file(scene.project.root().join("llm-user-output.txt")).unwrap();
+    let ignore = scene.project.read(".gitignore").unwrap() + "*-output.txt\n";
+    scene.project.write(".gitignore", ignore.as_bytes()).unwrap();
+    assert!(!implement(&scene, &[]).err.contains(said));
+}
+
+/// A person's own folder of that name may hold what is to be committed.
+#[test]
+fn a_folder_logs_that_is_there_already_is_not_hidden() {
+    let scene = scene(&[MENDS_IT]);
+    scene.project.write("logs/of-mine.txt", b"kept\n").unwrap();
+    assert_eq!(implement(&scene, &[]).code, Some(0));
+    assert!(!scene.project.root().join("logs/.gitignore").exists());
+}
+
+#[test]
 fn a_key_that_git_does_not_ignore_is_said() {
     let scene = scene(&[MENDS_IT]);
     scene.project.write("gemini-key.txt", b"AIzaSyAt-the-root-nobody-hides-it").unwrap();
@@ -190,6 +215,7 @@ fn each_run_has_a_folder_named_by_the_time_at_which_it_began() {
     let runs: Vec<_> = std::fs::read_dir(scene.project.root().join("logs"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
+        .filter(|name| name != ".gitignore")
         .collect();
     let [run] = runs.as_slice() else { panic!("{runs:?}") };
     let digits = run.to_str().unwrap().split('-').map(str::len).collect::<Vec<_>>();
