@@ -25,13 +25,13 @@ pub(super) fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
     parsed.chain(beside_the_old).collect()
 }
 
-/// Lines that stand for code that is not there, and files that lose most of theirs.
+/// A file that no model was shown, lines that stand for code that is not there, and files that lose most of theirs.
 pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
     let Ok(Some(old)) = read_regular(&root.join(path), LARGEST, Links::Refused) else {
         return Vec::new();
     };
-    let old_text = String::from_utf8_lossy(&old);
-    let placeholders = habits::placeholders(&old_text, content).into_iter().map(|found| {
+    let Some(old_text) = text(&old) else { return vec![not_text(path)] };
+    let placeholders = habits::placeholders(old_text, content).into_iter().map(|found| {
         problem(
             "placeholder",
             path,
@@ -45,6 +45,18 @@ pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Pro
         problem("shrunk", path, format!("`{path}` shrinks from {} to {} bytes.", shrink.before, shrink.after))
     });
     placeholders.chain(shrunk).chain(encoding(&old, content.as_bytes(), path)).collect()
+}
+
+/// What the roll-up takes for text.
+fn text(content: &[u8]) -> Option<&str> {
+    std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
+}
+
+fn not_text(path: &str) -> Problem {
+    let message = format!(
+        "`{path}` was not UTF-8 text, so that no roll-up shows it, and is replaced by text; code-commit undo gives it back."
+    );
+    problem("not-text", path, message)
 }
 
 /// What a diff hardly shows: other line ends, a byte order mark that is gone.
