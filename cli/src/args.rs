@@ -66,7 +66,7 @@ pub enum Command {
     Guard(Later<GuardArgs>),
     /// Apply a reply that you have as text: parse, guard, write; no model is asked
     Apply(Later<ApplyArgs>),
-    /// Put back every file that a run has changed
+    /// Put back every file that a run has written or deleted
     Undo(Later<UndoArgs>),
     /// Carry out work orders: strict scope, verification, rollback
     Order(Later<crate::commands::order::args::OrderArgs>),

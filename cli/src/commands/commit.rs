@@ -212,7 +212,9 @@ fn clean_enough(which: Which, tree: &WorkTree, args: &RunArgs, output: &Output) 
     if args.require_clean {
         return Err(Failure::refused(anyhow!(text), "commit or stash them, or leave --require-clean away"));
     }
-    output.warn(&format!("{text}; code-commit undo will give back what is there now"));
+    output.warn(&format!(
+        "{text}; code-commit undo gives back what the run writes over, not what a build changes"
+    ));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! `code-commit undo`: every file that a run has changed, as it was before; without git.
+//! `code-commit undo`: every file that a run has written or deleted, as it was before; without git.
 
 use std::path::Path;
 
