@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use llm::{ModelId, Provider};
+use repo::WorkTree;
 
 use crate::config::values::CommandLine;
 use crate::keys::{self, Keys};
@@ -37,6 +38,19 @@ impl Missing {
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: remedy.into() }
     }
+}
+
+/// The project is not here but in a folder above, up to the top of the work tree: what is missing here is to be made nowhere.
+pub fn project_above(tree: &WorkTree) -> Option<Missing> {
+    if tree.root().join(AGENT_CONFIG).exists() {
+        return None;
+    }
+    let mut above = tree.root().ancestors().skip(1).take_while(|folder| folder.starts_with(tree.top()));
+    let project = printable(&above.find(|folder| folder.join(AGENT_CONFIG).is_dir())?.to_string_lossy());
+    Some(Missing::new(
+        format!("this folder has no {AGENT_CONFIG}; {project} has"),
+        format!("cd {project}; for a project of its own here: code-commit init"),
+    ))
 }
 
 /// Whether `.gitignore` at the root keeps `/agent-config`, where keys are, out of the repository. A final slash is the same; a later line

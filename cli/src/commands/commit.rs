@@ -46,7 +46,7 @@ pub fn run(
     let redactor = output.strike_out(keys.exposed());
     let settings = settings(which, args, tree.root(), environment, output)?;
     if args.edit {
-        edit_query(which, tree.root(), environment)?;
+        edit_query(which, &tree, environment)?;
     }
     let task = preflight(which, &tree, &settings, &keys)?;
     let lock = super::lock(&tree, output)?;
@@ -107,10 +107,12 @@ fn look_at(
 }
 
 /// Lets the supervisor write the query; not where it would be committed with the project (S1 §Safety).
-fn edit_query(which: Which, root: &Path, environment: &Environment) -> Result<(), Failure> {
+fn edit_query(which: Which, tree: &WorkTree, environment: &Environment) -> Result<(), Failure> {
+    let root = tree.root();
     match which {
         Which::Commit => {
-            preflight::agent_config_is_ignored(root).map_err(|missing| refused(vec![missing]))?;
+            let ignored = preflight::agent_config_is_ignored(root);
+            ignored.map_err(|missing| refused(vec![preflight::project_above(tree).unwrap_or(missing)]))?;
             edit::open(root, QUERY, environment)
         }
         Which::Implement => edit::open(root, &beside_or_above(root, QUERY), environment),
@@ -169,6 +171,7 @@ fn preflight(which: Which, tree: &WorkTree, settings: &Settings, keys: &Keys) ->
             None => Task::commit(query, codebase, protected_for_model(settings)),
             Some(system) => Task::implement(system, query, codebase),
         }),
+        (None, _) => Err(refused(preflight::project_above(tree).map_or(missing, |one| vec![one]))),
         _ => Err(refused(missing)),
     }
 }

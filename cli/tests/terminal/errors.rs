@@ -35,12 +35,13 @@ pub struct Case<'c> {
     environment: Vec<(&'c str, &'c str)>,
     typed: Option<&'c [u8]>,
     word: &'static str,
+    below: &'c str,
 }
 
 /// A failure of `code-commit ARGS`.
 pub fn case<'c>(name: &'c str, args: &'c [&'c str]) -> Case<'c> {
     let environment = NOBODY.to_vec();
-    Case { name, args, replies: &[], before: Vec::new(), environment, typed: None, word: "error:" }
+    Case { name, args, replies: &[], before: Vec::new(), environment, typed: None, word: "error:", below: "" }
 }
 
 impl<'c> Case<'c> {
@@ -71,11 +72,17 @@ impl<'c> Case<'c> {
         Self { word: "warning:", ..self }
     }
 
+    /// Begun in a folder of the project.
+    pub fn below(self, folder: &'c str) -> Self {
+        Self { below: folder, ..self }
+    }
+
     fn run(&self) -> (Scene, String) {
         let scene = Scene::new(Script::new(self.replies.iter().map(|reply| Step::text(reply))));
         self.before.iter().for_each(|prepare| prepare(&scene));
         let beside = scene.project.beside().display().to_string();
         let mut command = scene.program(self.args, &[]);
+        command.current_dir(scene.project.root().join(self.below));
         command.envs(self.environment.iter().map(|(name, value)| (name, value.replace("[BESIDE]", &beside))));
         if let Some(bytes) = self.typed {
             let path = scene.project.beside().join("typed");
