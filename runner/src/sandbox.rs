@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{PipeReader, PipeWriter};
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -195,6 +195,11 @@ fn environment(command: &Command, walls: &Walls) -> Env {
         env.set("TMPDIR", "/tmp");
     }
     env
+}
+
+/// Makes something where `TMPDIR` says, or in `/tmp` where nothing can be made there: no wall has to depend on that folder.
+fn in_temporary<T>(folder: PathBuf, make: impl Fn(PathBuf) -> io::Result<T>) -> io::Result<T> {
+    make(folder).or_else(|_| make(PathBuf::from("/tmp")))
 }
 
 /// Names the places that a program would otherwise look for below a home that is not there, and

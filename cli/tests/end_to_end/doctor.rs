@@ -90,6 +90,28 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_its_remedy() 
     ");
 }
 
+/// It would be a poor reason to do without a wall.
+#[test]
+fn a_wall_needs_no_folder_for_temporary_files_that_is_there() {
+    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
+    let walls = |environment: &[(&str, &str)]| {
+        let report = scene.run_with(&["doctor"], environment).out;
+        let rungs = report.lines().filter(|line| line.get(4..).is_some_and(|rest| rest.starts_with("  ")));
+        rungs.filter(|line| line.contains("works")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let nowhere = ("TMPDIR", "/nonexistent");
+    let usual = walls(&[]);
+    assert_eq!(walls(&[nowhere]), usual);
+    for sandbox in ["bwrap", "landlock"] {
+        if !usual.iter().any(|line| line.contains(sandbox)) {
+            continue;
+        }
+        let args = ["--base-url", scene.server.origin(), "--model", "gemini-test", "--sandbox", sandbox];
+        let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), nowhere]);
+        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
+    }
+}
+
 #[test]
 fn a_key_that_git_tracks_is_found_although_its_folder_is_ignored() {
     let scene = Scene::with_replies([]);

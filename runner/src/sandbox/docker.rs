@@ -154,7 +154,8 @@ fn make_image(host: Option<&OsStr>) -> Result<(), String> {
     if ask(host, &["image", "inspect", "--format", "ok", IMAGE]).is_ok() {
         return Ok(());
     }
-    let archive = tempfile::NamedTempFile::new().and_then(|mut file| {
+    let archive = super::in_temporary(std::env::temp_dir(), |at| {
+        let mut file = tempfile::NamedTempFile::new_in(at)?;
         std::io::Write::write_all(&mut file, &EMPTY_ARCHIVE)?;
         Ok(file)
     });
@@ -192,7 +193,9 @@ pub(crate) fn remove_orphans(host: Option<&OsStr>) -> Result<Containers, String>
 
 /// One question to the daemon and its answer. The error is the client's first line.
 fn ask(host: Option<&OsStr>, words: &[&str]) -> Result<String, String> {
-    let file = || tempfile::tempfile().map_err(|error| error.to_string());
+    let file = || {
+        super::in_temporary(std::env::temp_dir(), tempfile::tempfile_in).map_err(|error| error.to_string())
+    };
     let (mut answer, mut said) = (file()?, file()?);
     let mut client = client(host)?;
     let copy = |file: &std::fs::File| file.try_clone().map_err(|error| error.to_string());

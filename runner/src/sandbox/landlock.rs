@@ -59,7 +59,9 @@ pub(super) fn prepare(command: &Command, walls: &Walls) -> Result<Launch, String
 
 fn private_folder(command: &Command) -> io::Result<(Private, PathBuf)> {
     let parent = command.env.get("TMPDIR").map_or(Path::new("/tmp"), Path::new);
-    let folder = tempfile::Builder::new().prefix("code-commit-").tempdir_in(parent)?;
+    let folder = super::in_temporary(parent.to_owned(), |at| {
+        tempfile::Builder::new().prefix("code-commit-").tempdir_in(at)
+    })?;
     let path = folder.path().canonicalize()?;
     fs::create_dir(path.join("tmp"))?;
     fs::create_dir(path.join("home"))?;

@@ -79,7 +79,8 @@ fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
     if rung == Rung::Off {
         return Ok(());
     }
-    let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+    let folder = super::in_temporary(std::env::temp_dir(), tempfile::tempdir_in)
+        .map_err(|error| format!("cannot make a folder: {error}"))?;
     let mut walls = Walls { tree: folder.path().join("tree"), ..Walls::default() };
     walls.docker_host = docker_host.map(OsStr::to_owned);
     std::fs::create_dir(&walls.tree).map_err(|error| format!("cannot make a folder: {error}"))?;
