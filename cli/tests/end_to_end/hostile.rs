@@ -357,6 +357,8 @@ fn no_build_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
             assert_eq!(read("vendor/lib/.git/config"), config, "{ran}");
             assert!(!scene.project.root().join("moved").exists(), "{ran}");
         }
+    }
+}
 
 /// A roll-up leaves such files out: the model has never seen what it replaces.
 #[test]
