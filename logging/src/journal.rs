@@ -62,6 +62,7 @@ pub struct Journal {
     file: File,
     next: u64,
     last_hash: String,
+    whole_bytes: u64,
     redactor: Redactor,
 }
 
@@ -73,7 +74,8 @@ impl Journal {
             .create_new(true)
             .open(path)
             .map_err(|source| io_error("create", path, source))?;
-        Ok(Self { path: path.to_owned(), file, next: 0, last_hash: NO_LINE_BEFORE.to_owned(), redactor })
+        let (path, last_hash) = (path.to_owned(), NO_LINE_BEFORE.to_owned());
+        Ok(Self { path, file, next: 0, last_hash, whole_bytes: 0, redactor })
     }
 
     /// An existing journal and its facts, to go on with. An unfinished last line is cut off.
@@ -89,8 +91,9 @@ impl Journal {
             .map_err(|source| io_error("open", path, source))?;
         let read = read(&file, path)?;
         file.set_len(read.whole_bytes).map_err(|source| io_error("mend", path, source))?;
-        let next = read.entries.len() as u64;
-        Ok((Self { path: path.to_owned(), file, next, last_hash: read.last_hash, redactor }, read.entries))
+        let Lines { entries, last_hash, whole_bytes } = read;
+        let next = entries.len() as u64;
+        Ok((Self { path: path.to_owned(), file, next, last_hash, whole_bytes, redactor }, entries))
     }
 
     /// All finished lines of the journal at `path`, the chain of hashes checked.
@@ -99,7 +102,8 @@ impl Journal {
         Ok(read(&file, path)?.entries)
     }
 
-    /// Appends one fact as one line in one write. Its texts are redacted; names and numbers are the program's own.
+    /// Appends one fact as one line in one write. Its texts are redacted; names and numbers are the program's own. Where it fails,
+    /// nothing of the line is left.
     pub fn append<F: Serialize>(&mut self, fact: &F, durability: Durability) -> Result<(), JournalError> {
         let mut line = self.line(fact).map_err(|e| io_error("write", &self.path, e.into()))?;
         let hash = sha256_hex(line.as_bytes());
@@ -107,7 +111,12 @@ impl Journal {
         self.file
             .write_all(line.as_bytes())
             .and_then(|()| if durability == Durability::Synced { self.file.sync_data() } else { Ok(()) })
-            .map_err(|source| io_error("write", &self.path, source))?;
+            .map_err(|source| {
+                // At the end half a line is passed over; behind it another one would break the journal for good.
+                let _ = self.file.set_len(self.whole_bytes);
+                io_error("write", &self.path, source)
+            })?;
+        self.whole_bytes += line.len() as u64;
         self.next += 1;
         self.last_hash = hash;
         Ok(())
@@ -213,6 +222,29 @@ mod tests {
             !text.is_char_boundary(text.find('ä').unwrap() + 1),
             "one of the cuts is inside of a character"
         );
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a full disk is played in a process of its own")]
+    fn a_line_that_found_no_room_leaves_nothing_behind() {
+        const CHILD: &str = "LOGGING_TEST_FULL_DISK";
+        if std::env::var_os(CHILD).is_none() {
+            let child = std::process::Command::new("sh")
+                .args(["-c", "trap '' XFSZ; ulimit -f 1 && exec \"$0\" --exact \"$1\""])
+                .arg(std::env::current_exe().unwrap())
+                .arg("journal::tests::a_line_that_found_no_room_leaves_nothing_behind")
+                .env(CHILD, "1")
+                .output()
+                .unwrap();
+            assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+            return;
+        }
+        let (_folder, path) = journal_of(&["one"]);
+        let (mut journal, _) = Journal::reopen::<String>(&path, Redactor::default()).unwrap();
+        journal.append(&"two".repeat(1000), Durability::Written).unwrap_err();
+        journal.append(&"three", Durability::Written).unwrap();
+        let facts: Vec<String> = Journal::entries(&path).unwrap().into_iter().map(|e| e.fact).collect();
+        assert_eq!(facts, ["one", "three"]);
     }
 
     #[test]

@@ -210,10 +210,10 @@ impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
                 reason,
             });
         }
-        let noted =
-            self.record.note(&CallFact::Attempted { round: self.round, attempt: attempt.clone() }.into());
-        if let Err(error) = noted {
-            self.failed.get_or_insert(error);
+        // Behind a gap nothing is noted: whoever goes on with the record counts what it holds.
+        if self.failed.is_none() {
+            let fact = CallFact::Attempted { round: self.round, attempt: attempt.clone() };
+            self.failed = self.record.note(&fact.into()).err();
         }
     }
 
@@ -252,3 +252,6 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
+
+#[cfg(test)]
+mod tests;
