@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use logging::{Durability, Stamp};
-use runner::{Cancel, Confinement, Env};
+use runner::{Cancel, Confinement, Env, Limits};
 
 use crate::agents::checkpoint::{commit_all, made};
 use crate::agents::fault::fault;
@@ -39,6 +39,8 @@ pub struct AgentExecutor<'a> {
     pub shell_confinement: Confinement,
     /// They may take so long.
     pub shell_timeout: Option<Duration>,
+    /// They may print so much, and so much of it the loop hears.
+    pub shell_limits: Limits,
     /// Sees every event of every agent.
     pub watch: &'a mut dyn AgentWatch,
     /// Opened before each turn of a role.

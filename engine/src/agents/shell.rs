@@ -1,8 +1,11 @@
 //! A command line of the user, in a shell: the only place where there is one. No text of a model ever gets here.
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
 
-use runner::{Command, Ended};
+use logging::Durability;
+use runner::{Captured, Command, Ended, Limits};
 
 use crate::agents::{AgentExecutor, AgentFact, AgentFault};
 use crate::{Record, Text};
@@ -20,6 +23,7 @@ impl AgentExecutor<'_> {
         let mut failed = None;
         let command = Command {
             deadline: self.shell_timeout,
+            limits: self.shell_limits,
             ..Command::new(["sh", "-c", line], &self.shell_cwd, self.shell_env.clone())
         };
         let output = runner::run(&command, &self.shell_confinement, &self.cancel, &mut |_, bytes| {
@@ -31,15 +35,97 @@ impl AgentExecutor<'_> {
         }
         let closed = failed.map_or_else(|| log.finish().map(drop), Err);
         closed.map_err(|source| record.folder().error("write", &file, source))?;
-        let (stored, text) = record.folder().adopt(&file)?;
         let elapsed_ms = u64::try_from(output.elapsed.as_millis()).unwrap_or(u64::MAX);
-        let output_text = Text::new(stored, text.into());
-        Ok(AgentFact::Ran {
-            number,
-            name: name.to_owned(),
-            ended: output.ended,
-            output: output_text,
-            elapsed_ms,
-        })
+        let (name, output_text) = (name.to_owned(), self.shown(&file, record)?);
+        Ok(AgentFact::Ran { number, name, ended: output.ended, output: output_text, elapsed_ms })
+    }
+
+    /// What the loop hears of what stands in `file`: of much only the beginning and the end, as another file.
+    fn shown(&self, file: &str, record: &Record<'_, AgentFact>) -> Result<Text, AgentFault> {
+        let folder = record.folder();
+        let ends = File::open(folder.path().join(file))
+            .and_then(|whole| both_ends(&whole, &self.shell_limits))
+            .map_err(|source| folder.error("read", file, source))?;
+        if ends.left_out_bytes() == 0 {
+            let (stored, text) = folder.adopt(file)?;
+            return Ok(Text::new(stored, text.into()));
+        }
+        let (stem, ends) = (file.trim_end_matches(".txt"), ends.text());
+        let (stored, text) =
+            folder.store_and_tell(&format!("{stem}-ends.txt"), &ends, Durability::Written)?;
+        Ok(Text::new(stored, text.into()))
+    }
+}
+
+/// Read from the file, where keys are struck out: an end of what the command printed could hold one half of a key.
+fn both_ends(whole: &File, limits: &Limits) -> io::Result<Captured> {
+    let total_bytes = whole.metadata()?.len();
+    let total = usize::try_from(total_bytes).map_err(io::Error::other)?;
+    let mut head = vec![0; total.min(limits.head_bytes)];
+    whole.read_exact_at(&mut head, 0)?;
+    let mut tail = vec![0; (total - head.len()).min(limits.tail_bytes)];
+    let start = (total - tail.len()) as u64;
+    whole.read_exact_at(&mut tail, start)?;
+    Ok(Captured { head, tail, total_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use logging::{Redactor, RunFolder};
+    use runner::{Cancel, Confinement, Env};
+
+    use super::*;
+    use crate::agents::{AgentWatch, Guarded, Kept};
+    use crate::{Silent, facts_of};
+
+    struct Deaf;
+
+    impl AgentWatch for Deaf {
+        fn begins(&mut self, _role: &str, _number: u32) {}
+        fn sees(&mut self, _role: &str, _event: &agent::Event) {}
+    }
+
+    /// How this line ended and what the loop hears of its output, also after the run has been gone on with.
+    fn check(line: &str, limits: Limits) -> (Ended, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut env = Env::default();
+        env.set("PATH", "/usr/bin:/bin");
+        let executor = AgentExecutor {
+            roles: [].into(),
+            places: [].into(),
+            repositories: [].into(),
+            shell_cwd: folder.path().to_owned(),
+            shell_env: env,
+            shell_confinement: Confinement::off(),
+            shell_timeout: None,
+            shell_limits: limits,
+            watch: &mut Deaf,
+            around: &mut |_| -> io::Result<Guarded> { Ok(Box::new(())) },
+            cancel: Cancel::new().unwrap(),
+            kept: Kept::default(),
+        };
+        let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
+        let mut observer = Silent;
+        let mut record = Record::begin(run.clone(), &mut observer).unwrap();
+        let fact = executor.shell(1, "check", line, &record).unwrap();
+        record.note(&fact).unwrap();
+        assert_eq!(facts_of::<AgentFact>(&run).unwrap(), std::slice::from_ref(&fact));
+        let AgentFact::Ran { ended, output, .. } = fact else { panic!("{fact:?}") };
+        (ended, output.as_str().to_owned())
+    }
+
+    #[test]
+    fn of_a_long_output_the_loop_hears_both_ends_without_half_a_key() {
+        let limits = Limits { head_bytes: 10, tail_bytes: 4, ..Limits::default() };
+        let line = "printf 'a secret-key-77 and more and the end'";
+        let heard = (Ended::Exited(0), "a [key …\n[… 20 bytes left out …]\n end".to_owned());
+        assert_eq!(check(line, limits), heard);
+        assert_eq!(check("echo short", limits), (Ended::Exited(0), "short\n".to_owned()));
+    }
+
+    #[test]
+    fn a_line_that_prints_without_end_is_stopped() {
+        let limits = Limits { output_bytes: 1 << 16, ..Limits::default() };
+        assert_eq!(check("yes", limits).0, Ended::TooMuchOutput);
     }
 }

@@ -156,6 +156,7 @@ impl Setup<'_> {
             shell_env: Env::default(),
             shell_confinement: Confinement::off(),
             shell_timeout: None,
+            shell_limits: runner::Limits::default(),
             watch: &mut watch,
             around: &mut around,
             cancel: self.cancel.clone(),

@@ -181,6 +181,10 @@ impl<'b> Workspace<'b> {
             shell_env: self.env(),
             shell_confinement: self.probed.confine(self.shell_walls()),
             shell_timeout: Some(self.args.command_timeout),
+            shell_limits: runner::Limits {
+                output_bytes: self.settings.build_output.value,
+                ..runner::Limits::default()
+            },
             watch,
             around,
             cancel: cancel.clone(),

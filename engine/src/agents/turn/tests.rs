@@ -63,6 +63,7 @@ fn turns(top: &Path, role: Role, sessions: &[Session]) -> Vec<Result<Turned, Age
         shell_env: Env::default(),
         shell_confinement: Confinement::off(),
         shell_timeout: None,
+        shell_limits: runner::Limits::default(),
         watch: &mut watch,
         around: &mut around,
         cancel: Cancel::new().unwrap(),
