@@ -5,13 +5,14 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use logging::sha256_hex;
+use logging::{Redactor, sha256_hex};
 use repo::{Git, GitError, WorkTree};
 
 use crate::Record;
 use crate::agents::fault::fault;
 use crate::agents::role::{IDENTITY, Repository};
 use crate::agents::{AgentExecutor, AgentFact, AgentFault, Checkpoint, Uncommitted};
+use crate::executor::ask::with_sources;
 use crate::own;
 
 /// In bytes. One argument may have 128 KiB.
@@ -38,13 +39,14 @@ impl AgentExecutor<'_> {
         spare: &[Uncommitted],
         record: &Record<'_, AgentFact>,
     ) -> Result<AgentFact, AgentFault> {
-        let message = short(&record.folder().redactor().redact(message));
+        let redactor = record.folder().redactor();
+        let message = short(&redactor.redact(message));
         let checkpoint = match commit(self.repository(name)?, &message, spare) {
             Ok((made, left_out)) => {
                 left_out.iter().for_each(|folder| self.watch.left_out(name, &shown(folder)));
                 made.map_or(Checkpoint::Nothing, |commit| Checkpoint::Made { commit })
             }
-            Err(error) => Checkpoint::Failed { error: error.to_string() },
+            Err(error) => failed(&error, redactor),
         };
         Ok(AgentFact::Checkpointed { repository: name.to_owned(), message, checkpoint })
     }
@@ -81,6 +83,10 @@ pub(super) fn is_excluded(repository: &Repository, path: &Path) -> bool {
 /// As the record names it.
 fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+fn failed(error: &GitError, redactor: &Redactor) -> Checkpoint {
+    Checkpoint::Failed { error: redactor.redact(&with_sources(error)).into_owned() }
 }
 
 /// A message that fits on a command line: an agent may write as much as it likes, the whole of it is in the record.
@@ -151,13 +157,21 @@ pub(super) fn fingerprint(path: &Path) -> io::Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use repo::OpenError;
+
+    use super::*;
 
     #[test]
     fn what_keeps_a_tree_from_being_looked_at_comes_with_its_kind() {
         let folder = tempfile::tempdir().unwrap();
         let error = dirty(&Git::new(folder.path(), [])).err().unwrap();
         assert!(matches!(error, GitError::Open(OpenError::NotARepository { .. })), "{error:?}");
+    }
+
+    #[test]
+    fn why_there_is_no_commit_is_said_with_its_cause_and_without_keys() {
+        let git = GitError::Start { top: "/secret-key-77".into(), source: io::ErrorKind::NotFound.into() };
+        let error = "cannot start git in /[key …77]: entity not found".to_owned();
+        assert_eq!(failed(&git, &Redactor::new(["secret-key-77"])), Checkpoint::Failed { error });
     }
 }

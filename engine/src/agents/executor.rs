@@ -199,8 +199,45 @@ pub(super) fn store(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Sees nothing.
+    pub(in crate::agents) struct Deaf;
+
+    impl AgentWatch for Deaf {
+        fn begins(&mut self, _role: &str, _number: u32) {}
+        fn sees(&mut self, _role: &str, _event: &agent::Event) {}
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "what opens before a turn can fail")]
+    pub(in crate::agents) fn unguarded(_role: &str) -> io::Result<Guarded> {
+        Ok(Box::new(()))
+    }
+
+    /// Without roles, places and repositories, and without walls.
+    pub(in crate::agents) fn executor<'a>(
+        top: &Path,
+        watch: &'a mut Deaf,
+        around: &'a mut dyn FnMut(&str) -> io::Result<Guarded>,
+    ) -> AgentExecutor<'a> {
+        let mut shell_env = Env::default();
+        shell_env.set("PATH", "/usr/bin:/bin");
+        AgentExecutor {
+            roles: [].into(),
+            places: [].into(),
+            repositories: [].into(),
+            shell_cwd: top.to_owned(),
+            shell_env,
+            shell_confinement: Confinement::off(),
+            shell_timeout: None,
+            shell_limits: Limits::default(),
+            watch,
+            around,
+            cancel: Cancel::new().unwrap(),
+            kept: Kept::default(),
+        }
+    }
 
     #[test]
     fn a_wait_has_a_shortest_and_a_longest_length() {

@@ -72,38 +72,17 @@ fn both_ends(whole: &File, limits: &Limits) -> io::Result<Captured> {
 #[cfg(test)]
 mod tests {
     use logging::{Redactor, RunFolder};
-    use runner::{Cancel, Confinement, Env};
 
     use super::*;
-    use crate::agents::{AgentWatch, Guarded, Kept};
+    use crate::agents::executor::tests::{Deaf, executor, unguarded};
     use crate::{Silent, facts_of};
-
-    struct Deaf;
-
-    impl AgentWatch for Deaf {
-        fn begins(&mut self, _role: &str, _number: u32) {}
-        fn sees(&mut self, _role: &str, _event: &agent::Event) {}
-    }
 
     /// How this line ended and what the loop hears of its output, also after the run has been gone on with.
     fn check(line: &str, limits: Limits) -> (Ended, String) {
         let folder = tempfile::tempdir().unwrap();
-        let mut env = Env::default();
-        env.set("PATH", "/usr/bin:/bin");
-        let executor = AgentExecutor {
-            roles: [].into(),
-            places: [].into(),
-            repositories: [].into(),
-            shell_cwd: folder.path().to_owned(),
-            shell_env: env,
-            shell_confinement: Confinement::off(),
-            shell_timeout: None,
-            shell_limits: limits,
-            watch: &mut Deaf,
-            around: &mut |_| -> io::Result<Guarded> { Ok(Box::new(())) },
-            cancel: Cancel::new().unwrap(),
-            kept: Kept::default(),
-        };
+        let (mut watch, mut around) = (Deaf, unguarded);
+        let executor =
+            AgentExecutor { shell_limits: limits, ..executor(folder.path(), &mut watch, &mut around) };
         let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
         let mut observer = Silent;
         let mut record = Record::begin(run.clone(), &mut observer).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use agent::{End, Home, Kind, ModelUsage, Session, Spawn};
+use agent::{Denial, End, Home, Kind, ModelUsage, Session, Spawn};
 use logging::{Durability, RunFolder, Stamp};
 use runner::Cancel;
 
@@ -120,6 +120,9 @@ fn turned(
 ) -> Result<AgentFact, AgentFault> {
     let answer = store(record, &request.file("response.txt"), &outcome.text, Durability::Synced)?;
     let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
+    let redact_all = |texts: Vec<String>| texts.iter().map(|text| redact(text)).collect();
+    let denial =
+        |one: Denial| Denial { tool: redact(&one.tool), argument: one.argument.as_deref().map(redact) };
     record.folder().store(&request.file("stderr.txt"), &outcome.stderr, Durability::Written)?;
     Ok(AgentFact::Turned(Box::new(Turned {
         number: request.number,
@@ -128,13 +131,13 @@ fn turned(
         end: outcome.end.map_message(|text| redact(&text)),
         answer,
         markers: markers.into_iter().map(|one| Marked { content: redact(&one.content), ..one }).collect(),
-        session: outcome.session,
-        usage: outcome.usage,
+        session: outcome.session.as_deref().map(redact),
+        usage: outcome.usage.into_iter().map(|one| ModelUsage { model: redact(&one.model), ..one }).collect(),
         cost_usd: outcome.cost_usd,
-        denials: outcome.denials,
-        changed: changes.allowed,
-        gone: changes.gone,
-        put_back: changes.put_back,
+        denials: outcome.denials.into_iter().map(denial).collect(),
+        changed: redact_all(changes.allowed),
+        gone: redact_all(changes.gone),
+        put_back: redact_all(changes.put_back),
         elapsed_ms: outcome.elapsed_ms,
         at: Stamp::now().rfc3339(),
     })))

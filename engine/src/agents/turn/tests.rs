@@ -2,13 +2,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use agent::{Event, Installed, Permissions};
+use agent::{Denial, Installed, Permissions};
 use logging::{Redactor, RunFolder};
-use runner::{Cancel, Confinement, Env};
+use runner::{Confinement, Env};
 
 use super::*;
-use crate::Silent;
-use crate::agents::{AgentWatch, Kept, Watched};
+use crate::agents::Watched;
+use crate::agents::executor::tests::{Deaf, executor, unguarded};
+use crate::{Silent, outline_of};
 
 /// Says, as Codex does, what its session has used so far: 100 tokens more in each turn.
 const CODEX: &str = r#"#!/bin/sh
@@ -18,13 +19,6 @@ echo '{"type":"thread.started","thread_id":"t-1"}'
 echo '{"type":"item.completed","item":{"type":"agent_message","text":"Done."}}'
 echo '{"type":"turn.completed","usage":{"input_tokens":'$((n * 100))',"output_tokens":'$((n * 10))'}}'
 "#;
-
-struct Deaf;
-
-impl AgentWatch for Deaf {
-    fn begins(&mut self, _role: &str, _number: u32) {}
-    fn sees(&mut self, _role: &str, _event: &Event) {}
-}
 
 fn role(top: &Path) -> Role {
     let program = top.join("codex");
@@ -53,22 +47,9 @@ fn role(top: &Path) -> Role {
 
 /// What an executor with this role says to these turns, one after another, the journal in between.
 fn turns(top: &Path, role: Role, sessions: &[Session]) -> Vec<Result<Turned, AgentFault>> {
-    let (mut watch, mut observer) = (Deaf, Silent);
-    let mut around = |_: &str| -> std::io::Result<crate::agents::Guarded> { Ok(Box::new(())) };
-    let mut executor = AgentExecutor {
-        roles: [("builder".to_owned(), role)].into(),
-        places: [].into(),
-        repositories: [].into(),
-        shell_cwd: top.to_owned(),
-        shell_env: Env::default(),
-        shell_confinement: Confinement::off(),
-        shell_timeout: None,
-        shell_limits: runner::Limits::default(),
-        watch: &mut watch,
-        around: &mut around,
-        cancel: Cancel::new().unwrap(),
-        kept: Kept::default(),
-    };
+    let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
+    let roles = [("builder".to_owned(), role)].into();
+    let mut executor = AgentExecutor { roles, ..executor(top, &mut watch, &mut around) };
     let run = RunFolder::create(top, "run", Redactor::default()).unwrap();
     let mut record = Record::begin(run, &mut observer).unwrap();
     let mut turns = Vec::new();
@@ -137,4 +118,32 @@ fn what_a_role_may_not_touch_is_put_back_after_a_turn_that_could_not_be_heard_ou
     role.log = Some(folder.path().join("home"));
     turns(folder.path(), role, &[Session::None]).pop().unwrap().unwrap_err();
     assert_eq!(fs::read_to_string(&not_its_own).unwrap(), "theirs");
+}
+
+#[test]
+fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
+    let mut observer = Silent;
+    let mut record = Record::begin(run.clone(), &mut observer).unwrap();
+    let key = || "a secret-key-77".to_owned();
+    let outcome = agent::Outcome {
+        end: End::Refused { message: key() },
+        text: key(),
+        usage: vec![ModelUsage { model: key(), ..ModelUsage::default() }],
+        cost_usd: None,
+        session: Some(key()),
+        denials: vec![Denial { tool: key(), argument: Some(key()) }],
+        elapsed_ms: 1,
+        stderr: key(),
+    };
+    let changes = Changes { allowed: vec![key()], gone: vec![key()], put_back: vec![key()] };
+    let markers = vec![Marked { name: "NOTE".to_owned(), content: key() }];
+    let request = Request { number: 1, role: "builder", prompt: "go", system: None, session: &Session::None };
+    let fact = turned(&request, outcome, markers, changes, &record).unwrap();
+    assert!(!format!("{fact:?}").contains("secret-key-77"), "{fact:?}");
+    record.note(&fact).unwrap();
+    let AgentFact::Turned(heard) = fact else { panic!("{fact:?}") };
+    let Some(AgentFact::Turned(kept)) = outline_of(&run).unwrap().pop() else { panic!() };
+    assert_eq!((heard.session, heard.denials, heard.changed), (kept.session, kept.denials, kept.changed));
 }
