@@ -205,7 +205,11 @@ impl Budget {
         let price = price.filter(|_| spent.unpriced == 0).ok_or(BudgetError::Unpriced { limit })?;
         let left = limit.less(spent.cost);
         let input = price.input_at_most(forecast.input_tokens);
-        let need = forecast.cost.unwrap_or(input);
+        let need = forecast.cost.unwrap_or_else(|| {
+            let mut least = input;
+            least += price.output_at_most(1, forecast.input_tokens);
+            least
+        });
         if need > left || (left == Money::ZERO && limit == Money::ZERO) {
             return Err(BudgetError::Cost { limit, spent: spent.cost, need });
         }

@@ -82,6 +82,21 @@ fn where_nothing_bounds_the_output_what_is_left_does() {
 }
 
 #[test]
+fn money_for_the_input_alone_is_too_little() {
+    let mut price = price();
+    price.max_output = None;
+    let forecast = Forecast::of(&request("x"), Some(1000), Some(&price));
+    let budget = |limit| Budget { max_cost: Some(limit), ..Budget::default() };
+    let input = price.input_at_most(1000);
+    let mut enough = input;
+    enough += price.output_at_most(1, 1000);
+    let refused = budget(input).allow(&Spent::default(), &forecast, Some(&price)).unwrap_err();
+    assert_eq!(refused, BudgetError::Cost { limit: input, spent: Money::ZERO, need: enough });
+    let allowed = budget(enough).allow(&Spent::default(), &forecast, Some(&price)).unwrap();
+    assert_eq!(allowed.max_output_tokens, Some(1));
+}
+
+#[test]
 fn an_attempt_without_account_counts_as_the_most_it_can_have_used() {
     let price = price();
     let forecast =
@@ -107,7 +122,7 @@ proptest! {
     #[test]
     fn an_allowed_call_never_passes_the_limits(
         max_tokens in 0_u64..200_000, max_cost in 0.0_f64..2.0, input in 0_u64..300_000,
-        asked in proptest::option::of(0_u64..100_000), spent_tokens in 0_u64..100_000, spent_cost in 0.0_f64..2.0,
+        asked in proptest::option::of(1_u64..100_000), spent_tokens in 0_u64..100_000, spent_cost in 0.0_f64..2.0,
     ) {
         let mut price = price();
         price.max_output = None;
@@ -117,6 +132,7 @@ proptest! {
         let forecast = Forecast::of(&request, Some(input), Some(&price));
         if let Ok(allowance) = budget.allow(&spent, &forecast, Some(&price)) {
             let output = asked.or(allowance.max_output_tokens).unwrap();
+            prop_assert!(output >= 1, "a call that may say nothing");
             let usage = Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() };
             let mut after = spent;
             after.add(&Attempt { spend: Spend::Usage, usage, ..Attempt::default() }, &forecast, Some(&price));
