@@ -112,8 +112,13 @@ impl<'a> Exchange<'a> {
                 self.release();
                 Ok(Next::End)
             }
+            // The last word of this call; its connection is of no use, those of other calls are.
+            Some(Piece::Failed(_)) => {
+                self.release();
+                Err(self.cut())
+            }
+            Some(Piece::Head(_)) => Err(self.cut()),
             None => Ok(Next::Silence),
-            Some(Piece::Failed(_) | Piece::Head(_)) => Err(self.cut()),
         }
     }
 
@@ -278,3 +283,6 @@ impl Stopwatch {
         self.0.elapsed()
     }
 }
+
+#[cfg(test)]
+mod tests;
