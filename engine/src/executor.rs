@@ -15,7 +15,7 @@ use logging::{Durability, FolderError, Layout};
 use runner::Cancel;
 
 use crate::intake::Intake;
-use crate::own::append_to_own;
+use crate::own::{append_once_to_own, append_to_own};
 use crate::record::RecordError;
 use crate::{Answer, Event, Executor, Fact, Facts, Problem, Record, Rules, Step, Text};
 
@@ -131,30 +131,43 @@ impl Executor<Step, Fact> for CommitExecutor<'_> {
 impl CommitExecutor<'_> {
     fn take_in(&self, round: u32, answer: &Answer, record: &mut Record<'_>) -> Result<Fact, Fault> {
         let undo = record.folder().path().join(UNDO).join(round.to_string());
+        let report_file = self.layout.build(round);
+        // A run that was killed before it could note what came of this reply may have kept its words already.
+        let may_be_kept = undo.exists() || record.folder().path().join(&report_file).exists();
+        let append = if may_be_kept { append_once_to_own } else { append_to_own };
         match self.rules.take_in(answer, &undo)? {
             Intake::Applied { applied, warnings, said, no_change } => {
-                self.say(record, round, &said)?;
+                self.say(record, round, &said, append)?;
                 let mut warnings = warnings;
                 warnings.extend(applied.warnings.iter().map(untidy));
                 warnings.extend(written_over(&applied, &undo, &self.rules.root)?);
                 Ok(Fact::Applied { round, changes: applied.changes, warnings, no_change })
             }
             Intake::Rejected { problems, report, said } => {
-                self.say(record, round, &said)?;
-                let report = store(record, &self.layout.build(round), &report, Durability::Written)?;
+                let report = store(record, &report_file, &report, Durability::Written)?;
+                self.say(record, round, &said, append)?;
                 Ok(Fact::Rejected { round, problems, report })
             }
         }
     }
 
     /// Shows the model's words at once, and appends them to what is kept of earlier ones.
-    fn say(&self, record: &mut Record<'_>, round: u32, said: &[String]) -> Result<(), Fault> {
+    fn say(
+        &self,
+        record: &mut Record<'_>,
+        round: u32,
+        said: &[String],
+        append: fn(&Path, &str) -> io::Result<()>,
+    ) -> Result<(), Fault> {
+        let mut lines = String::new();
         for text in said {
             record.tell(&Event::Said { round, text });
-            if let Some(path) = &self.said_log {
-                let text = record.folder().redactor().redact(text);
-                append_to_own(path, &text).map_err(Fault::file("append to", path))?;
-            }
+            lines.push_str(text);
+            lines.push_str(if text.is_empty() || text.ends_with('\n') { "" } else { "\n" });
+        }
+        if let Some(path) = &self.said_log {
+            let lines = record.folder().redactor().redact(&lines);
+            append(path, &lines).map_err(Fault::file("append to", path))?;
         }
         Ok(())
     }
@@ -225,3 +238,6 @@ pub(crate) fn store<F: Facts>(
     let (stored, text) = record.folder().store_and_tell(file, text, durability)?;
     Ok(Text::new(stored, text.into()))
 }
+
+#[cfg(test)]
+mod tests;

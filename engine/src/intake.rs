@@ -242,4 +242,4 @@ fn no_change(reply: &Reply<'_>) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -76,17 +76,30 @@ fn regular(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<O
 
 /// Appends lines to such a file; a last line that lacks its end, there or in `text`, gets one.
 pub fn append_to_own(path: &Path, text: &str) -> io::Result<()> {
+    append_lines(&mut open(path)?, text)
+}
+
+/// The same for whole lines that a run which was killed may have appended already: they are not there twice.
+pub(crate) fn append_once_to_own(path: &Path, text: &str) -> io::Result<()> {
     let mut file = open(path)?;
+    if ends_with(&file, text)? { Ok(()) } else { append_lines(&mut file, text) }
+}
+
+fn append_lines(file: &mut File, text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
     }
-    let mut last = [b'\n'];
-    if let Some(end) = file.metadata()?.len().checked_sub(1) {
-        file.read_at(&mut last, end)?;
-    }
-    let start = if last == [b'\n'] { "" } else { "\n" };
+    let start = if file.metadata()?.len() == 0 || ends_with(file, "\n")? { "" } else { "\n" };
     let end = if text.ends_with('\n') { "" } else { "\n" };
     file.write_all(format!("{start}{text}{end}").as_bytes())
+}
+
+/// Whether these are the last bytes of a file.
+pub(crate) fn ends_with(file: &File, text: &str) -> io::Result<bool> {
+    let Some(start) = file.metadata()?.len().checked_sub(text.len() as u64) else { return Ok(false) };
+    let mut end = vec![0; text.len()];
+    file.read_exact_at(&mut end, start)?;
+    Ok(end == text.as_bytes())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Files of the harness, which an agent may have put a link in the place of.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use logging::Durability;
@@ -48,13 +48,12 @@ pub(super) fn append(path: &Path, head: &str, text: &str) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let mut file = own::open(path)?;
-    let mut old = Vec::new();
-    file.read_to_end(&mut old)?;
-    if !text.is_empty() && old.ends_with(text.as_bytes()) {
+    if !text.is_empty() && own::ends_with(&file, text)? {
         return Ok(());
     }
-    let start = if old.is_empty() { head } else { "" };
-    let end_of_line = if old.is_empty() || old.ends_with(b"\n") { "" } else { "\n" };
+    let is_empty = file.metadata()?.len() == 0;
+    let start = if is_empty { head } else { "" };
+    let end_of_line = if is_empty || own::ends_with(&file, "\n")? { "" } else { "\n" };
     file.write_all(format!("{end_of_line}{start}{text}").as_bytes())
 }
 

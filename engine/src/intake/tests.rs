@@ -1,4 +1,15 @@
+use guard::Policy;
+
 use super::*;
+
+/// Those of the commit loops, for an empty tree in `top`.
+pub(crate) fn rules(top: &Path) -> Rules {
+    let root = top.join("tree");
+    std::fs::create_dir(&root).unwrap();
+    let guard = Guard::open(&root, Policy::commit()).unwrap();
+    let lock = Lock::acquire(&top.join("state"), "a test").unwrap();
+    Rules { root, guard, lock }
+}
 
 #[test]
 fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {

@@ -1,0 +1,51 @@
+use llm::{Finish, Scripted};
+use logging::{Redactor, RunFolder};
+use runner::{Confinement, Env, Limits};
+
+use super::*;
+use crate::Silent;
+use crate::intake::tests::rules;
+
+/// What is kept of the words of these replies, one after another; the number says in which round each came.
+fn kept(replies: &[(u32, &str)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let said_log = folder.path().join("said.txt");
+    let mut executor = CommitExecutor {
+        rules: rules(folder.path()),
+        model: &Scripted::new(Vec::new()),
+        asking: Asking::default(),
+        build: BuildCommand {
+            argv: Vec::new(),
+            env: Env::default(),
+            timeout: None,
+            limits: Limits::default(),
+            confinement: Confinement::off(),
+            sealed: Vec::new(),
+        },
+        layout: Layout::NumberFirst,
+        said_log: Some(said_log.clone()),
+        cancel: Cancel::new().unwrap(),
+    };
+    let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
+    let mut observer = Silent;
+    let mut record = Record::begin(run, &mut observer).unwrap();
+    for (round, reply) in replies {
+        let answer = Answer { reply: (*reply).into(), finish: Finish::Complete, held_key: false };
+        executor.perform(&Step::Apply { round: *round, answer }, &mut record).unwrap();
+    }
+    std::fs::read_to_string(said_log).unwrap()
+}
+
+const APPLIED: &str = "&&&start\none\n&&&end\n&&&start\ntwo\n&&&end\n^^^a.txt\na\n^^^end\n";
+const REJECTED: &str = "&&&start\none\n&&&end\n^^^../a.txt\na\n^^^end\n";
+
+#[test]
+fn the_words_of_a_reply_that_is_taken_in_again_are_not_kept_twice() {
+    assert_eq!(kept(&[(1, APPLIED), (1, APPLIED)]), "one\ntwo\n");
+    assert_eq!(kept(&[(1, REJECTED), (1, REJECTED)]), "one\n");
+}
+
+#[test]
+fn what_a_later_reply_says_again_is_kept_again() {
+    assert_eq!(kept(&[(1, REJECTED), (2, REJECTED), (3, APPLIED)]), "one\none\none\ntwo\n");
+}
