@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,12 @@ pub enum FolderError {
     Changed {
         /// Which file.
         path: PathBuf,
+    },
+    /// What is to be read or written lies outside: the name comes from a record that somebody has changed.
+    #[error("`{file}` is no name of a file within the run folder")]
+    Outside {
+        /// The name.
+        file: String,
     },
 }
 
@@ -110,7 +116,7 @@ impl RunFolder {
         durability: Durability,
     ) -> Result<(Stored, Cow<'t, str>), FolderError> {
         let text = self.redactor.redact(text);
-        let path = self.path.join(file);
+        let path = self.path_of(file)?;
         write_file(&path, text.as_bytes(), durability).map_err(|source| io_error("write", &path, source))?;
         let (bytes, sha256) = (text.len() as u64, sha256_hex(text.as_bytes()));
         Ok((Stored { file: file.to_owned(), bytes, sha256 }, text))
@@ -118,8 +124,7 @@ impl RunFolder {
 
     /// Writes a value as indented JSON with a final newline.
     pub fn store_json<T: Serialize>(&self, file: &str, value: &T) -> Result<Stored, FolderError> {
-        let path = self.path.join(file);
-        let text = serde_json::to_string_pretty(value).map_err(|e| io_error("write", &path, e.into()))?;
+        let text = serde_json::to_string_pretty(value).map_err(|e| self.error("write", file, e.into()))?;
         self.store(file, &format!("{text}\n"), Durability::Written)
     }
 
@@ -162,7 +167,7 @@ impl RunFolder {
 
     /// Makes or replaces `file`. What is written to it must have passed the redactor.
     pub fn create_file(&self, file: &str) -> Result<File, FolderError> {
-        let path = self.path.join(file);
+        let path = self.path_of(file)?;
         anew(&path).map_err(|source| io_error("create", &path, source))
     }
 
@@ -182,8 +187,17 @@ impl RunFolder {
     }
 
     fn read_bytes(&self, file: &str) -> Result<Vec<u8>, FolderError> {
-        let path = self.path.join(file);
+        let path = self.path_of(file)?;
         fs::read(&path).map_err(|source| io_error("read", &path, source))
+    }
+
+    /// Where `file` is: below the run folder, whatever the name is made of.
+    fn path_of(&self, file: &str) -> Result<PathBuf, FolderError> {
+        let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+        if file.is_empty() || !Path::new(file).components().all(is_plain) {
+            return Err(FolderError::Outside { file: file.to_owned() });
+        }
+        Ok(self.path.join(file))
     }
 }
 
@@ -249,6 +263,32 @@ mod tests {
         folder.store_with("b", Durability::Written, |out| out.write_all(b"text")).unwrap();
         assert!(!outside.exists());
         assert_eq!(folder.read("a").unwrap(), "text");
+    }
+
+    #[test]
+    fn nothing_outside_of_the_folder_is_read_or_written() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(base.path(), "r", Redactor::default()).unwrap();
+        let beside = base.path().join("beside");
+        File::create(&beside).unwrap();
+        for name in ["../beside", "/etc/passwd", beside.to_str().unwrap(), "a/../../beside", ".", ""] {
+            let stored = Stored { file: name.to_owned(), bytes: 0, sha256: sha256_hex(b"") };
+            let errors = [
+                folder.store(name, "text", Durability::Written).err(),
+                folder.store_json(name, &1).err(),
+                folder.store_with(name, Durability::Written, |out| out.write_all(b"text")).err(),
+                folder.create_file(name).err(),
+                folder.writer(name).err(),
+                folder.adopt(name).err(),
+                folder.read(name).err(),
+                folder.recall(&stored).err(),
+            ];
+            assert!(
+                errors.iter().all(|error| matches!(error, Some(FolderError::Outside { .. }))),
+                "{errors:?}"
+            );
+        }
+        assert_eq!(fs::read(beside).unwrap(), b"");
     }
 
     #[test]
