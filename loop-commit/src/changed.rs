@@ -1,9 +1,10 @@
 //! The newest state of every file that the model has changed.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use parser::FileAction;
+use parser::{Ask, Block};
 use prompt::commit::Replacement;
 
 /// Files in the order of their last change; one entry for each path.
@@ -22,14 +23,11 @@ impl ChangedFiles {
     pub(crate) fn learn(&mut self, reply: &Arc<str>) {
         // A reply that was applied did parse; one that does not cannot have changed a file.
         let Ok(parsed) = parser::parse(reply) else { return };
-        for file in parsed.files() {
-            self.0.retain(|known| known.path != file.path);
-            let content = match file.action {
-                FileAction::Write(content) => Some((Arc::clone(reply), place(reply, content))),
-                FileAction::Delete => None,
-            };
-            self.0.push(ChangedFile { path: file.path.to_owned(), content });
-        }
+        let files: Vec<ChangedFile> =
+            parsed.blocks().iter().filter_map(|block| changed(reply, block)).collect();
+        let paths: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        self.0.retain(|known| !paths.contains(known.path.as_str()));
+        self.0.extend(files);
     }
 
     /// As the repair prompt lists them.
@@ -46,8 +44,12 @@ impl ChangedFiles {
     }
 }
 
-/// Where in `whole` its slice `part` lies.
-fn place(whole: &str, part: &str) -> Range<usize> {
-    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
-    start..start + part.len()
+/// The file that this block of the reply changes.
+fn changed(reply: &Arc<str>, block: &Block) -> Option<ChangedFile> {
+    let (path, content) = match &block.ask {
+        Ask::Write(path) => (path, Some((Arc::clone(reply), block.content.clone()))),
+        Ask::Delete(path) => (path, None),
+        Ask::User | Ask::Debug | Ask::NoChange => return None,
+    };
+    Some(ChangedFile { path: reply.get(path.clone()).unwrap_or_default().to_owned(), content })
 }
