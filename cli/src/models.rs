@@ -24,10 +24,10 @@ pub fn open(
     tree: &WorkTree,
 ) -> Result<Box<dyn Model>, Failure> {
     let model = &settings.model.value;
-    let key = keys.of(model.provider).cloned().unwrap_or_default();
+    let key = keys.of(model.provider()).cloned().unwrap_or_default();
     let agent = || agent(environment, settings.timeout.value);
     let retry = Retry::default().seeded_at_random();
-    match model.provider {
+    match model.provider() {
         Provider::Gemini => {
             let base = base(settings, llm_gemini::BASE_URL)?;
             Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key).with_retry(retry)))
@@ -38,9 +38,9 @@ pub fn open(
             let open = OpenAi::new(agent()?, base, model.clone(), key);
             Ok(Box::new(open.with_switches(switches).with_retry(retry)))
         }
-        Provider::Scripted => Ok(Box::new(Scripted::read(Path::new(&model.name)).map_err(no_script)?)),
+        Provider::Scripted => Ok(Box::new(Scripted::read(Path::new(model.name())).map_err(no_script)?)),
         Provider::Recorded => {
-            let run = crate::commands::runs::find(tree, Some(&model.name))?;
+            let run = crate::commands::runs::find(tree, Some(model.name()))?;
             let replies = crate::commands::runs::replies(&run)?;
             Ok(Box::new(Recorded::new(model.clone(), replies)))
         }

@@ -127,18 +127,18 @@ pub fn own_folder(root: &Path) -> anyhow::Result<()> {
 
 /// The model's service wants a key. A server that has an address of its own may want none; it asks for one itself.
 pub fn key(model: &ModelId, base_url: Option<&str>, keys: &Keys) -> Result<(), Missing> {
-    if let Some(source) = keys.unsendable(model.provider) {
+    if let Some(source) = keys.unsendable(model.provider()) {
         let what =
             format!("the key in {source} holds a blank, a line end or a character that does not print");
         return Err(Missing::new(what, "put the key there and nothing else"));
     }
-    match model.provider {
-        Provider::Gemini if keys.of(model.provider).is_none() => {
-            Err(Missing::new(format!("there is no key for {model}"), keys::remedy(model.provider)))
+    match model.provider() {
+        Provider::Gemini if keys.of(model.provider()).is_none() => {
+            Err(Missing::new(format!("there is no key for {model}"), keys::remedy(model.provider())))
         }
-        Provider::OpenAi if keys.of(model.provider).is_none() && base_url.is_none() => {
+        Provider::OpenAi if keys.of(model.provider()).is_none() && base_url.is_none() => {
             let remedy =
-                format!("{}; a server of your own is named with --base-url", keys::remedy(model.provider));
+                format!("{}; a server of your own is named with --base-url", keys::remedy(model.provider()));
             Err(Missing::new(format!("there is no key for {model}"), remedy))
         }
         Provider::Gemini | Provider::OpenAi | Provider::Scripted | Provider::Recorded => Ok(()),

@@ -71,22 +71,22 @@ impl Dialect for Wire {
     }
 
     fn read(&self, body: Vec<u8>, continuation: Option<&str>) -> Result<Answer, Unread> {
-        let merge = reply::Merge::new(self.id.name.clone(), self.key.clone());
+        let merge = reply::Merge::new(self.id.name().to_owned(), self.key.clone());
         reply::read(body, merge, continuation)
     }
 
     fn stream(&self) -> Box<dyn Stream> {
-        Box::new(reply::Merge::new(self.id.name.clone(), self.key.clone()))
+        Box::new(reply::Merge::new(self.id.name().to_owned(), self.key.clone()))
     }
 
     fn failure(&self, head: &Head, body: &[u8]) -> CallError {
-        failure::of(head, body, &self.id.name, &self.key)
+        failure::of(head, body, self.id.name(), &self.key)
     }
 }
 
 impl Wire {
     fn count(&self, request: &Request<'_>) -> Result<Post, CallError> {
-        let body = request::Count::of(&self.id.name, request);
+        let body = request::Count::of(self.id.name(), request);
         Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address(":countTokens") })
     }
 
@@ -96,7 +96,7 @@ impl Wire {
 
     fn address(&self, method: &str) -> Post {
         Post {
-            url: self.base.join(&format!("/v1beta/models/{}{method}", self.id.name)),
+            url: self.base.join(&format!("/v1beta/models/{}{method}", self.id.name())),
             headers: vec![("content-type", "application/json".into())],
             key: Some(("x-goog-api-key", self.key.clone())),
             body: Arc::default(),

@@ -66,26 +66,26 @@ impl Model for OpenAi {
     /// Lists the models, which every server can and none bills for.
     fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
         let body = llm::fetch(&self.agent, &self.wire, &self.wire.address("/models"), watch)?;
-        reply::find_model(&body, &self.wire.id.name, &self.wire.key)
+        reply::find_model(&body, self.wire.id.name(), &self.wire.key)
     }
 }
 
 impl Dialect for Wire {
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
-        let body = request::Body::of(&self.id.name, request, self.switches);
+        let body = request::Body::of(self.id.name(), request, self.switches);
         Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address("/chat/completions") })
     }
 
     fn read(&self, body: Vec<u8>, _continuation: Option<&str>) -> Result<Answer, Unread> {
-        reply::read(body, reply::Merge::new(self.id.name.clone(), self.key.clone()))
+        reply::read(body, reply::Merge::new(self.id.name().to_owned(), self.key.clone()))
     }
 
     fn stream(&self) -> Box<dyn Stream> {
-        Box::new(reply::Merge::new(self.id.name.clone(), self.key.clone()))
+        Box::new(reply::Merge::new(self.id.name().to_owned(), self.key.clone()))
     }
 
     fn failure(&self, head: &Head, body: &[u8]) -> CallError {
-        failure::of(head, body, &self.id.name, &self.key)
+        failure::of(head, body, self.id.name(), &self.key)
     }
 }
 

@@ -66,17 +66,15 @@ impl Provider {
 /// # use code_commit_llm as llm;
 /// use llm::{ModelId, Provider};
 /// let id: ModelId = "gemini-3.8-flash".parse()?;
-/// assert_eq!(id.provider, Provider::Gemini);
+/// assert_eq!(id.provider(), Provider::Gemini);
 /// assert_eq!(id.to_string(), "gemini/gemini-3.8-flash");
 /// # Ok::<(), llm::ModelIdError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ModelId {
-    /// Which client speaks to it.
-    pub provider: Provider,
-    /// The name the service knows; a path for [`Provider::Scripted`], a run for [`Provider::Recorded`].
-    pub name: String,
+    provider: Provider,
+    name: String,
 }
 
 /// Why a text names no model.
@@ -130,6 +128,21 @@ impl ModelId {
             return Err(ModelIdError::BadName(name.escape_debug().to_string()));
         }
         Ok(Self { provider, name: name.to_owned() })
+    }
+
+    /// A script that is no file.
+    pub(crate) fn inline_script() -> Self {
+        Self { provider: Provider::Scripted, name: "inline".to_owned() }
+    }
+
+    /// Which client speaks to it.
+    pub fn provider(&self) -> Provider {
+        self.provider
+    }
+
+    /// The name the service knows, fit for an address; a path for [`Provider::Scripted`], a run for [`Provider::Recorded`].
+    pub fn name(&self) -> &str {
+        &self.name
     }
 }
 

@@ -114,8 +114,7 @@ impl Scripted {
 
     /// These replies; for tests that want no file.
     pub fn new(entries: Vec<Entry>) -> Self {
-        let id = ModelId { provider: Provider::Scripted, name: "inline".into() };
-        Self { id, entries, next: AtomicUsize::new(0), retry: Retry::default() }
+        Self { id: ModelId::inline_script(), entries, next: AtomicUsize::new(0), retry: Retry::default() }
     }
 
     /// The same with other retry rules.

@@ -141,15 +141,17 @@ pub struct Settings {
     pub notify: Setting<Option<CommandLine>>,
 }
 
+#[expect(clippy::expect_used, reason = "the name is a constant, which every test reads")]
+fn default_model() -> ModelId {
+    "gemini-3.8-flash".parse().expect("the name of a model")
+}
+
 /// All defaults.
 impl Default for Settings {
     fn default() -> Self {
         let command = "./build.sh";
         Self {
-            model: Setting::default(ModelId {
-                provider: Provider::Gemini,
-                name: "gemini-3.8-flash".to_owned(),
-            }),
+            model: Setting::default(default_model()),
             base_url: Setting::default(None),
             dialect: Setting::default(Dialect::default()),
             temperature: Setting::default(None),
@@ -213,7 +215,7 @@ impl Settings {
     /// one must not travel there.
     fn put_model(&mut self, model: super::file::Model, origin: Origin) {
         if let Some(name) = &model.name
-            && name.0.provider != self.model.value.provider
+            && name.0.provider() != self.model.value.provider()
         {
             self.base_url = Setting::default(None);
             self.dialect = Setting::default(Dialect::default());
@@ -234,7 +236,7 @@ impl Settings {
 
     /// The environment's address for the provider that is asked, if it has one.
     pub fn put_environment(&mut self, find: impl Fn(&str) -> Option<String>) {
-        let variable = match self.model.value.provider {
+        let variable = match self.model.value.provider() {
             Provider::Gemini => Variable::GeminiBaseUrl,
             Provider::OpenAi => Variable::OpenAiBaseUrl,
             Provider::Scripted | Provider::Recorded => return,

@@ -116,12 +116,12 @@ impl Spending {
     }
 
     fn price(&self, asked: &ModelId, served: Option<&str>) -> Option<&Price> {
-        self.prices.of(served.unwrap_or(&asked.name), self.today.as_ref()?)
+        self.prices.of(served.unwrap_or(asked.name()), self.today.as_ref()?)
     }
 
     /// Replies from a file cost nothing, whatever they are called.
     fn budget_for(&self, model: &ModelId) -> Budget {
-        match model.provider {
+        match model.provider() {
             Provider::Scripted | Provider::Recorded => Budget { max_cost: None, ..self.budget },
             Provider::Gemini | Provider::OpenAi => self.budget,
         }

@@ -111,7 +111,7 @@ fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
             .map(|missing| from("key", missing)),
     );
     if checks.is_empty() {
-        checks.push(Check::absent("key", format!("none; {}", keys::remedy(settings.model.value.provider))));
+        checks.push(Check::absent("key", format!("none; {}", keys::remedy(settings.model.value.provider()))));
     }
     checks
 }

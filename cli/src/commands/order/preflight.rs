@@ -50,9 +50,9 @@ pub fn model(
     tree: &WorkTree,
 ) -> Result<Box<dyn Model>, Failure> {
     let id = &settings.model.value;
-    let wants_key = matches!(id.provider, Provider::OpenAi | Provider::Gemini);
-    if wants_key && keys.of(id.provider).is_none() {
-        return Err(Failure::refused(anyhow!("there is no key for {id}"), keys::remedy(id.provider)));
+    let wants_key = matches!(id.provider(), Provider::OpenAi | Provider::Gemini);
+    if wants_key && keys.of(id.provider()).is_none() {
+        return Err(Failure::refused(anyhow!("there is no key for {id}"), keys::remedy(id.provider())));
     }
     models::open(settings, keys, environment, tree)
 }
