@@ -1,6 +1,9 @@
 //! Why there is no answer.
 
 mod advice;
+mod code;
+
+pub use code::ErrorCode;
 
 use std::time::Duration;
 

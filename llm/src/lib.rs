@@ -20,7 +20,7 @@ mod watch;
 
 pub use budget::{Allowance, Budget, BudgetError, Forecast, Spent};
 pub use client::{Dialect, Stream, call, fetch};
-pub use error::{CallError, Cause, Unread};
+pub use error::{CallError, Cause, ErrorCode, Unread};
 pub use failure::{ErrorBody, clean_message, retry_after};
 pub use finish::{Advice, Filter, Finish, ToolCall};
 pub use model::{Model, ModelId, ModelIdError, Provider, Request};

@@ -19,7 +19,8 @@ use serde::Deserialize;
 use crate::retry::{Answer, Tried, with_retry};
 use crate::watch::{Attempt, Waited};
 use crate::{
-    CallError, Finish, Model, ModelId, ModelIdError, Progress, Provider, Reply, Request, Retry, Usage, Watch,
+    CallError, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Provider, Reply, Request, Retry,
+    Usage, Watch,
 };
 
 /// Parts replies in a plain file.
@@ -204,34 +205,37 @@ fn plain(text: &str) -> Vec<Entry> {
 
 /// The failure an entry asks for.
 fn failure(entry: &Entry) -> Option<CallError> {
+    let name = entry.error.as_deref()?;
+    let code = ErrorCode::ALL.iter().find(|code| code.as_str() == name)?;
     let message = entry.message.clone();
     let retry_after = entry.retry_after_s.and_then(|s| Duration::try_from_secs_f64(s).ok());
     let after = Duration::from_millis(entry.delay_ms);
     let origin = || "scripted".to_owned();
-    Some(match entry.error.as_deref()? {
-        "connect" => CallError::Connect { origin: origin(), source: message.into() },
-        "tls" => CallError::Tls { origin: origin(), source: message.into() },
-        "proxy" => CallError::Proxy { origin: origin(), message },
-        "timeout" => CallError::Timeout { after },
-        "idle" => CallError::Idle { after },
-        "cancelled" => CallError::Cancelled,
-        "dropped" => CallError::Dropped { origin: origin(), source: message.into() },
-        "stream-cut" => CallError::StreamCut { received: entry.text.len() as u64 },
-        "bad-reply" => CallError::BadReply { detail: message },
-        "body-too-large" => CallError::BodyTooLarge { limit: 0 },
-        "redirected" => CallError::Redirected { status: 302, location: message },
-        "bad-key" => CallError::BadKey { message },
-        "no-permission" => CallError::NoPermission { message },
-        "unavailable" => CallError::Unavailable { message },
-        "not-found" => CallError::NotFound { model: origin(), message },
-        "rate-limited" => CallError::RateLimited { message, retry_after },
-        "daily-quota" => CallError::DailyQuota { message },
-        "billing" => CallError::Billing { message },
-        "overloaded" => CallError::Overloaded { status: 503, message, retry_after },
-        "server" => CallError::Server { status: 500, message, retry_after },
-        "too-large" => CallError::TooLarge { message },
-        "bad-request" => CallError::BadRequest { status: 400, message },
-        _ => return None,
+    Some(match code {
+        ErrorCode::Connect => CallError::Connect { origin: origin(), source: message.into() },
+        ErrorCode::Tls => CallError::Tls { origin: origin(), source: message.into() },
+        ErrorCode::Proxy => CallError::Proxy { origin: origin(), message },
+        ErrorCode::Timeout => CallError::Timeout { after },
+        ErrorCode::Idle => CallError::Idle { after },
+        ErrorCode::Cancelled => CallError::Cancelled,
+        ErrorCode::Dropped => CallError::Dropped { origin: origin(), source: message.into() },
+        ErrorCode::StreamCut => CallError::StreamCut { received: entry.text.len() as u64 },
+        ErrorCode::BadReply => CallError::BadReply { detail: message },
+        ErrorCode::BodyTooLarge => CallError::BodyTooLarge { limit: 0 },
+        ErrorCode::Redirected => CallError::Redirected { status: 302, location: message },
+        ErrorCode::BadKey => CallError::BadKey { message },
+        ErrorCode::NoPermission => CallError::NoPermission { message },
+        ErrorCode::Unavailable => CallError::Unavailable { message },
+        ErrorCode::NotFound => CallError::NotFound { model: origin(), message },
+        ErrorCode::RateLimited => CallError::RateLimited { message, retry_after },
+        ErrorCode::DailyQuota => CallError::DailyQuota { message },
+        ErrorCode::Billing => CallError::Billing { message },
+        ErrorCode::Overloaded => CallError::Overloaded { status: 503, message, retry_after },
+        ErrorCode::Server => CallError::Server { status: 500, message, retry_after },
+        ErrorCode::TooLarge => CallError::TooLarge { message },
+        ErrorCode::BadRequest => CallError::BadRequest { status: 400, message },
+        ErrorCode::NothingLeft => CallError::NothingLeft { given: 0 },
+        ErrorCode::Setup => CallError::Setup { source: message.into() },
     })
 }
 

@@ -9,36 +9,6 @@ use crate::watch::Spend;
 const LONG_WAIT: Duration = Duration::from_mins(2);
 
 impl CallError {
-    /// The stable, kebab-case name.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Connect { .. } => "connect",
-            Self::Tls { .. } => "tls",
-            Self::Proxy { .. } => "proxy",
-            Self::Timeout { .. } => "timeout",
-            Self::Idle { .. } => "idle",
-            Self::Cancelled => "cancelled",
-            Self::Dropped { .. } => "dropped",
-            Self::StreamCut { .. } => "stream-cut",
-            Self::BadReply { .. } => "bad-reply",
-            Self::BodyTooLarge { .. } => "body-too-large",
-            Self::Redirected { .. } => "redirected",
-            Self::BadKey { .. } => "bad-key",
-            Self::NoPermission { .. } => "no-permission",
-            Self::Unavailable { .. } => "unavailable",
-            Self::NotFound { .. } => "not-found",
-            Self::RateLimited { .. } => "rate-limited",
-            Self::DailyQuota { .. } => "daily-quota",
-            Self::Billing { .. } => "billing",
-            Self::Overloaded { .. } => "overloaded",
-            Self::Server { .. } => "server",
-            Self::TooLarge { .. } => "too-large",
-            Self::BadRequest { .. } => "bad-request",
-            Self::NothingLeft { .. } => "nothing-left",
-            Self::Setup { .. } => "setup",
-        }
-    }
-
     /// What the person can do about it.
     pub fn remedy(&self) -> &'static str {
         match self {

@@ -73,33 +73,9 @@ fn a_scripted_failure_is_retried_with_the_next_entry() {
 
 #[test]
 fn every_failure_has_a_name_in_scripts() {
-    const CODES: [&str; 22] = [
-        "connect",
-        "tls",
-        "proxy",
-        "timeout",
-        "idle",
-        "cancelled",
-        "dropped",
-        "stream-cut",
-        "bad-reply",
-        "body-too-large",
-        "redirected",
-        "bad-key",
-        "no-permission",
-        "unavailable",
-        "not-found",
-        "rate-limited",
-        "daily-quota",
-        "billing",
-        "overloaded",
-        "server",
-        "too-large",
-        "bad-request",
-    ];
-    for code in CODES {
-        let error = failure(&Entry { error: Some(code.into()), ..Entry::default() }).unwrap();
-        assert_eq!(error.code(), code);
+    for code in ErrorCode::ALL {
+        let error = failure(&Entry { error: Some(code.as_str().into()), ..Entry::default() }).unwrap();
+        assert_eq!(error.code(), code.as_str());
         assert!(!error.remedy().is_empty());
     }
 }

@@ -1,0 +1,57 @@
+//! The names of the errors, of which this is the only list.
+
+use crate::CallError;
+
+macro_rules! codes {
+    ($($variant:ident = $spelling:literal,)*) => {
+        /// Which [`CallError`], without what it holds.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "they are those of the errors")]
+        #[non_exhaustive]
+        pub enum ErrorCode { $($variant,)* }
+
+        impl ErrorCode {
+            /// Every code, in the order of the reference.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The stable spelling, in kebab-case.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $spelling,)* }
+            }
+        }
+
+        impl CallError {
+            /// The stable, kebab-case name.
+            pub fn code(&self) -> &'static str {
+                match self { $(Self::$variant { .. } => $spelling,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    Connect = "connect",
+    Tls = "tls",
+    Proxy = "proxy",
+    Timeout = "timeout",
+    Idle = "idle",
+    Cancelled = "cancelled",
+    Dropped = "dropped",
+    StreamCut = "stream-cut",
+    BadReply = "bad-reply",
+    BodyTooLarge = "body-too-large",
+    Redirected = "redirected",
+    BadKey = "bad-key",
+    NoPermission = "no-permission",
+    Unavailable = "unavailable",
+    NotFound = "not-found",
+    RateLimited = "rate-limited",
+    DailyQuota = "daily-quota",
+    Billing = "billing",
+    Overloaded = "overloaded",
+    Server = "server",
+    TooLarge = "too-large",
+    BadRequest = "bad-request",
+    NothingLeft = "nothing-left",
+    Setup = "setup",
+}
