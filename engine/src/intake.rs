@@ -22,7 +22,7 @@ use parser::{FileAction, Reply};
 use self::remarks::{flagged, habits};
 use crate::{Answer, Fault, Problem};
 
-pub use proposal::Taken;
+pub use proposal::{Taken, normalized_path};
 
 /// Where replies go and by which rules.
 #[derive(Debug)]
@@ -64,9 +64,12 @@ pub enum Intake {
 /// hold a line for each.
 const MOST_TOLD: usize = 200;
 
+/// What stands above the reasons, for the model.
+const NOT_USED: &str = "The reply was not used and no file was changed, because:\n";
+
 impl Intake {
     fn rejected(problems: Vec<Problem>, said: Vec<String>) -> Self {
-        let mut report = "The reply was not used and no file was changed, because:\n".to_owned();
+        let mut report = NOT_USED.to_owned();
         problems
             .iter()
             .take(MOST_TOLD)
@@ -220,8 +223,7 @@ fn malformed(errors: &parser::Errors, said: Vec<String>) -> Intake {
             message: error.message(),
         })
         .collect();
-    let report =
-        format!("The reply was not used and no file was changed, because:\n{}\n", errors.for_model());
+    let report = format!("{NOT_USED}{}\n", errors.for_model());
     Intake::Rejected { problems, report, said }
 }
 

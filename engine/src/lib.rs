@@ -24,7 +24,7 @@ pub use call::CallFact;
 pub use drive::{Executor, drive};
 pub use executor::{Asking, BuildCommand, CommitExecutor, Fault, Spending, UNDO, undo_folders};
 pub use fact::{Fact, Problem};
-pub use intake::{Intake, Rules, Taken};
+pub use intake::{Intake, Rules, Taken, normalized_path};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
     Baseline, CommandSettings, Condition, Ignored, KEPT_CHARS, KEPT_LINES, Left, OrderExecutor, OrderFact,

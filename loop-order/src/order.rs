@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::Condition;
+use engine::{Condition, normalized_path};
 use serde_json::Value;
 
 use crate::fields::{FieldProblem, Fields};
@@ -150,7 +150,7 @@ fn paths(fields: &mut Fields, field: &str) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     let mut seen = BTreeSet::new();
     for (at, path) in fields.texts(field).into_iter().enumerate() {
-        let normal = normalized(&path);
+        let normal = normalized_path(&path);
         let is_new = seen.insert(normal.clone());
         let fault = fault_of_path(&path).or((!is_new).then_some("stands in the list twice"));
         if let Some(message) = fault {
@@ -203,15 +203,10 @@ fn max_cost(fields: &mut Fields) -> Option<f64> {
     cost
 }
 
-/// Without `.` components and doubled slashes, which mean nothing.
-fn normalized(path: &str) -> String {
-    path.split('/').filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/")
-}
-
 fn fault_of_path(path: &str) -> Option<&'static str> {
     let drive = path.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && path.get(1..2) == Some(":");
     let faults = [
-        (normalized(path).is_empty(), "names no file"),
+        (normalized_path(path).is_empty(), "names no file"),
         (path.starts_with('/'), "is an absolute path; give it relative to the repository"),
         (drive, "has a drive letter; give it relative to the repository"),
         (path.split('/').any(|part| part == ".."), "has a `..` component"),

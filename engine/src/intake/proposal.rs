@@ -48,7 +48,7 @@ impl Rules {
             Ok(proposal) => proposal,
             Err(errors) => return Ok(refused(Why::Unusable, malformed(&errors))),
         };
-        let touched: Vec<String> = proposal.writes.iter().map(|write| normalized(&write.path)).collect();
+        let touched: Vec<String> = proposal.writes.iter().map(|write| normalized_path(&write.path)).collect();
         let admitted = match self.judge_proposal(&proposal, &touched)? {
             Ok(admitted) => admitted,
             Err((why, problems)) => return Ok(Taken::Refused { why, touched, problems }),
@@ -102,7 +102,7 @@ impl Rules {
 type Judged = Result<Vec<Admitted>, (Why, Vec<Problem>)>;
 
 /// Without `.` components and doubled slashes, which mean nothing (S2 §6.2). `..` stays, to be refused.
-fn normalized(path: &str) -> String {
+pub fn normalized_path(path: &str) -> String {
     let rooted = if path.starts_with('/') { "/" } else { "" };
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     format!("{rooted}{}", parts.join("/"))
@@ -132,7 +132,7 @@ mod tests {
         let cases =
             [("./a.py", "a.py"), ("a//b", "a/b"), ("a/./b/", "a/b"), ("../a", "../a"), ("/etc", "/etc")];
         for (given, normal) in cases {
-            assert_eq!(normalized(given), normal);
+            assert_eq!(normalized_path(given), normal);
         }
     }
 }

@@ -15,7 +15,7 @@ const VERIFICATION: [&[&str]; 3] = [
     &["python", "-m", "pytest", "-q"],
 ];
 /// What is run where there is one.
-const VERIFY_SCRIPT: &[&str] = &["bash", "scripts/verify.sh"];
+const RUN_SCRIPT: &[&str] = &["bash", engine::VERIFY_SCRIPT];
 
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
@@ -56,7 +56,7 @@ impl Attempt {
     }
 
     pub(super) fn verification(&self, has_script: bool) -> Vec<OrderStep> {
-        let script = [VERIFY_SCRIPT];
+        let script = [RUN_SCRIPT];
         let commands: &[&[&str]] = if has_script { &script } else { &VERIFICATION };
         let argv = commands.iter().map(|words| words.iter().map(|word| (*word).to_owned()).collect());
         self.runs("verify", argv)
