@@ -129,10 +129,10 @@ impl Merge {
             return Err(failure::in_stream(&message.error, &self.model, &self.key));
         }
         // The last of each counts: usage comes with every message and grows.
-        replace(&mut self.usage, message.usage_metadata);
-        replace(&mut self.feedback, message.prompt_feedback);
-        replace(&mut self.model_version, message.model_version);
-        replace(&mut self.response_id, message.response_id);
+        llm::json::replace(&mut self.usage, message.usage_metadata);
+        llm::json::replace(&mut self.feedback, message.prompt_feedback);
+        llm::json::replace(&mut self.model_version, message.model_version);
+        llm::json::replace(&mut self.response_id, message.response_id);
         let Some(candidate) = message.candidates else { return Ok(()) };
         if let Some(reason) = candidate.finish_reason.as_str() {
             self.finish_reason = Some(reason.to_owned());
@@ -140,7 +140,7 @@ impl Merge {
         if let Some(token) = candidate.continuation_token.as_str() {
             self.continuation = Some(token.to_owned());
         }
-        replace(&mut self.finish_message, candidate.finish_message);
+        llm::json::replace(&mut self.finish_message, candidate.finish_message);
         let Some(parts) = candidate.content.and_then(|content| content.parts) else { return Ok(()) };
         llm::json::each(parts, |part| self.take_part(&part, text))
     }
@@ -224,12 +224,6 @@ impl Merge {
         };
         let bytes = llm::json::body(&merged)?;
         Raw::around(&bytes, "}]}}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
-    }
-}
-
-fn replace(old: &mut Value, new: Value) {
-    if !new.is_null() {
-        *old = new;
     }
 }
 

@@ -135,10 +135,10 @@ impl Merge {
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &self.model, &self.key));
         }
-        replace(&mut self.usage, message.usage);
-        replace(&mut self.served_model, message.model);
-        replace(&mut self.id, message.id);
-        replace(&mut self.created, message.created);
+        llm::json::replace(&mut self.usage, message.usage);
+        llm::json::replace(&mut self.served_model, message.model);
+        llm::json::replace(&mut self.id, message.id);
+        llm::json::replace(&mut self.created, message.created);
         let Some(choice) = message.choices else { return Ok(()) };
         if let Some(reason) = choice.finish_reason.as_str() {
             self.finish_reason = Some(reason.to_owned());
@@ -199,12 +199,6 @@ impl Merge {
         };
         let bytes = llm::json::body(&merged)?;
         Raw::around(&bytes, "}}]}").ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
-    }
-}
-
-fn replace(old: &mut Value, new: Value) {
-    if !new.is_null() {
-        *old = new;
     }
 }
 

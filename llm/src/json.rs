@@ -91,6 +91,13 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for First<T> {
     }
 }
 
+/// Puts `new` in the place of `old` where it says anything: of what events of a stream repeat, the last counts.
+pub fn replace(old: &mut Value, new: Value) {
+    if !new.is_null() {
+        *old = new;
+    }
+}
+
 /// Hands the elements of a JSON array to `take`, one after another; none of null.
 pub fn each<'a, T: Deserialize<'a>>(
     array: &'a RawValue,
