@@ -102,13 +102,48 @@ pub enum BudgetError {
 }
 
 impl BudgetError {
-    /// The flag that sets the limit.
-    pub fn flag(&self) -> &'static str {
+    /// Which limit it is.
+    pub fn limit(&self) -> Limit {
         match self {
-            Self::Calls { .. } => "--max-calls",
-            Self::Tokens { .. } => "--max-tokens",
-            Self::Cost { .. } | Self::Unpriced { .. } => "--max-cost",
-            Self::Time { .. } => "--max-time",
+            Self::Calls { .. } => Limit::Calls,
+            Self::Tokens { .. } => Limit::Tokens,
+            Self::Cost { .. } | Self::Unpriced { .. } => Limit::Cost,
+            Self::Time { .. } => Limit::Time,
+        }
+    }
+}
+
+/// Which of the limits; those of agents have the same names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are those of the budget")]
+pub enum Limit {
+    Calls,
+    Tokens,
+    Cost,
+    Time,
+}
+
+impl Limit {
+    /// All of them, in the order of the reference.
+    pub const ALL: [Self; 4] = [Self::Calls, Self::Tokens, Self::Cost, Self::Time];
+
+    /// What a run says that ended at it.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Calls => "limit-calls",
+            Self::Tokens => "limit-tokens",
+            Self::Cost => "limit-cost",
+            Self::Time => "limit-time",
+        }
+    }
+
+    /// The flag that sets it.
+    pub const fn flag(self) -> &'static str {
+        match self {
+            Self::Calls => "--max-calls",
+            Self::Tokens => "--max-tokens",
+            Self::Cost => "--max-cost",
+            Self::Time => "--max-time",
         }
     }
 }

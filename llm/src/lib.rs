@@ -18,7 +18,7 @@ pub mod sse;
 mod usage;
 mod watch;
 
-pub use budget::{Allowance, Budget, BudgetError, Forecast, Spent};
+pub use budget::{Allowance, Budget, BudgetError, Forecast, Limit, Spent};
 pub use client::{Dialect, Stream, call, fetch};
 pub use error::{CallError, Cause, ErrorCode, Unread};
 pub use failure::{ErrorBody, clean_message, retry_after};

@@ -1,5 +1,6 @@
 //! What a run may use, and has used: looked at before each turn, as far as the agents say what they use.
 
+use llm::Limit;
 use serde::{Deserialize, Serialize};
 
 use crate::Turned;
@@ -65,7 +66,7 @@ impl AgentUsage {
             Some(cost) => format!("the run has cost ${cost:.2}, and may cost ${most:.2}"),
             None => format!("the run may cost ${most:.2}, and an agent did not say what its turn has"),
         };
-        Some(LimitPassed { code: "limit-cost", message })
+        Some(LimitPassed { code: Limit::Cost.code(), message })
     }
 
     fn tokens(&self, limits: &AgentLimits) -> Option<LimitPassed> {
@@ -75,14 +76,14 @@ impl AgentUsage {
             Some(tokens) => format!("the run has used {tokens} tokens, and may use {most}"),
             None => format!("the run may use {most} tokens, and an agent did not say how many its turn has"),
         };
-        Some(LimitPassed { code: "limit-tokens", message })
+        Some(LimitPassed { code: Limit::Tokens.code(), message })
     }
 
     fn time(&self, limits: &AgentLimits) -> Option<LimitPassed> {
         let most = limits.max_time_ms.filter(|most| self.time_ms >= *most)?;
         let (took, most) = (self.time_ms / 1000, most / 1000);
         let message = format!("the run has taken {took} seconds, and may take {most}");
-        Some(LimitPassed { code: "limit-time", message })
+        Some(LimitPassed { code: Limit::Time.code(), message })
     }
 }
 

@@ -155,13 +155,13 @@ impl CallSpending<'_> {
 
 /// Why the model may not be asked: `limit-cost` and the like.
 pub(crate) fn cause(error: &BudgetError) -> Cause {
-    let flag = error.flag();
+    let flag = error.limit().flag();
     let remedy = if matches!(error, BudgetError::Unpriced { .. }) {
         format!("put its price into [[price]] of the configuration, or leave {flag} away")
     } else {
         format!("raise {flag} if it is worth that")
     };
-    let code = format!("limit-{}", flag.trim_start_matches("--max-"));
+    let code = error.limit().code().to_owned();
     Cause { code, message: error.to_string(), remedy: Some(remedy) }
 }
 

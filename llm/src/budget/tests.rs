@@ -42,7 +42,7 @@ fn each_limit_says_which_it_is_before_it_is_passed() {
         Spent { calls: 3, tokens: 50_000, cost: usd(0.80), unpriced: 0, time: Duration::from_secs(90) };
     let refuse = |budget: Budget| {
         let error = budget.allow(&spent, &forecast, Some(&price)).unwrap_err();
-        format!("{} {error}", error.flag())
+        format!("{} {error}", error.limit().flag())
     };
     insta::assert_snapshot!(refuse(Budget { max_calls: Some(3), ..Budget::default() }), @"--max-calls 3 calls were made, and there may be no more");
     insta::assert_snapshot!(refuse(Budget { max_tokens: Some(100_000), ..Budget::default() }), @"--max-tokens 50000 of 100000 tokens are used, and the next call may need 66536");
