@@ -1,5 +1,6 @@
 //! Who may emit which marker (S4 §Marker Availability).
 
+use prompt::spec::Who;
 use serde::{Deserialize, Serialize};
 
 /// An agent of the loop.
@@ -43,6 +44,16 @@ impl Role {
         Self::ALL.into_iter().find(|role| role.name() == name)
     }
 
+    /// As its prompts know it.
+    pub(crate) fn who(self) -> Who {
+        match self {
+            Self::Planning => Who::Planning,
+            Self::Implementing => Who::Implementing,
+            Self::Reviewing => Who::Reviewing,
+            Self::Audit => Who::Audit,
+        }
+    }
+
     /// The markers that are read out of its text; every other one is text.
     pub fn markers(self) -> &'static [&'static str] {
         match self {
@@ -71,7 +82,21 @@ pub fn is_terminal(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use prompt::spec::system;
+
     use super::*;
+
+    #[test]
+    fn a_role_is_taught_the_markers_that_are_read_out_of_its_text_and_no_others() {
+        for role in Role::ALL {
+            let text = system(role.who(), "docs/specs");
+            for name in Role::ALL.into_iter().flat_map(Role::markers) {
+                let taught = text.contains(&format!("<{name}>"));
+                assert_eq!(taught, role.markers().contains(name), "{role:?} {name}");
+            }
+            assert!(role.terminal().iter().all(|name| role.markers().contains(name)));
+        }
+    }
 
     #[test]
     fn notes_and_findings_do_not_end_a_turn() {

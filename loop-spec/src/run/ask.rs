@@ -2,7 +2,7 @@
 
 use agent::Session;
 use engine::AgentStep;
-use prompt::spec::{self, Turn, Who};
+use prompt::spec::{self, Turn};
 
 use crate::run::{SpecLoop, Tries};
 use crate::{Files, PhaseEvent, Role};
@@ -52,7 +52,7 @@ impl SpecLoop {
         if let Some(passed) = self.used.passed(&self.inputs.limits) {
             return self.stop_at(&passed);
         }
-        let system = spec::system(self.who(), &self.inputs.specs);
+        let system = spec::system(self.role.who(), &self.inputs.specs);
         self.push(AgentStep::Turn {
             number: self.turn,
             role: self.role.name().to_owned(),
@@ -60,15 +60,6 @@ impl SpecLoop {
             system: Some(system.into()),
             session,
         });
-    }
-
-    fn who(&self) -> Who {
-        match self.role {
-            Role::Planning => Who::Planning,
-            Role::Implementing => Who::Implementing,
-            Role::Reviewing => Who::Reviewing,
-            Role::Audit => Who::Audit,
-        }
     }
 
     fn prompt(&self) -> String {
