@@ -95,6 +95,35 @@ impl<C: Conversation> Rounds<C> {
         Self { conversation, limits, round: 1, changed: false, last_failure: None, state }
     }
 
+    fn learn_call(&mut self, prompt: Arc<str>, fact: &Fact) {
+        if let Fact::Call(CallFact::Answered { reply, finish, held_key, .. }) = fact {
+            self.answered(Answer { reply: reply.share(), finish: finish.clone(), held_key: *held_key });
+        } else if let Fact::Call(CallFact::Unanswered { cause, .. }) = fact {
+            self.end(Outcome::ModelUnavailable { round: self.round, cause: cause.clone() });
+            if let State::Over(outcome) = &self.state {
+                self.state = State::Unanswered { prompt, outcome: outcome.clone() };
+            }
+        }
+    }
+
+    fn learn_verdict(&mut self, reply: Arc<str>, fact: &Fact) {
+        if let Fact::Applied { .. } = fact {
+            self.conversation.applied(&reply);
+            self.changed = true;
+            self.state = State::Building { reply };
+        } else if let Fact::Rejected { report, .. } = fact {
+            self.failed(&reply, report.as_str());
+        }
+    }
+
+    fn learn_build(&mut self, reply: &Arc<str>, fact: &Fact) {
+        if fact.is_passed_build() {
+            self.state = State::Over(Outcome::Done { rounds: self.round });
+        } else if let Fact::Built { output, .. } = fact {
+            self.failed(reply, output.as_str());
+        }
+    }
+
     /// One that only a person can do something about, a filter or a refusal, is not even judged.
     fn answered(&mut self, answer: Answer) {
         match answer.finish.advice() {
@@ -151,41 +180,32 @@ impl<C: Conversation> Loop for Rounds<C> {
         }
     }
 
+    /// A fact that the state does not wait for changes nothing.
     fn learn(&mut self, fact: &Fact) {
-        match (fact, &self.state) {
-            (Fact::Call(CallFact::Answered { reply, finish, held_key, .. }), State::Asking { .. }) => {
-                self.answered(Answer { reply: reply.share(), finish: finish.clone(), held_key: *held_key });
-            }
-            (Fact::Call(CallFact::Unanswered { cause, .. }), State::Asking { prompt }) => {
+        match &self.state {
+            State::Asking { prompt } => {
                 let prompt = Arc::clone(prompt);
-                self.end(Outcome::ModelUnavailable { round: self.round, cause: cause.clone() });
-                if let State::Over(outcome) = &self.state {
-                    self.state = State::Unanswered { prompt, outcome: outcome.clone() };
+                self.learn_call(prompt, fact);
+            }
+            State::Judging(answer) => {
+                let reply = Arc::clone(&answer.reply);
+                self.learn_verdict(reply, fact);
+            }
+            State::Building { reply } => {
+                let reply = Arc::clone(reply);
+                self.learn_build(&reply, fact);
+            }
+            State::Unanswered { prompt, .. } => {
+                if matches!(fact, Fact::Resumed) {
+                    self.state = State::Asking { prompt: Arc::clone(prompt) };
                 }
             }
-            (Fact::Resumed, State::Unanswered { prompt, .. }) => {
-                self.state = State::Asking { prompt: Arc::clone(prompt) };
+            State::Restoring(outcome) => {
+                if matches!(fact, Fact::Restored { .. }) {
+                    self.state = State::Over(outcome.clone());
+                }
             }
-            (Fact::Applied { .. }, State::Judging(answer)) => {
-                let reply = Arc::clone(&answer.reply);
-                self.conversation.applied(&reply);
-                self.changed = true;
-                self.state = State::Building { reply };
-            }
-            (Fact::Rejected { report, .. }, State::Judging(answer)) => {
-                let reply = Arc::clone(&answer.reply);
-                self.failed(&reply, report.as_str());
-            }
-            (Fact::Built { .. }, State::Building { .. }) if fact.is_passed_build() => {
-                self.state = State::Over(Outcome::Done { rounds: self.round });
-            }
-            (Fact::Built { output, .. }, State::Building { reply }) => {
-                let reply = Arc::clone(reply);
-                self.failed(&reply, output.as_str());
-            }
-            (Fact::Restored { .. }, State::Restoring(outcome)) => self.state = State::Over(outcome.clone()),
-            // A fact that this state does not wait for.
-            _ => {}
+            State::Over(_) => {}
         }
     }
 }

@@ -260,19 +260,20 @@ impl Loop for OrderLoop {
 
 /// Whether the fact is what came of the step; other facts happen on the way.
 fn answers(fact: &OrderFact, step: &OrderStep) -> bool {
-    match (step, fact) {
-        (OrderStep::Stamp, OrderFact::Stamped { .. })
-        | (OrderStep::Look { .. }, OrderFact::Looked { .. })
-        | (OrderStep::Write { .. }, OrderFact::Written { .. } | OrderFact::Refused { .. })
-        | (OrderStep::RollBack, OrderFact::RolledBack { .. })
-        | (OrderStep::Keep { .. }, OrderFact::Kept { .. })
-        | (OrderStep::Measure, OrderFact::Measured { .. })
-        | (_, OrderFact::Broke { .. }) => true,
-        (OrderStep::Ask { .. }, OrderFact::Call(call)) => {
-            matches!(call, CallFact::Answered { .. } | CallFact::Unanswered { .. })
+    if matches!(fact, OrderFact::Broke { .. }) {
+        return true;
+    }
+    match step {
+        OrderStep::Stamp => matches!(fact, OrderFact::Stamped { .. }),
+        OrderStep::Look { .. } => matches!(fact, OrderFact::Looked { .. }),
+        OrderStep::Ask { .. } => {
+            matches!(fact, OrderFact::Call(CallFact::Answered { .. } | CallFact::Unanswered { .. }))
         }
-        (OrderStep::Run { log, .. }, OrderFact::Ran { log: of, .. }) => log == of,
-        _ => false,
+        OrderStep::Write { .. } => matches!(fact, OrderFact::Written { .. } | OrderFact::Refused { .. }),
+        OrderStep::Run { log, .. } => matches!(fact, OrderFact::Ran { log: of, .. } if log == of),
+        OrderStep::RollBack => matches!(fact, OrderFact::RolledBack { .. }),
+        OrderStep::Keep { .. } => matches!(fact, OrderFact::Kept { .. }),
+        OrderStep::Measure => matches!(fact, OrderFact::Measured { .. }),
     }
 }
 

@@ -63,32 +63,46 @@ impl Recorded {
 
     /// Whether the fact answers the step; false for one that happened on the way to the answer.
     fn is_answer(&self, step: &OrderStep, fact: &OrderFact) -> Result<bool, ReplayFault> {
-        match (step, fact) {
-            (OrderStep::Ask { prompt, .. }, OrderFact::Call(CallFact::Asked { prompt: then, .. })) => {
+        if let (OrderStep::Ask { prompt, .. }, OrderFact::Call(call)) = (step, fact) {
+            return self.ends_call(prompt, call);
+        }
+        let is_of_step = match step {
+            OrderStep::Run { log, argv } => {
+                if let OrderFact::Ran { log: then, argv: then_argv, .. } = fact {
+                    self.same("the command", &format!("{then}: {then_argv:?}"), &format!("{log}: {argv:?}"))?;
+                }
+                matches!(fact, OrderFact::Ran { .. })
+            }
+            OrderStep::Keep { file, text } => {
+                if let OrderFact::Kept { stored } = fact {
+                    let now = format!("{file} {}", sha256_hex(text.as_bytes()));
+                    self.same("an artifact", &format!("{} {}", stored.file, stored.sha256), &now)?;
+                }
+                matches!(fact, OrderFact::Kept { .. })
+            }
+            OrderStep::Ask { .. } => false,
+            OrderStep::Stamp => matches!(fact, OrderFact::Stamped { .. }),
+            OrderStep::Look { .. } => matches!(fact, OrderFact::Looked { .. }),
+            OrderStep::Write { .. } => matches!(fact, OrderFact::Written { .. } | OrderFact::Refused { .. }),
+            OrderStep::RollBack => matches!(fact, OrderFact::RolledBack { .. }),
+            OrderStep::Measure => matches!(fact, OrderFact::Measured { .. }),
+        };
+        if is_of_step || matches!(fact, OrderFact::Broke { .. }) {
+            Ok(true)
+        } else {
+            Err(differs(self.attempt, "the next step", &format!("{fact:?}"), &format!("{step:?}")))
+        }
+    }
+
+    /// The same of a call: its prompt, and attempts that failed, come before its answer.
+    fn ends_call(&self, prompt: &str, call: &CallFact) -> Result<bool, ReplayFault> {
+        match call {
+            CallFact::Asked { prompt: then, .. } => {
                 self.same("the prompt", then.as_str(), prompt)?;
                 Ok(false)
             }
-            (OrderStep::Ask { .. }, OrderFact::Call(CallFact::Attempted { .. })) => Ok(false),
-            (OrderStep::Run { log, argv }, OrderFact::Ran { log: then, argv: then_argv, .. }) => {
-                self.same("the command", &format!("{then}: {then_argv:?}"), &format!("{log}: {argv:?}"))?;
-                Ok(true)
-            }
-            (OrderStep::Keep { file, text }, OrderFact::Kept { stored }) => {
-                let now = format!("{file} {}", sha256_hex(text.as_bytes()));
-                self.same("an artifact", &format!("{} {}", stored.file, stored.sha256), &now)?;
-                Ok(true)
-            }
-            (
-                OrderStep::Ask { .. },
-                OrderFact::Call(CallFact::Answered { .. } | CallFact::Unanswered { .. }),
-            )
-            | (OrderStep::Stamp, OrderFact::Stamped { .. })
-            | (OrderStep::Look { .. }, OrderFact::Looked { .. })
-            | (OrderStep::Write { .. }, OrderFact::Written { .. } | OrderFact::Refused { .. })
-            | (OrderStep::RollBack, OrderFact::RolledBack { .. })
-            | (OrderStep::Measure, OrderFact::Measured { .. })
-            | (_, OrderFact::Broke { .. }) => Ok(true),
-            _ => Err(differs(self.attempt, "the next step", &format!("{fact:?}"), &format!("{step:?}"))),
+            CallFact::Attempted { .. } => Ok(false),
+            CallFact::Answered { .. } | CallFact::Unanswered { .. } => Ok(true),
         }
     }
 
