@@ -7,6 +7,8 @@ mod learn;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use agent::End;
+
 use crate::{CHECK, Files, Inputs, PROJECT, PhaseEvent, Role};
 use engine::{AgentFact, AgentLimits, AgentStep, AgentUsage, Loop, Next, Outcome, Uncommitted};
 use learn::answers;
@@ -52,7 +54,7 @@ pub struct SpecLoop {
     session: Option<String>,
     used: AgentUsage,
     /// How the last turn ended.
-    end_code: &'static str,
+    last_end: Option<End>,
     outcome: Outcome,
 }
 
@@ -80,7 +82,7 @@ impl SpecLoop {
             put_back: Vec::new(),
             session: None,
             used: AgentUsage::default(),
-            end_code: "ok",
+            last_end: None,
             outcome: Outcome::AttemptsUsedUp { rounds: 0 },
         };
         if new.inputs.commit.is_some() {

@@ -1,5 +1,6 @@
 //! How a run ends, or waits.
 
+use agent::End;
 use engine::{AgentStep, Cause, LimitPassed, Outcome};
 
 use crate::run::SpecLoop;
@@ -39,7 +40,8 @@ impl SpecLoop {
     }
 
     pub(super) fn stop(&mut self, why: &str) {
-        let code = if self.end_code == "ok" { "no-marker" } else { self.end_code };
+        let bad_end = self.last_end.as_ref().filter(|end| **end != End::Ok);
+        let code = bad_end.map_or("no-marker", End::code);
         let message = format!("{}: {why}", self.role.name());
         self.unavailable(code, message, "mend what stands in the way, then start again");
     }

@@ -14,7 +14,7 @@ impl SpecLoop {
         self.turn = turned.number + 1;
         self.used.add(turned);
         self.session.clone_from(&turned.session);
-        self.end_code = turned.end.code();
+        self.last_end = Some(turned.end.clone());
         self.put_back.retain(|(role, _)| *role != self.role);
         if !turned.put_back.is_empty() {
             self.put_back.push((self.role, turned.put_back.clone()));
