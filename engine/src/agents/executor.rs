@@ -9,7 +9,7 @@ use logging::{Durability, Stamp};
 use runner::{Cancel, Confinement, Env, Limits};
 
 use crate::agents::checkpoint::{commit_all, made};
-use crate::agents::fault::fault;
+use crate::agents::fault::{fault, unknown};
 use crate::agents::files::{append, remove, replace_file};
 use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
@@ -90,11 +90,11 @@ impl Executor<AgentStep, AgentFact> for AgentExecutor<'_> {
 
 impl AgentExecutor<'_> {
     pub(super) fn role(&self, name: &str) -> Result<&Role, AgentFault> {
-        self.roles.get(name).ok_or_else(|| AgentFault::Unknown(format!("role {name}")))
+        self.roles.get(name).ok_or_else(unknown("role", name))
     }
 
     pub(super) fn repository(&self, name: &str) -> Result<&Repository, AgentFault> {
-        self.repositories.get(name).ok_or_else(|| AgentFault::Unknown(format!("repository {name}")))
+        self.repositories.get(name).ok_or_else(unknown("repository", name))
     }
 
     /// By the system's clock, looked at every minute: the machine may sleep meanwhile.
@@ -114,7 +114,7 @@ impl AgentExecutor<'_> {
 
     fn path(&self, place: &Place) -> Result<PathBuf, AgentFault> {
         let folder = self.places.get(&place.place);
-        Ok(folder.ok_or_else(|| AgentFault::Unknown(format!("place {}", place.place)))?.join(&place.file))
+        Ok(folder.ok_or_else(unknown("place", &place.place))?.join(&place.file))
     }
 
     fn change(
