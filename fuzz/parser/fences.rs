@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use parser::fence::{Draft, Kind, print};
+use parser::fence::{Draft, print};
 use parser::partial::Openers;
 use parser::{Ask, Errors, FileAction, Reply, parse, parse_bytes};
 
@@ -39,9 +39,9 @@ fn drafts<'t>(reply: &Reply<'t>) -> Vec<Draft<'t>> {
                 FileAction::Delete => Draft::Delete { path: file.path },
             }
         }
-        Ask::User => Draft::Thought(Kind::User, &text[block.content.clone()]),
-        Ask::Debug => Draft::Thought(Kind::Debug, &text[block.content.clone()]),
-        Ask::NoChange => Draft::Thought(Kind::NoChange, &text[block.content.clone()]),
+        Ask::User => Draft::User(&text[block.content.clone()]),
+        Ask::Debug => Draft::Debug(&text[block.content.clone()]),
+        Ask::NoChange => Draft::NoChange(&text[block.content.clone()]),
     };
     reply.blocks().iter().map(draft).collect()
 }

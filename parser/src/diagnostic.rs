@@ -77,14 +77,14 @@ impl<C: Wording> fmt::Display for Diagnostic<C> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Errors<C = ErrorCode> {
     kept: Vec<Diagnostic<C>>,
-    uncounted: usize,
+    not_kept: usize,
     salvage: Vec<Block>,
 }
 
 impl<C: Wording> Errors<C> {
     pub(crate) fn new(text: &str, found: Findings<C>, salvage: Vec<Block>) -> Self {
-        let uncounted = found.total - found.kept.len();
-        Self { kept: locate(text, found), uncounted, salvage }
+        let not_kept = found.total - found.kept.len();
+        Self { kept: locate(text, found), not_kept, salvage }
     }
 
     /// The one error of bytes that are no text.
@@ -104,7 +104,7 @@ impl<C: Wording> Errors<C> {
 
     /// How many errors there are, the ones that were only counted included.
     pub fn total(&self) -> usize {
-        self.kept.len() + self.uncounted
+        self.kept.len() + self.not_kept
     }
 
     /// The blocks that are well-formed by themselves: to be shown or quoted, never to be applied (S0 shows the

@@ -59,8 +59,12 @@ pub enum Draft<'a> {
         /// The file's path.
         path: &'a str,
     },
-    /// A thought: any kind but [`Kind::File`].
-    Thought(Kind, &'a str),
+    /// Show this to the user.
+    User(&'a str),
+    /// Keep this for the next prompt.
+    Debug(&'a str),
+    /// Say why nothing needs to change.
+    NoChange(&'a str),
 }
 
 /// Why a [`Draft`] cannot be printed.
@@ -73,9 +77,6 @@ pub enum Unprintable {
     /// The name would not be read back as itself.
     #[error("the name is {0}")]
     Name(#[from] NameFault),
-    /// A file block has a path, which a thought has not.
-    #[error("a file is not a thought")]
-    FileAsThought,
 }
 
 /// Prints `blocks` so that [`parse`](crate::parse) reads the same names and contents back.
@@ -91,8 +92,9 @@ fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
     let (kind, name, content, close) = match block {
         Draft::Write { path, content } => (Kind::File, path, content, END),
         Draft::Delete { path } => (Kind::File, path, "", DELETE),
-        Draft::Thought(Kind::File, _) => return Err(Unprintable::FileAsThought),
-        Draft::Thought(kind, content) => (kind, START, content, END),
+        Draft::User(content) => (Kind::User, START, content, END),
+        Draft::Debug(content) => (Kind::Debug, START, content, END),
+        Draft::NoChange(content) => (Kind::NoChange, START, content, END),
     };
     if kind == Kind::File {
         check_name(name)?;

@@ -464,7 +464,7 @@ fn a_fence_is_as_long_as_its_content_needs() {
 
 #[test]
 fn what_would_not_be_read_back_is_not_printed() {
-    use parser::fence::{Draft, Kind, NameFault, Unprintable, print};
+    use parser::fence::{Draft, NameFault, Unprintable, print};
     let write = |path, content| print([Draft::Write { path, content }]);
     assert_eq!(write("a", "x"), Err(Unprintable::NoFinalNewline));
     for (name, fault) in [
@@ -479,7 +479,6 @@ fn what_would_not_be_read_back_is_not_printed() {
     ] {
         assert_eq!(write(name, ""), Err(Unprintable::Name(fault)), "{name:?}");
     }
-    assert_eq!(print([Draft::Thought(Kind::File, "")]), Err(Unprintable::FileAsThought));
     insta::assert_snapshot!(write("a b", "^^^end\n").unwrap(), @"
     ^^^^a b
     ^^^end

@@ -10,9 +10,9 @@ mod four_passes;
 
 use std::collections::HashSet;
 
-use parser::fence::{Draft, Kind, check_name, print};
+use parser::fence::{Draft, check_name, print};
 use parser::partial::Openers;
-use parser::{Diagnostic, FileAction, Reply, parse, parse_bytes};
+use parser::{Ask, Diagnostic, FileAction, Reply, parse, parse_bytes};
 use proptest::prelude::*;
 
 /// Lines that a parser of fences could stumble over, and lines that it should not notice.
@@ -51,7 +51,9 @@ fn content() -> impl Strategy<Value = String> {
 enum Owned {
     Write(String, String),
     Delete(String),
-    Thought(Kind, String),
+    User(String),
+    Debug(String),
+    NoChange(String),
 }
 
 impl Owned {
@@ -59,7 +61,9 @@ impl Owned {
         match self {
             Self::Write(path, content) => Draft::Write { path, content },
             Self::Delete(path) => Draft::Delete { path },
-            Self::Thought(kind, content) => Draft::Thought(*kind, content),
+            Self::User(content) => Draft::User(content),
+            Self::Debug(content) => Draft::Debug(content),
+            Self::NoChange(content) => Draft::NoChange(content),
         }
     }
 }
@@ -74,17 +78,16 @@ fn blocks() -> impl Strategy<Value = Vec<Owned>> {
         (name(), content()).prop_map(|(name, content)| Owned::Write(name, content)),
         name().prop_map(Owned::Delete)
     ];
-    let thought = |kind| content().prop_map(move |content| Owned::Thought(kind, content));
-    let thoughts = prop_oneof![thought(Kind::User), thought(Kind::Debug)];
+    let thoughts = prop_oneof![content().prop_map(Owned::User), content().prop_map(Owned::Debug)];
     let files = prop_oneof![file, thoughts.clone()];
-    let none = prop_oneof![thought(Kind::NoChange), thoughts];
+    let none = prop_oneof![content().prop_map(Owned::NoChange), thoughts];
     prop_oneof![proptest::collection::vec(files, 0..6), proptest::collection::vec(none, 0..6)].prop_filter(
         "no file twice",
         |blocks| {
             let mut names = HashSet::new();
             blocks.iter().all(|block| match block {
                 Owned::Write(name, _) | Owned::Delete(name) => names.insert(name.clone()),
-                Owned::Thought(..) => true,
+                Owned::User(_) | Owned::Debug(_) | Owned::NoChange(_) => true,
             })
         },
     )
@@ -94,9 +97,8 @@ fn blocks() -> impl Strategy<Value = Vec<Owned>> {
 fn drafts<'t>(reply: &Reply<'t>) -> Vec<Draft<'t>> {
     let text = reply.text();
     let mut files = reply.files();
-    let thought = |kind, span: &parser::Span| Draft::Thought(kind, &text[span.clone()]);
-    let draft = |block: &parser::Block| match block.ask.kind() {
-        Kind::File => {
+    let draft = |block: &parser::Block| match block.ask {
+        Ask::Write(_) | Ask::Delete(_) => {
             let file = files.next().unwrap();
             assert_eq!(file.span, block.span);
             match file.action {
@@ -104,7 +106,9 @@ fn drafts<'t>(reply: &Reply<'t>) -> Vec<Draft<'t>> {
                 FileAction::Delete => Draft::Delete { path: file.path },
             }
         }
-        kind @ (Kind::User | Kind::Debug | Kind::NoChange) => thought(kind, &block.content),
+        Ask::User => Draft::User(&text[block.content.clone()]),
+        Ask::Debug => Draft::Debug(&text[block.content.clone()]),
+        Ask::NoChange => Draft::NoChange(&text[block.content.clone()]),
     };
     reply.blocks().iter().map(draft).collect()
 }
@@ -139,7 +143,7 @@ proptest! {
     #[test]
     fn what_is_printed_is_read_back(blocks in blocks()) {
         let text = print(blocks.iter().map(Owned::draft)).unwrap();
-        let actionable = blocks.iter().any(|block| !matches!(block, Owned::Thought(Kind::User | Kind::Debug, _)));
+        let actionable = blocks.iter().any(|block| !matches!(block, Owned::User(_) | Owned::Debug(_)));
         match parse(&text) {
             Ok(reply) => prop_assert_eq!(drafts(&reply), blocks.iter().map(Owned::draft).collect::<Vec<_>>()),
             Err(errors) => prop_assert!(!actionable, "{}\n{}", errors.for_model(), text),
@@ -186,7 +190,7 @@ proptest! {
         let seen: Vec<&str> = ends.flat_map(|end| openers.read(&text[..end])).collect();
         let named: Vec<&str> = blocks.iter().filter_map(|block| match block {
             Owned::Write(name, _) | Owned::Delete(name) => Some(name.as_str()),
-            Owned::Thought(..) => None,
+            Owned::User(_) | Owned::Debug(_) | Owned::NoChange(_) => None,
         }).collect();
         prop_assert_eq!(seen, named);
     }
