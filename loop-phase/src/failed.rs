@@ -30,8 +30,27 @@ pub struct Entry {
     pub observed: String,
 }
 
-/// The three fields in their order, each with a colon behind it.
-const FIELDS: [&str; 3] = ["SPEC", "INPUT", "OBSERVED"];
+/// A field of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Spec,
+    Input,
+    Observed,
+}
+
+impl Field {
+    /// All three in their order.
+    const ALL: [Self; 3] = [Self::Spec, Self::Input, Self::Observed];
+
+    /// What a line begins with that begins it; a colon stands behind it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Spec => "SPEC",
+            Self::Input => "INPUT",
+            Self::Observed => "OBSERVED",
+        }
+    }
+}
 
 /// Reads the file. A field goes on over the lines that follow it, up to the next field.
 pub fn parse(text: &str) -> Report {
@@ -39,14 +58,16 @@ pub fn parse(text: &str) -> Report {
     let mut open: Option<Draft> = None;
     for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
         match (field(line), &mut open) {
-            (Some((0, value)), _) => {
+            (Some((Field::Spec, value)), _) => {
                 close(open.take(), &mut report);
                 report.failed = true;
                 open = Some(Draft::new(number, value));
             }
-            (Some((field, value)), Some(draft)) => draft.begin(field, value),
-            (Some((field, _)), None) => {
-                let name = FIELDS.get(field).copied().unwrap_or_default();
+            (Some((field @ (Field::Input | Field::Observed), value)), Some(draft)) => {
+                draft.begin(field, value);
+            }
+            (Some((field @ (Field::Input | Field::Observed), _)), None) => {
+                let name = field.name();
                 report.problems.push(format!("line {number}: {name}: without a SPEC: line before it"));
             }
             (None, Some(draft)) => draft.go_on(line),
@@ -62,13 +83,14 @@ pub fn parse(text: &str) -> Report {
 }
 
 /// Which field a line begins, and what stands behind it. What Markdown puts around a word does not hide it.
-fn field(line: &str) -> Option<(usize, &str)> {
+fn field(line: &str) -> Option<(Field, &str)> {
     let plain = without_ordinal(line.trim_start_matches(is_markup)).trim_start_matches(is_markup);
-    FIELDS.iter().enumerate().find_map(|(index, name)| {
+    Field::ALL.into_iter().find_map(|field| {
+        let name = field.name();
         let start = plain.get(..name.len())?;
         let rest = plain.get(name.len()..)?.trim_start_matches(is_markup);
         let value = rest.strip_prefix([':', '：'])?;
-        start.eq_ignore_ascii_case(name).then(|| (index, value.trim_start_matches(['*', '_', '`'])))
+        start.eq_ignore_ascii_case(name).then(|| (field, value.trim_start_matches(['*', '_', '`'])))
     })
 }
 
@@ -89,45 +111,51 @@ fn without_ordinal(text: &str) -> &str {
 #[derive(Debug)]
 struct Draft {
     line: usize,
-    fields: [Option<String>; 3],
-    last: usize,
+    spec: String,
+    input: String,
+    observed: String,
+    last: Field,
 }
 
 impl Draft {
     fn new(line: usize, spec: &str) -> Self {
-        Self { line, fields: [Some(spec.trim().to_owned()), None, None], last: 0 }
+        let spec = spec.trim().to_owned();
+        Self { line, spec, input: String::new(), observed: String::new(), last: Field::Spec }
     }
 
-    fn begin(&mut self, field: usize, value: &str) {
-        self.last = field;
-        if let Some(place) = self.fields.get_mut(field) {
-            *place = Some(value.trim().to_owned());
+    fn text(&mut self, field: Field) -> &mut String {
+        match field {
+            Field::Spec => &mut self.spec,
+            Field::Input => &mut self.input,
+            Field::Observed => &mut self.observed,
         }
+    }
+
+    fn begin(&mut self, field: Field, value: &str) {
+        self.last = field;
+        value.trim().clone_into(self.text(field));
     }
 
     fn go_on(&mut self, line: &str) {
-        if let Some(Some(text)) = self.fields.get_mut(self.last) {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(line.trim_end());
+        let text = self.text(self.last);
+        if !text.is_empty() {
+            text.push('\n');
         }
+        text.push_str(line.trim_end());
     }
 }
 
 fn close(draft: Option<Draft>, report: &mut Report) {
-    let Some(Draft { line, fields, .. }) = draft else { return };
-    let missing: Vec<String> = FIELDS
-        .iter()
-        .zip(&fields)
-        .filter(|(_, value)| value.as_deref().is_none_or(|text| text.trim().is_empty()))
-        .map(|(name, _)| format!("{name}:"))
-        .collect();
+    let Some(mut draft) = draft else { return };
+    let is_missing = |field: &Field| draft.text(*field).trim().is_empty();
+    let missing: Vec<Field> = Field::ALL.into_iter().filter(is_missing).collect();
     if !missing.is_empty() {
-        report.problems.push(format!("line {line}: the entry has no {}", missing.join(" and no ")));
+        let names: Vec<String> = missing.iter().map(|field| format!("{}:", field.name())).collect();
+        report.problems.push(format!("line {}: the entry has no {}", draft.line, names.join(" and no ")));
         return;
     }
-    let [spec, input, observed] = fields.map(|text| text.unwrap_or_default().trim().to_owned());
+    let [spec, input, observed] =
+        [draft.spec, draft.input, draft.observed].map(|text| text.trim().to_owned());
     report.entries.push(Entry { spec, input, observed });
 }
 

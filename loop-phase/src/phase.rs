@@ -12,9 +12,9 @@ use agent::Session;
 use engine::{AgentFact, AgentLimits, AgentStep, AgentUsage, Cause, Loop, Next, Outcome, Place, Turned};
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start};
-
 pub use judge::has_report;
 
+use crate::phase::inputs::Role;
 use crate::phase::judge::{Verdict, build};
 use crate::state::{Current, State, Status};
 use crate::{ABL, BUILDER, FAILED_SPECS, PROJECT_MAP, SRC, STATE, TESTS, TOKENS, VERIFIER, tokens};
@@ -42,7 +42,7 @@ pub struct PhaseLoop {
     inputs: Inputs,
     iteration: u32,
     stage: Stage,
-    is_verifying: bool,
+    role: Role,
     number: u32,
     tries: u32,
     map: Arc<str>,
@@ -68,7 +68,7 @@ impl PhaseLoop {
             inputs,
             iteration,
             stage,
-            is_verifying: builder_done,
+            role: if builder_done { Role::Verifier } else { Role::Builder },
             number: 1,
             tries: 1,
             map: Arc::from(""),
@@ -104,7 +104,10 @@ impl PhaseLoop {
     }
 
     fn role(&self) -> (&'static str, &RoleInputs) {
-        if self.is_verifying { (VERIFIER, &self.inputs.verifier) } else { (BUILDER, &self.inputs.builder) }
+        match self.role {
+            Role::Builder => (BUILDER, &self.inputs.builder),
+            Role::Verifier => (VERIFIER, &self.inputs.verifier),
+        }
     }
 
     fn state(&self, status: Status) -> State {
@@ -186,29 +189,28 @@ impl PhaseLoop {
 
     fn next_iteration(&mut self) {
         self.iteration += 1;
-        self.begin_turn(Status::Building);
+        self.role = Role::Builder;
+        self.tries = 1;
+        self.complaint = self.unreported.take();
+        self.stage = Stage::Save(Status::Building);
     }
 
     fn begin_verifying(&mut self) {
-        self.begin_turn(Status::Verifying);
-    }
-
-    fn begin_turn(&mut self, status: Status) {
-        self.is_verifying = status == Status::Verifying;
+        self.role = Role::Verifier;
         self.tries = 1;
-        self.complaint = if self.is_verifying { None } else { self.unreported.take() };
-        self.stage = Stage::Save(status);
+        self.complaint = None;
+        self.stage = Stage::Save(Status::Verifying);
     }
 
     /// After a turn whose cost is on record.
     fn judge(&mut self) {
         let Some(turned) = self.turned.clone() else { return };
         match build(&turned) {
-            Verdict::Good if self.is_verifying => self.stage = Stage::ReadFailures,
+            Verdict::Good if self.role == Role::Verifier => self.stage = Stage::ReadFailures,
             Verdict::Good => self.stage = Stage::CommitBuild,
             Verdict::Again(complaint) if self.tries < self.inputs.limits.tries => self.again(complaint),
             // The verifier's word on what was built counts more than the builder's report.
-            Verdict::Again(complaint) if !self.is_verifying && turned.end == agent::End::Ok => {
+            Verdict::Again(complaint) if self.role == Role::Builder && turned.end == agent::End::Ok => {
                 self.unreported = Some(complaint);
                 self.stage = Stage::CommitBuild;
             }
@@ -240,17 +242,6 @@ impl PhaseLoop {
         let cause = Cause { code: code.to_owned(), message, remedy: Some(remedy.to_owned()) };
         self.outcome = Outcome::ModelUnavailable { round: self.iteration, cause };
         self.stage = Stage::Over;
-    }
-
-    fn stuck(&self) -> Cause {
-        Cause {
-            code: "stuck".to_owned(),
-            message: match self.iteration {
-                1 => "contracts still fail after 1 verification".to_owned(),
-                times => format!("contracts still fail after {times} verifications"),
-            },
-            remedy: Some("make the specs say what is meant, then: code-commit phase run".to_owned()),
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use prompt::phase::{Phase, Turn, builder, verifier};
 
 use super::PhaseLoop;
+use super::inputs::Role;
 
 /// A map of more is in the file alone: the prompt of a role has to fit into its model.
 const MAP_BYTES: usize = 64 << 10;
@@ -51,7 +52,10 @@ impl PhaseLoop {
             failures: self.failures.as_deref(),
             complaint: self.complaint.as_deref(),
         };
-        if self.is_verifying { verifier(&turn) } else { builder(&turn) }
+        match self.role {
+            Role::Builder => builder(&turn),
+            Role::Verifier => verifier(&turn),
+        }
     }
 }
 

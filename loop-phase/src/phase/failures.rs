@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use engine::Cause;
+
 use super::judge::verification;
 use super::{PhaseLoop, Stage};
 use crate::FAILED_SPECS;
@@ -40,5 +42,16 @@ impl PhaseLoop {
             return;
         }
         self.give_up("odd-failures", complaint);
+    }
+
+    pub(super) fn stuck(&self) -> Cause {
+        Cause {
+            code: "stuck".to_owned(),
+            message: match self.iteration {
+                1 => "contracts still fail after 1 verification".to_owned(),
+                times => format!("contracts still fail after {times} verifications"),
+            },
+            remedy: Some("make the specs say what is meant, then: code-commit phase run".to_owned()),
+        }
     }
 }

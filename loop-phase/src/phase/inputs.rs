@@ -21,6 +21,13 @@ pub struct Inputs {
     pub start: Start,
 }
 
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Builder,
+    Verifier,
+}
+
 /// A phase and its spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseSpec {
