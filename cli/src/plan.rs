@@ -122,11 +122,11 @@ impl Task {
     /// The first loop on these inputs.
     pub fn implement(system: String, query: String, codebase: String) -> Self {
         let task = prompt::implement::Task { system: &system, query: &query, codebase: &codebase };
-        let [in_system, in_query, in_codebase] = prompt::implement::places(&task);
+        let places = prompt::implement::initial(&task);
         Self::Implement {
-            system: Excerpt::new(in_system, system),
-            query: Excerpt::new(in_query, query),
-            codebase: Excerpt::new(in_codebase, codebase),
+            system: Excerpt::new(places.system, system),
+            query: Excerpt::new(places.query, query),
+            codebase: Excerpt::new(places.codebase, codebase),
         }
     }
 

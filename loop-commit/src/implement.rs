@@ -36,7 +36,7 @@ impl ImplementLoop {
     #[must_use]
     pub fn implement(brief: &Brief, limits: Limits) -> Self {
         let Brief { system, query, codebase } = brief;
-        let text = initial(&Task { system, query, codebase });
+        let text = initial(&Task { system, query, codebase }).text;
         Self::new(Transcript { text, exchanges: 0 }, limits)
     }
 }

@@ -35,25 +35,29 @@ pub struct Exchange<'a> {
     pub build: &'a str,
 }
 
-/// `[gemini system prompt] [basic query] [codebase]`
-#[must_use]
-pub fn initial(task: &Task<'_>) -> String {
-    let mut text = String::with_capacity(task.system.len() + task.query.len() + task.codebase.len() + 3);
-    for part in [task.system, task.query, task.codebase] {
-        push_last_part(&mut text, part);
-    }
-    text
+/// A prompt, and where in it the three inputs stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InitialPrompt {
+    /// The whole text.
+    pub text: String,
+    /// Bytes of `text` that are the system prompt.
+    pub system: Range<usize>,
+    /// Bytes of `text` that are the query.
+    pub query: Range<usize>,
+    /// Bytes of `text` that are the codebase.
+    pub codebase: Range<usize>,
 }
 
-/// Where the three inputs stand in the prompt, in bytes.
+/// `[gemini system prompt] [basic query] [codebase]`
 #[must_use]
-pub fn places(task: &Task<'_>) -> [Range<usize>; 3] {
-    let mut text = String::new();
-    [task.system, task.query, task.codebase].map(|part| {
+pub fn initial(task: &Task<'_>) -> InitialPrompt {
+    let mut text = String::with_capacity(task.system.len() + task.query.len() + task.codebase.len() + 3);
+    let [system, query, codebase] = [task.system, task.query, task.codebase].map(|part| {
         let start = text.len();
         push_last_part(&mut text, part);
         start..start + part.len()
-    })
+    });
+    InitialPrompt { text, system, query, codebase }
 }
 
 /// Appends the exchange number `number`, counted from 1.
@@ -72,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_transcript_has_the_words_and_the_order_of_the_seed() {
-        let mut prompt = initial(&Task { system: "system", query: "query\n", codebase: "codebase" });
+        let mut prompt = initial(&Task { system: "system", query: "query\n", codebase: "codebase" }).text;
         let thoughts = ["I guessed.\n"];
         let files = ["^^^a.rs\nfn a() {}\n^^^end\n"];
         append(
@@ -103,8 +107,16 @@ mod tests {
     }
 
     #[test]
+    fn the_inputs_stand_where_the_prompt_says() {
+        let prompt = initial(&Task { system: "system", query: "query\n", codebase: "codebase" });
+        let InitialPrompt { text, system, query, codebase } = prompt;
+        let parts = [system, query, codebase].map(|place| text.get(place));
+        assert_eq!(parts, [Some("system"), Some("query\n"), Some("codebase")]);
+    }
+
+    #[test]
     fn a_longer_transcript_begins_with_the_bytes_of_the_shorter_one() {
-        let mut prompt = initial(&Task { system: "s", query: "q", codebase: "c" });
+        let mut prompt = initial(&Task { system: "s", query: "q", codebase: "c" }).text;
         for number in 1..8 {
             let before = prompt.clone();
             append(&mut prompt, number, &Exchange { thoughts: &["t"], files: &["f"], build: "b" });
