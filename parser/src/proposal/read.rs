@@ -41,7 +41,11 @@ impl<'t> Reader<'t> {
         if text.trim_start().starts_with("```") {
             return Err(self.stop(ProposalCode::MarkdownFence, blanks..blanks + 3));
         }
-        let values = self.object(["summary", "writes"], |reader, key| match key {
+        let opening = self.next()?;
+        if opening.is != Is::Sign('{') {
+            return Err(self.wrong_type(&opening, "proposal"));
+        }
+        let values = self.members(&opening, ["summary", "writes"], |reader, key| match key {
             "summary" => Ok(reader.string(key)?.map(Value::Summary)),
             _ => Ok(Some(Value::Writes(reader.writes()?))),
         })?;
@@ -89,18 +93,6 @@ impl<'t> Reader<'t> {
         let [path, hash, content] =
             self.members(opening, ["path", "base_sha256", "content"], Self::string)?;
         Ok(path.zip(hash).zip(content).map(|((path, hash), content)| [path, hash, content]))
-    }
-
-    fn object<V, const N: usize>(
-        &mut self,
-        keys: [&'static str; N],
-        read: impl Fn(&mut Self, &'static str) -> Result<Option<V>, Stop>,
-    ) -> Result<[Option<V>; N], Stop> {
-        let opening = self.next()?;
-        if opening.is != Is::Sign('{') {
-            return Err(self.wrong_type(&opening, "proposal"));
-        }
-        self.members(&opening, keys, read)
     }
 
     /// The rest of an object whose brace has been read: each of `keys` once, and no other.
