@@ -140,7 +140,7 @@ impl CommitExecutor<'_> {
                 self.say(record, round, &said, append)?;
                 let mut warnings = warnings;
                 warnings.extend(applied.warnings.iter().map(untidy));
-                warnings.extend(written_over(&applied, &undo, &self.rules.root)?);
+                warnings.extend(written_over(&applied, record.folder().path(), &undo, &self.rules.root)?);
                 Ok(Fact::Applied { round, changes: applied.changes, warnings, no_change })
             }
             Intake::Rejected { problems, report, said } => {
@@ -204,8 +204,7 @@ pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
 }
 
 /// Files that were changed between two writes of this run: by the build, or by a person, whose words are kept.
-fn written_over(applied: &Applied, undo: &Path, root: &Path) -> Result<Vec<Problem>, Fault> {
-    let run = undo.ancestors().nth(2).unwrap_or(undo);
+fn written_over(applied: &Applied, run: &Path, undo: &Path, root: &Path) -> Result<Vec<Problem>, Fault> {
     let earlier: Vec<PathBuf> = undo_folders(run)?.into_iter().filter(|folder| folder != undo).collect();
     let left = apply::hashes_after(&earlier).map_err(Fault::Undo)?;
     let changed = applied.changes.iter().enumerate().filter(|(_, change)| {

@@ -104,7 +104,7 @@ pub fn with_retry(
     watch: &mut dyn Watch,
     mut attempt: impl FnMut(Try<'_>, &mut dyn Watch) -> Tried,
 ) -> Result<Reply, CallError> {
-    let mut call = Call { retry, time_left, ..Call::new(retry) };
+    let mut call = Call { time_left, ..Call::new(retry) };
     loop {
         let next = Try { time_left: call.remaining(), continuation: call.continuation.as_deref() };
         let tried = attempt(next, watch);

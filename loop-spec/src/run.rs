@@ -173,7 +173,8 @@ impl Loop for SpecLoop {
                 self.used.add_time(*elapsed_ms);
                 self.learn_line(name, *ended, &output.share());
             }
-            AgentFact::Checkpointed { checkpoint, .. } => self.learn_checkpoint(checkpoint),
+            // That a commit failed does not stop the loop (S4 §Auto-Commit).
+            AgentFact::Checkpointed { .. } => self.after_task(),
             AgentFact::WasRead { place, text } => {
                 let text = text.as_ref().map(engine::Text::as_str);
                 if *place == self.files.plan() { self.learn_plan(text) } else { self.learn_review(text) }

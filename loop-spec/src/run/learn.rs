@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{AgentFact, AgentStep, Checkpoint, Ended, Outcome, Turned};
+use engine::{AgentFact, AgentStep, Ended, Outcome, Turned};
 
 use crate::judge::{Verdict, judge};
 use crate::marker::{DONE, REQUEST_CHANGES};
@@ -116,12 +116,6 @@ impl SpecLoop {
         self.check = Some(ended.to_string());
         self.push(AgentStep::Write { place: self.files.check(), text });
         self.begin_checked();
-    }
-
-    pub(super) fn learn_checkpoint(&mut self, checkpoint: &Checkpoint) {
-        // That a commit failed does not stop the loop (S4 §Auto-Commit).
-        let (Checkpoint::Made { .. } | Checkpoint::Nothing | Checkpoint::Failed { .. }) = checkpoint;
-        self.after_task();
     }
 }
 
