@@ -45,7 +45,8 @@ pub enum Fault {
     /// The guard could not look at the tree.
     #[error("cannot judge the reply's paths")]
     Judge(#[source] guard::JudgeError),
-    /// The changes could not be written; the tree is as it was before them.
+    /// The changes could not be written. The tree is as it was before them unless the error says otherwise
+    /// ([`apply::ApplyError::leaves_tree_changed`]).
     #[error("cannot write the reply's changes")]
     Apply(#[source] apply::ApplyError),
     /// What an earlier part of the run has written could not be read back.

@@ -199,7 +199,7 @@ impl From<&guard::Refusal> for Problem {
     }
 }
 
-/// What rules a reply out before it is parsed.
+/// What rules a reply out whatever stands in it.
 fn unusable(Answer { finish, held_key, .. }: &Answer) -> Option<Problem> {
     if finish.advice() != Advice::Use {
         let message = format!("The reply ended early: {}.", finish.explain());

@@ -11,8 +11,8 @@ pub trait Watch {
     /// Something arrived.
     fn progress(&mut self, _progress: Progress<'_>) {}
 
-    /// An HTTP attempt is over, well or not: one line of the journal. `attempt.wait` says how long the next
-    /// one is held back.
+    /// An HTTP attempt is over, well or not: one line of the journal. `attempt.wait_ms` says how long the
+    /// next one is held back.
     fn attempt(&mut self, _attempt: &Attempt) {}
 
     /// The person wants no more of this. Asked at least every 50 ms.

@@ -11,6 +11,7 @@ use crate::push_last_part;
 const FIRST_ANSWER: &str =
     "The above query was provided, and you provided the following data in your response\n";
 const NEXT_ANSWER: &str = "You then provided the following data in your subsequent response\n";
+/// The slip in it is the seed's own, whose words these are.
 const BUILD: &str = "When the file repalcements were made, the build provided the following output:\n";
 
 /// What all prompts of a run begin with.

@@ -9,7 +9,7 @@ use logging::Durability;
 use crate::own;
 
 /// Gives a file a new content, whole or not at all: a state file that is half written would lose a run. A link in its place is
-/// replaced, not followed.
+/// replaced, not followed. Where it fails, what was written may stay beside the file as `.NAME.new`, until the next time.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, Durability::Synced)
 }
