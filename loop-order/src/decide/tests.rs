@@ -189,7 +189,9 @@ fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
                 }
             }
             decide.learn(&OrderFact::Resumed);
-            decide.brief_file().map(|stale| kept.remove(&stale));
+            if let Some(stale) = decide.brief_file() {
+                kept.remove(&stale);
+            }
             let rest = world.run(&mut decide);
             kept.extend(briefs(&rest));
             assert_eq!(kept, briefs(&log), "{failing:?} stopped after {stop}");

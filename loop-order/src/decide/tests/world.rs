@@ -2,7 +2,7 @@
 
 use engine::{Ended, Finish, Tail, Text, Why};
 use llm::Usage;
-use logging::{Durability, Redactor, RunFolder};
+use logging::Stored;
 use serde_json::json;
 
 use super::*;
@@ -31,10 +31,10 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
 }
 
 pub(super) fn text(content: &str) -> Text {
-    let folder = RunFolder::create(&std::env::temp_dir(), "order-loop-test", Redactor::default()).unwrap();
-    let stored = folder.store("t", content, Durability::Written).unwrap();
-    std::fs::remove_dir_all(folder.path()).unwrap();
-    Text::new(stored, content.into())
+    Text::new(
+        Stored { file: "t".to_owned(), bytes: content.len() as u64, sha256: String::new() },
+        content.into(),
+    )
 }
 
 /// What the world answers: all is well but for the commands whose first word is in `failing`.
@@ -87,7 +87,7 @@ impl World {
             OrderStep::RollBack => OrderFact::RolledBack { warnings: vec![] },
             OrderStep::Keep { file, text } => {
                 let sha256 = crate::ids::sha256_hex(text.as_bytes());
-                let stored = logging::Stored { file: file.clone(), bytes: 0, sha256 };
+                let stored = Stored { file: file.clone(), bytes: 0, sha256 };
                 OrderFact::Kept { stored }
             }
             OrderStep::Measure => OrderFact::Measured { tree_sha256: "t1".to_owned() },
