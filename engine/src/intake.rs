@@ -96,8 +96,9 @@ impl Rules {
             Ok(reply) => said(reply),
             Err(errors) => errors.salvaged(text, Kind::User).map(str::to_owned).collect(),
         };
-        if answer.finish == Finish::Stopped {
-            return Ok(Intake::rejected(self.refused_early(text), said));
+        let refused_early = self.refused_early(answer);
+        if !refused_early.is_empty() {
+            return Ok(Intake::rejected(refused_early, said));
         }
         if let Some(problem) = unusable(answer) {
             return Ok(Intake::rejected(vec![problem], said));
@@ -122,9 +123,12 @@ impl Rules {
     }
 
     /// Why an answer was ended before it was whole: what of its beginning is refused for good.
-    fn refused_early(&self, text: &str) -> Vec<Problem> {
+    fn refused_early(&self, answer: &Answer) -> Vec<Problem> {
+        if answer.finish != Finish::Stopped {
+            return Vec::new();
+        }
         let mut openers = Openers::default();
-        let paths = openers.read(text);
+        let paths = openers.read(&answer.reply);
         paths
             .into_iter()
             .filter_map(|path| self.guard.refused_for_good(path))
