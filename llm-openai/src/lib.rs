@@ -11,7 +11,7 @@ use std::sync::Arc;
 use llm::http::{Agent, BaseUrl, Head, Post};
 use llm::{Answer, CallError, Dialect, Model, ModelId, Reply, Request, Retry, Secret, Stream, Unread, Watch};
 
-pub use switches::{MaxTokens, Schema, Switches, SystemRole};
+pub use switches::{OutputLimit, Schema, Switches, SystemRole};
 
 /// Where OpenAI serves the API.
 pub const BASE_URL: &str = "https://api.openai.com/v1";

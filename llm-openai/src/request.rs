@@ -4,7 +4,7 @@ use llm::Request;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::switches::{MaxTokens, Schema, Switches, SystemRole};
+use crate::switches::{OutputLimit, Schema, Switches, SystemRole};
 
 /// The body of `chat/completions`.
 #[derive(Debug, Serialize)]
@@ -63,8 +63,8 @@ impl<'a> Body<'a> {
             model,
             messages: system.into_iter().chain([user]).collect(),
             temperature: request.temperature,
-            max_completion_tokens: limit(MaxTokens::MaxCompletionTokens),
-            max_tokens: limit(MaxTokens::MaxTokens),
+            max_completion_tokens: limit(OutputLimit::MaxCompletionTokens),
+            max_tokens: limit(OutputLimit::MaxTokens),
             response_format: request.schema.and_then(|schema| format(schema, switches.schema)),
             stream: request.stream,
             // Without this a stream says nothing of its usage.

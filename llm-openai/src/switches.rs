@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub struct Switches {
     /// What the output limit is called.
-    pub max_tokens: MaxTokens,
+    pub max_tokens: OutputLimit,
     /// Who says the system instruction.
     pub system_role: SystemRole,
     /// How an answer that follows a JSON schema is asked for.
@@ -18,7 +18,7 @@ pub struct Switches {
 /// What the output limit is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MaxTokens {
+pub enum OutputLimit {
     /// `max_completion_tokens`: OpenAI's own models refuse the other.
     MaxCompletionTokens,
     /// `max_tokens`: all that many local servers know.
@@ -50,14 +50,14 @@ pub enum Schema {
 impl Switches {
     /// What OpenAI's own service takes.
     pub const OPENAI: Self = Self {
-        max_tokens: MaxTokens::MaxCompletionTokens,
+        max_tokens: OutputLimit::MaxCompletionTokens,
         system_role: SystemRole::Developer,
         schema: Schema::JsonSchema,
     };
 
     /// What ollama, llama.cpp, vLLM, LM Studio and Gemini's own endpoint of this dialect take.
     pub const COMPATIBLE: Self = Self {
-        max_tokens: MaxTokens::MaxTokens,
+        max_tokens: OutputLimit::MaxTokens,
         system_role: SystemRole::System,
         schema: Schema::JsonSchema,
     };

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use code_commit_llm_openai::{MaxTokens, OpenAi, Schema, Switches, SystemRole};
+use code_commit_llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
 use fixtures::server::{Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
@@ -42,8 +42,11 @@ fn sent(switches: Switches) -> String {
 fn the_three_switches_say_what_a_server_is_sent() {
     insta::assert_snapshot!(sent(Switches::OPENAI), @r#"{"model":"org/m","messages":[{"role":"developer","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_completion_tokens":256,"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object"}}},"stream":true,"stream_options":{"include_usage":true}}"#);
     insta::assert_snapshot!(sent(Switches::COMPATIBLE), @r#"{"model":"org/m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_tokens":256,"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object"}}},"stream":true,"stream_options":{"include_usage":true}}"#);
-    let least =
-        Switches { max_tokens: MaxTokens::MaxTokens, system_role: SystemRole::System, schema: Schema::None };
+    let least = Switches {
+        max_tokens: OutputLimit::MaxTokens,
+        system_role: SystemRole::System,
+        schema: Schema::None,
+    };
     insta::assert_snapshot!(sent(least), @r#"{"model":"org/m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_tokens":256,"stream":true,"stream_options":{"include_usage":true}}"#);
     insta::assert_snapshot!(sent(Switches { schema: Schema::JsonObject, ..least }), @r#"{"model":"org/m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_tokens":256,"response_format":{"type":"json_object"},"stream":true,"stream_options":{"include_usage":true}}"#);
 }

@@ -1,7 +1,7 @@
 //! The shape of a configuration file. The flags of a run have the same shape, so that one function puts all layers together.
 
 use llm::Price;
-use llm_openai::{MaxTokens, Schema as AnswerSchema, SystemRole};
+use llm_openai::{OutputLimit, Schema as AnswerSchema, SystemRole};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ pub struct Dialect {
     /// What the output limit is called: `max_completion_tokens` or `max_tokens`.
     #[serde(default)]
     #[schemars(schema_with = "max_tokens")]
-    pub max_tokens: Option<MaxTokens>,
+    pub max_tokens: Option<OutputLimit>,
     /// Who says the system instruction: `developer` or `system`.
     #[serde(default)]
     #[schemars(schema_with = "system_role")]
