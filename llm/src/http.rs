@@ -10,7 +10,7 @@ mod resolve;
 mod worker;
 
 pub use exchange::{Exchange, Head, Next, Stopwatch};
-pub use network::{Network, NetworkError, PROXY_VARIABLES, Route};
+pub use network::{Network, NetworkError, PROXY_VARIABLES};
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

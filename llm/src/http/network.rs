@@ -54,7 +54,7 @@ pub enum NetworkError {
 
 /// The way of one request.
 #[derive(Debug)]
-pub enum Route<'a> {
+pub(super) enum Route<'a> {
     /// Straight to the service.
     Direct,
     /// Through this proxy.
@@ -76,7 +76,7 @@ impl Network {
     }
 
     /// The way to `url`. This machine is never reached through a proxy.
-    pub fn route(&self, url: &str) -> Route<'_> {
+    pub(super) fn route(&self, url: &str) -> Route<'_> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
         let proxy = if scheme.eq_ignore_ascii_case("http") { &self.http } else { &self.https };
         match proxy {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use ureq::http::{HeaderValue, Request, Response, Uri};
 use ureq::{AsSendBody, Body, Proxy};
 
-use super::{Agent, Head, Post, Route};
+use super::network::Route;
+use super::{Agent, Head, Post};
 use crate::CallError;
 
 /// Read at once; also the size of the pieces given out.
