@@ -75,15 +75,23 @@ impl Row {
     }
 }
 
-/// Reads the file: columns are found by their names, rows that do not fit are counted and left out.
-pub fn read(text: &str) -> (Vec<Row>, usize) {
+/// The file as it is read back.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Table {
+    /// The rows that fit.
+    pub rows: Vec<Row>,
+    /// How many others there are.
+    pub left_out: usize,
+}
+
+/// Reads the file; columns are found by their names.
+pub fn read(text: &str) -> Table {
+    let mut table = Table::default();
     let mut records = records(text).into_iter();
-    let Some(header) = records.next() else { return (Vec::new(), 0) };
-    let mut rows = Vec::new();
-    let mut odd = 0;
+    let Some(header) = records.next() else { return table };
     for record in records {
         if record.len() < 10 {
-            odd += 1;
+            table.left_out += 1;
             continue;
         }
         let field = |name: &str| {
@@ -92,7 +100,7 @@ pub fn read(text: &str) -> (Vec<Row>, usize) {
         };
         let count = |name: &str| field(name).parse().ok();
         let model = field("model");
-        rows.push(Row {
+        table.rows.push(Row {
             phase: field("phase").to_owned(),
             step: field("step").to_owned(),
             role: field("role").to_owned(),
@@ -103,7 +111,7 @@ pub fn read(text: &str) -> (Vec<Row>, usize) {
             total: count("total"),
         });
     }
-    (rows, odd)
+    table
 }
 
 /// Fields of each record, quotes undone.
@@ -140,23 +148,23 @@ mod tests {
     fn rows_come_back_and_quotes_do_no_harm() {
         let line =
             ["t", "1", "2", "builder", "odd,\"model\"", "10", "3", "0", "15", "s"].map(quoted).join(",");
-        let (rows, odd) = read(&format!("{HEADER}{line}\nbroken,row\n"));
-        assert_eq!((rows.len(), odd), (1, 1));
+        let Table { rows, left_out } = read(&format!("{HEADER}{line}\nbroken,row\n"));
+        assert_eq!((rows.len(), left_out), (1, 1));
         assert_eq!(rows[0].model, "odd,\"model\"");
         assert_eq!((rows[0].input, rows[0].total, rows[0].thoughts()), (Some(10), Some(15), Some(2)));
     }
 
     #[test]
     fn a_row_without_usage_is_of_the_model_that_was_asked() {
-        let (rows, odd) = read(&format!("{HEADER}t,1,2,builder,one{NO_USAGE},,,,,s\n"));
-        assert_eq!((rows[0].model.as_str(), rows[0].total, odd), ("one", None, 0));
+        let Table { rows, left_out } = read(&format!("{HEADER}t,1,2,builder,one{NO_USAGE},,,,,s\n"));
+        assert_eq!((rows[0].model.as_str(), rows[0].total, left_out), ("one", None, 0));
     }
 
     #[test]
     fn columns_are_found_by_their_names() {
         let text = "model,timestamp,phase,step,role,input,candidates,cached,total,session_id,note\r\n\
             gemini-2.5-pro,t,1,1,verifier,100,20,5,120,abc,x\r\n";
-        let (rows, odd) = read(text);
-        assert_eq!((rows.len(), odd, rows[0].total, rows[0].thoughts()), (1, 0, Some(120), Some(0)));
+        let Table { rows, left_out } = read(text);
+        assert_eq!((rows.len(), left_out, rows[0].total, rows[0].thoughts()), (1, 0, Some(120), Some(0)));
     }
 }

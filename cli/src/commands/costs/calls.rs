@@ -7,7 +7,7 @@ use std::{fs, iter};
 use agent::ModelUsage;
 use llm::{Attempt, Usage};
 use logging::Journal;
-use loop_phase::tokens::{self, Row};
+use loop_phase::tokens::{self, Row, Table};
 use repo::WorkTree;
 use serde::Deserialize;
 use serde_json::Value;
@@ -77,9 +77,9 @@ pub fn find(root: &Path, today: &Today) -> Result<Found, Failure> {
 
 fn phases(root: &Path, today: &Today, found: &mut Found) -> Result<(), Failure> {
     let file = root.join(ABL).join(loop_phase::TOKENS);
-    let (rows, odd) = tokens::read(&read(&file)?.unwrap_or_default());
-    if odd > 0 {
-        let lines = phrases::count(odd as u64, "line");
+    let Table { rows, left_out } = tokens::read(&read(&file)?.unwrap_or_default());
+    if left_out > 0 {
+        let lines = phrases::count(left_out as u64, "line");
         found.warnings.push(format!("left out of {}: {lines} that cannot be read as a row", file.display()));
     }
     found.calls.extend(rows.into_iter().map(|row| of_row(row, today)));
