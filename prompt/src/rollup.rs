@@ -36,7 +36,7 @@ impl LeftOut {
 
 /// Whether a file of this name and length belongs into the roll-up, before its content is read.
 #[must_use]
-pub fn left_out_by_name(path: &str, bytes: u64) -> Option<LeftOut> {
+pub fn left_out(path: &str, bytes: u64) -> Option<LeftOut> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if path.contains(char::is_control) {
         Some(LeftOut::OddName)
@@ -146,13 +146,13 @@ mod tests {
             "id_rsa",
             ".netrc",
         ] {
-            assert_eq!(left_out_by_name(name, 1), Some(LeftOut::Secret), "{name}");
+            assert_eq!(left_out(name, 1), Some(LeftOut::Secret), "{name}");
         }
         for name in [".env.example", "src/key.rs", "keys.md", "environment.rs"] {
-            assert_eq!(left_out_by_name(name, 1), None, "{name}");
+            assert_eq!(left_out(name, 1), None, "{name}");
         }
-        assert_eq!(left_out_by_name("Cargo.lock", 1), Some(LeftOut::LockFile));
-        assert_eq!(left_out_by_name("a\n--- FILE b ---", 1), Some(LeftOut::OddName));
-        assert_eq!(left_out_by_name("a.json", LARGEST_FILE + 1), Some(LeftOut::TooLarge));
+        assert_eq!(left_out("Cargo.lock", 1), Some(LeftOut::LockFile));
+        assert_eq!(left_out("a\n--- FILE b ---", 1), Some(LeftOut::OddName));
+        assert_eq!(left_out("a.json", LARGEST_FILE + 1), Some(LeftOut::TooLarge));
     }
 }

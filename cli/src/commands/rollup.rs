@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use prompt::rollup::{LeftOut, append, left_out_by_name};
+use prompt::rollup::{LeftOut, append, left_out};
 use repo::{Besides, WorkTree};
 use serde_json::json;
 
@@ -95,7 +95,7 @@ pub fn roll_up(tree: &WorkTree) -> Result<RollUp, Failure> {
         if !found.is_file() {
             continue;
         }
-        if let Some(why) = left_out_by_name(&file.path, found.len()) {
+        if let Some(why) = left_out(&file.path, found.len()) {
             rollup.left_out.push((file.path, why));
             continue;
         }
