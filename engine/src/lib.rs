@@ -28,7 +28,7 @@ pub use intake::{Intake, Rules, Taken, normalized_path};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
     Baseline, CommandSettings, Condition, Ignored, KEPT_CHARS, KEPT_LINES, Left, OrderExecutor, OrderFact,
-    OrderStep, Tail, VERIFY_SCRIPT, Why, last_part, replay_order,
+    OrderStep, Tail, VERIFY_SCRIPT, WhyRefused, last_part, replay_order,
 };
 pub use outcome::{Cause, Outcome};
 pub use own::{Links, append_to_own, read_regular};

@@ -82,7 +82,7 @@ pub enum Condition {
 /// Why a reply was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum WhyRefused {
     /// It is no proposal.
     Unusable,
     /// It names a file that it may not write.
@@ -134,7 +134,7 @@ pub enum OrderFact {
         /// Which attempt.
         attempt: u32,
         /// In one word.
-        why: Why,
+        why: WhyRefused,
         /// The files that it names, as far as they could be read.
         touched: Vec<String>,
         /// Everything that is wrong with it.

@@ -1,6 +1,6 @@
 //! A failure in so few words that a prompt can hold it (S2 §2.8).
 
-use engine::{Condition, Problem, Why};
+use engine::{Condition, Problem, WhyRefused};
 
 use crate::artifacts::{CmdResult, FailureBrief, Stage};
 use crate::order::WorkOrder;
@@ -22,12 +22,12 @@ pub(crate) fn plain(stage: Stage, error: &str, order: &WorkOrder) -> FailureBrie
 }
 
 /// A reply that was not written.
-pub(crate) fn refused(why: Why, problems: &[Problem], order: &WorkOrder) -> FailureBrief {
+pub(crate) fn refused(why: WhyRefused, problems: &[Problem], order: &WorkOrder) -> FailureBrief {
     let stage = match why {
-        Why::Unusable => Stage::LlmOutputInvalid,
-        Why::OutOfScope => Stage::WriteScopeViolation,
-        Why::Stale => Stage::StaleContext,
-        Why::NotWritten => Stage::WriteFailed,
+        WhyRefused::Unusable => Stage::LlmOutputInvalid,
+        WhyRefused::OutOfScope => Stage::WriteScopeViolation,
+        WhyRefused::Stale => Stage::StaleContext,
+        WhyRefused::NotWritten => Stage::WriteFailed,
     };
     let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
     plain(stage, &messages.join("\n"), order)

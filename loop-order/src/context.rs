@@ -7,7 +7,7 @@ pub const CONTEXT_BYTES: usize = 200 * 1024;
 
 /// The files as the prompt shows them. Each in its turn takes what the ones before it have left; a file that does not fit is cut
 /// behind the last whole line that does, or behind the last whole character of a single line. None is a file that is not there.
-pub fn shown(files: Vec<(String, Option<String>)>) -> Vec<Context> {
+pub fn shown_context(files: Vec<(String, Option<String>)>) -> Vec<Context> {
     let mut left = CONTEXT_BYTES;
     files
         .into_iter()
@@ -37,7 +37,7 @@ mod tests {
 
     fn lengths(files: &[usize]) -> Vec<(usize, usize)> {
         let files = files.iter().map(|bytes| ("f".to_owned(), Some("x".repeat(*bytes)))).collect();
-        shown(files)
+        shown_context(files)
             .into_iter()
             .map(|file| (file.text.unwrap_or_default().len(), file.left_out_bytes))
             .collect()
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_takes_nothing() {
-        let files = shown(vec![("new".to_owned(), None), ("old".to_owned(), Some("x".to_owned()))]);
+        let files = shown_context(vec![("new".to_owned(), None), ("old".to_owned(), Some("x".to_owned()))]);
         assert_eq!(files[0].text, None);
         assert_eq!(files[1].text.as_deref(), Some("x"));
     }

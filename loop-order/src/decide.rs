@@ -231,7 +231,7 @@ impl OrderLoop {
 impl OrderLoop {
     /// The artifact that the attempt which is under way does not have as long as it has not failed: an earlier try of it, which got no
     /// answer, may have left one.
-    pub fn brief_file(&self) -> Option<String> {
+    pub fn stale_brief_file(&self) -> Option<String> {
         self.work.brief.is_none().then(|| self.work.brief_file())
     }
 }

@@ -16,9 +16,9 @@ pub use artifacts::{
     WriteResult, proposal_schema,
 };
 pub use brief::EXCERPT_CHARS;
-pub use context::{CONTEXT_BYTES, shown};
+pub use context::{CONTEXT_BYTES, shown_context};
 pub use decide::{Inputs, OrderLoop, SUMMARY};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
-pub use order::{MOST_BYTES, MOST_CONTEXT_FILES, WorkOrder};
-pub use words::{SplitError, split};
+pub use order::{MOST_CONTEXT_FILES, MOST_ORDER_BYTES, WorkOrder};
+pub use words::{SplitError, split_command};

@@ -12,7 +12,7 @@ use crate::{ids, words};
 pub const MOST_CONTEXT_FILES: usize = 10;
 
 /// A larger order is no order: it is refused before it is read as JSON.
-pub const MOST_BYTES: usize = 1 << 20;
+pub const MOST_ORDER_BYTES: usize = 1 << 20;
 
 /// Fields beyond the seed. An order that leaves them away is the same order as one that gives null.
 const OPTIONAL: [&str; 4] = ["max_cost", "preconditions", "postconditions", "must_fail_before"];
@@ -60,8 +60,11 @@ pub struct Command {
 impl WorkOrder {
     /// Reads an order; or everything that is wrong with it.
     pub fn parse(json: &[u8]) -> Result<Self, Vec<FieldProblem>> {
-        if json.len() > MOST_BYTES {
-            return Err(vec![FieldProblem::new("", format!("is larger than {} MiB", MOST_BYTES >> 20))]);
+        if json.len() > MOST_ORDER_BYTES {
+            return Err(vec![FieldProblem::new(
+                "",
+                format!("is larger than {} MiB", MOST_ORDER_BYTES >> 20),
+            )]);
         }
         let mut fields = Fields::of(json).map_err(|problem| vec![problem])?;
         let hash = hash(fields.values());
@@ -168,7 +171,7 @@ fn commands(
 ) -> Vec<Command> {
     let mut commands = Vec::new();
     for (at, text) in texts(fields, field).into_iter().enumerate() {
-        match words::split(&text) {
+        match words::split_command(&text) {
             Ok(argv) => commands.push(Command { text, argv }),
             Err(error) => {
                 fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), error.to_string()));

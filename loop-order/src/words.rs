@@ -34,9 +34,11 @@ impl std::fmt::Display for SplitError {
     }
 }
 
+impl std::error::Error for SplitError {}
+
 /// Words are parted by blanks; `'…'` is taken as it is; in `"…"` a backslash escapes `"`, `\`, `$` and a backquote; elsewhere it
 /// escapes anything. Nothing is expanded, and `#` begins no comment.
-pub fn split(command: &str) -> Result<Vec<String>, SplitError> {
+pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
     if command.contains('\0') {
         return Err(SplitError::Nul);
     }
@@ -104,7 +106,7 @@ mod tests {
 
     #[track_caller]
     fn check(command: &str, words: &[&str]) {
-        assert_eq!(split(command).unwrap(), words, "{command}");
+        assert_eq!(split_command(command).unwrap(), words, "{command}");
     }
 
     #[test]
@@ -134,29 +136,29 @@ mod tests {
             ("(a)", '('),
             ("a\nb", '\n'),
         ] {
-            assert_eq!(split(command), Err(SplitError::Operator(sign)), "{command}");
+            assert_eq!(split_command(command), Err(SplitError::Operator(sign)), "{command}");
         }
     }
 
     #[test]
     fn what_is_not_closed_is_refused() {
-        assert_eq!(split("a 'b"), Err(SplitError::OpenQuote('\'')));
-        assert_eq!(split("a \"b\\\""), Err(SplitError::OpenQuote('"')));
-        assert_eq!(split("a \\"), Err(SplitError::LoneBackslash));
-        assert_eq!(split(" \t"), Err(SplitError::Empty));
-        assert_eq!(split("a '\0'"), Err(SplitError::Nul));
+        assert_eq!(split_command("a 'b"), Err(SplitError::OpenQuote('\'')));
+        assert_eq!(split_command("a \"b\\\""), Err(SplitError::OpenQuote('"')));
+        assert_eq!(split_command("a \\"), Err(SplitError::LoneBackslash));
+        assert_eq!(split_command(" \t"), Err(SplitError::Empty));
+        assert_eq!(split_command("a '\0'"), Err(SplitError::Nul));
     }
 
     proptest! {
         #[test]
         fn any_words_come_back_from_their_quoted_form(words in prop::collection::vec("[ -~\n]{0,12}", 1..6)) {
             let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-            prop_assert_eq!(split(&quoted.join(" ")).unwrap(), words);
+            prop_assert_eq!(split_command(&quoted.join(" ")).unwrap(), words);
         }
 
         #[test]
         fn no_text_panics(text in ".*") {
-            let _ = split(&text);
+            let _ = split_command(&text);
         }
     }
 }

@@ -11,7 +11,7 @@ use parser::proposal::{self, Limits, Proposal};
 
 use super::remarks::{changed_content, flagged};
 use super::{Rules, unusable};
-use crate::order::Why;
+use crate::order::WhyRefused;
 use crate::{Answer, Fault, Problem};
 
 /// What came of a proposal.
@@ -29,7 +29,7 @@ pub enum Taken {
     /// Nothing of it is on disk.
     Refused {
         /// In one word.
-        why: Why,
+        why: WhyRefused,
         /// The files that it names, as far as they could be read.
         touched: Vec<String>,
         /// Everything that is wrong with it.
@@ -42,11 +42,11 @@ impl Rules {
     pub fn take_in_proposal(&self, answer: &Answer, undo: &Path) -> Result<Taken, Fault> {
         let refused = |why, problems| Taken::Refused { why, touched: Vec::new(), problems };
         if let Some(problem) = unusable(answer) {
-            return Ok(refused(Why::Unusable, vec![problem]));
+            return Ok(refused(WhyRefused::Unusable, vec![problem]));
         }
         let proposal = match proposal::parse(answer.reply.as_bytes(), &Limits::default()) {
             Ok(proposal) => proposal,
-            Err(errors) => return Ok(refused(Why::Unusable, malformed(&errors))),
+            Err(errors) => return Ok(refused(WhyRefused::Unusable, malformed(&errors))),
         };
         let touched: Vec<String> = proposal.writes.iter().map(|write| normalized_path(&write.path)).collect();
         let admitted = match self.judge_proposal(&proposal, &touched)? {
@@ -63,9 +63,11 @@ impl Rules {
         match apply::apply(&self.lock, &self.root, set, undo) {
             Ok(applied) => Ok(Taken::Written { touched, applied, warnings }),
             Err(error) if error.leaves_tree_changed() => Err(Fault::Apply(error)),
-            Err(error) => {
-                Ok(Taken::Refused { why: Why::NotWritten, touched, problems: vec![not_written(&error)] })
-            }
+            Err(error) => Ok(Taken::Refused {
+                why: WhyRefused::NotWritten,
+                touched,
+                problems: vec![not_written(&error)],
+            }),
         }
     }
 
@@ -93,13 +95,13 @@ impl Rules {
             return Ok(Ok(admitted));
         }
         let stale = refusals.iter().all(|refusal| refusal.code() == Code::StaleBase);
-        let why = if stale { Why::Stale } else { Why::OutOfScope };
+        let why = if stale { WhyRefused::Stale } else { WhyRefused::OutOfScope };
         Ok(Err((why, refusals.iter().map(Problem::from).collect())))
     }
 }
 
 /// Every path of a proposal admitted, or why nothing of it is taken.
-type Judged = Result<Vec<Admitted>, (Why, Vec<Problem>)>;
+type Judged = Result<Vec<Admitted>, (WhyRefused, Vec<Problem>)>;
 
 /// Without `.` components and doubled slashes, which mean nothing (S2 §6.2). `..` stays, to be refused.
 pub fn normalized_path(path: &str) -> String {

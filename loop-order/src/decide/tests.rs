@@ -189,7 +189,7 @@ fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
                 }
             }
             decide.learn(&OrderFact::Resumed);
-            if let Some(stale) = decide.brief_file() {
+            if let Some(stale) = decide.stale_brief_file() {
                 kept.remove(&stale);
             }
             let rest = world.run(&mut decide);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use guard::{Code, Guard, Op, Policy, Request, Verdict};
 use llm::{Model, Provider};
-use loop_order::{FieldProblem, MOST_BYTES, WorkOrder};
+use loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
 use prompt::order::{Allowed, Context};
 use repo::{Git, WorkTree};
 
@@ -72,7 +72,7 @@ pub fn read(file: &Path) -> Result<Read, Failure> {
 /// At most one byte more than an order may have, however much there is: a device never ends.
 pub fn bounded(source: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    source.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    source.take(MOST_ORDER_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -230,7 +230,7 @@ pub fn files(root: &Path, order: &WorkOrder) -> Result<Files, Vec<FieldProblem>>
         }
     }
     if problems.is_empty() {
-        Ok(Files { allowed, context: loop_order::shown(context) })
+        Ok(Files { allowed, context: loop_order::shown_context(context) })
     } else {
         Err(problems)
     }

@@ -52,7 +52,7 @@ impl Start {
                 executor.asking.spending.count(&calls, executor.model.id());
                 record.note(&OrderFact::Resumed).map_err(kept)?;
                 decide.learn(&OrderFact::Resumed);
-                if let Some(stale) = decide.brief_file() {
+                if let Some(stale) = decide.stale_brief_file() {
                     remove(&record.folder().path().join(stale))
                         .context("cannot remove an artifact of the attempt that is made again")?;
                 }

@@ -1,6 +1,6 @@
 //! Everything that a loop needs and meets, in memory.
 
-use engine::{Ended, Finish, Tail, Text, Why};
+use engine::{Ended, Finish, Tail, Text, WhyRefused};
 use llm::Usage;
 use logging::Stored;
 use serde_json::json;
@@ -66,7 +66,7 @@ impl World {
             },
             OrderStep::Write { attempt, .. } => OrderFact::Refused {
                 attempt: *attempt,
-                why: Why::Unusable,
+                why: WhyRefused::Unusable,
                 touched: Vec::new(),
                 problems: Vec::new(),
             },
