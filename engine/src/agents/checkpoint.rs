@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn why_there_is_no_commit_is_said_with_its_cause_and_without_keys() {
-        let git = GitError::Start { top: "/secret-key-77".into(), source: io::ErrorKind::NotFound.into() };
+        let git = GitError::Start { folder: "/secret-key-77".into(), source: io::ErrorKind::NotFound.into() };
         let error = "cannot start git in /[key …77]: entity not found".to_owned();
         assert_eq!(failed(&git, &Redactor::new(["secret-key-77"])), Checkpoint::Failed { error });
     }
