@@ -111,3 +111,6 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> RepoError {
     let path = path.to_owned();
     move |source| RepoError::Io { path, source }
 }
+
+#[cfg(test)]
+mod tests;

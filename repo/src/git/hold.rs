@@ -157,3 +157,6 @@ fn remove(path: &Path) -> io::Result<()> {
         Ok(()) | Err(_) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;
