@@ -27,7 +27,7 @@ pub(crate) fn keep_old(folder: &Folder, name: &str, txn: &Folder, kept: &str) ->
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// Copies content, mode, access list and, where permitted, owner, through to the disk.
+/// Copies content, mode, access list, time and, where permitted, owner, through to the disk.
 pub(crate) fn copy(from: &Folder, name: &str, to: &Folder, copy: &str) -> io::Result<()> {
     let mut source = from.open_file(name)?;
     let mut target = create(to, copy, 0o600)?;
@@ -35,6 +35,7 @@ pub(crate) fn copy(from: &Folder, name: &str, to: &Folder, copy: &str) -> io::Re
     let stat = rustix::fs::fstat(&source)?;
     let _ = rustix::fs::fchown(&target, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
     protect_like(&source, &target, stat.st_mode & 0o777)?;
+    target.set_modified(source.metadata()?.modified()?)?;
     target.sync_all()
 }
 

@@ -130,6 +130,13 @@ impl Task {
         }
     }
 
+    /// The code roll-up.
+    pub fn codebase(&self) -> &str {
+        match self {
+            Self::Commit { codebase, .. } | Self::Implement { codebase, .. } => &codebase.text,
+        }
+    }
+
     /// What the files of a round are called.
     pub fn layout(&self) -> Layout {
         match self {

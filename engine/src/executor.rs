@@ -8,8 +8,9 @@ pub(crate) mod trial;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use apply::{Action, Applied, Changed};
+use apply::{Action, Applied};
 use llm::Model;
 use logging::{Durability, FolderError, Layout};
 use runner::Cancel;
@@ -141,7 +142,8 @@ impl CommitExecutor<'_> {
                 self.say(record, round, &said, append)?;
                 let mut warnings = warnings;
                 warnings.extend(applied.warnings.iter().map(untidy));
-                warnings.extend(written_over(&applied, record.folder().path(), &undo, &self.rules.root)?);
+                let prompt = record.folder().path().join(self.layout.query(round));
+                warnings.extend(written_over(&applied, &prompt, &undo, &self.rules)?);
                 Ok(Fact::Applied { round, changes: applied.changes, warnings, no_change })
             }
             Intake::Rejected { problems, report, said } => {
@@ -204,24 +206,34 @@ pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(rounds.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Files that were changed between two writes of this run: by the build, or by a person, whose words are kept.
-fn written_over(applied: &Applied, run: &Path, undo: &Path, root: &Path) -> Result<Vec<Problem>, Fault> {
+/// Files that were changed between two writes of this run, or while the model was at the first: by the build, or by a person, whose
+/// words are kept. What was changed since then is younger than the prompt.
+fn written_over(applied: &Applied, prompt: &Path, undo: &Path, rules: &Rules) -> Result<Vec<Problem>, Fault> {
+    let run = prompt.parent().unwrap_or(prompt);
     let earlier: Vec<PathBuf> = undo_folders(run)?.into_iter().filter(|folder| folder != undo).collect();
     let left = apply::hashes_after(&earlier).map_err(Fault::Undo)?;
-    let changed = applied.changes.iter().enumerate().filter(|(_, change)| {
-        let left = left.get(&change.path);
-        change.action != Action::None && left.is_some_and(|left| *left != change.before_sha256)
-    });
-    let problem = |(number, change): (usize, &Changed)| {
+    let asked = modified(prompt);
+    let mut problems = Vec::new();
+    for (number, change) in applied.changes.iter().enumerate().filter(|(_, one)| one.action != Action::None) {
         let kept = undo.join(apply::kept_name(number));
+        let since = match left.get(&change.path) {
+            Some(left) if *left != change.before_sha256 => "this run last wrote it",
+            None if asked.is_some() && modified(&kept) > asked => "the model was asked",
+            Some(_) | None => continue,
+        };
         let message = format!(
-            "`{}` had been changed since this run last wrote it, by the build or by a person; that content is kept in {}.",
+            "`{}` had been changed since {since}, by the build or by a person; that content is kept in {}.",
             change.path,
-            kept.strip_prefix(root).unwrap_or(&kept).display()
+            kept.strip_prefix(&rules.root).unwrap_or(&kept).display()
         );
-        Problem { code: "written-over".to_owned(), path: Some(change.path.clone()), line: None, message }
-    };
-    Ok(changed.map(problem).collect())
+        let path = Some(change.path.clone());
+        problems.push(Problem { code: "written-over".to_owned(), path, line: None, message });
+    }
+    Ok(problems)
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.symlink_metadata().and_then(|found| found.modified()).ok()
 }
 
 pub(crate) fn untidy(warning: &apply::Warning) -> Problem {

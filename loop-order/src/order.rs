@@ -209,7 +209,7 @@ fn max_cost(fields: &mut Fields) -> Option<f64> {
 fn fault_of_path(path: &str) -> Option<&'static str> {
     let drive = path.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && path.get(1..2) == Some(":");
     let faults = [
-        (normalized_path(path).is_empty(), "names no file"),
+        (matches!(&*normalized_path(path), "" | "/"), "names no file"),
         (path.starts_with('/'), "is an absolute path; give it relative to the repository"),
         (drive, "has a drive letter; give it relative to the repository"),
         (path.split('/').any(|part| part == ".."), "has a `..` component"),

@@ -4,28 +4,27 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Guard, Writer};
+use guard::Writer;
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
-use repo::{Asked, WorkTree};
+use repo::WorkTree;
 
 use crate::args::{OnFailure, RunArgs};
-use crate::commands::run::{self, Prepared, begin};
+use crate::commands::run::{Prepared, begin};
 use crate::commands::wall::{self, Otherwise};
 use crate::config::{self, Origin, Settings};
 use crate::edit;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::{self, Keys};
+use crate::keys::Keys;
 use crate::models;
-use crate::output::{Output, printable_name};
+use crate::output::Output;
 use crate::plan::{Plan, Task, own_program};
 use crate::preflight::{self, AGENT_CONFIG, BUILD, CODE_ROLLUP, Missing, QUERY};
-use crate::terminal::phrases;
 
-/// Of the files that are not committed so many are named.
-const NAMED_FILES: usize = 5;
 /// Asked by the first loop (S0 §Implementation Details).
 const IMPLEMENT_MODEL: &str = "gemini-2.5-pro";
+
+mod looks;
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +57,7 @@ pub fn run(
         early_stop: args.early_stop,
         ..plan(settings, &tree, task)?
     };
-    let guard = look_at(which, &tree, &plan, args, output)?;
+    let guard = looks::look_at(which, &tree, &plan, args, output)?;
     // In this order: a wall holds the first of them.
     let protected = wall::protected(&tree, &guard, &plan.settings)?;
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
@@ -83,27 +82,6 @@ fn settings(
         settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
     }
     Ok(settings)
-}
-
-/// The two looks at the whole tree: at what is not committed, and at the ignore rules. At a large one both at once.
-fn look_at(
-    which: Which,
-    tree: &WorkTree,
-    plan: &Plan,
-    args: &RunArgs,
-    output: &Output,
-) -> Result<Guard, Failure> {
-    let root = tree.root();
-    if tree.is_small() {
-        clean_enough(which, tree, args, output)?;
-        return run::guard(tree, plan);
-    }
-    std::thread::scope(|scope| {
-        let guard = scope.spawn(|| run::guard_apart(root, plan));
-        let clean = clean_enough(which, tree, args, output);
-        let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        clean.and(guard)
-    })
 }
 
 /// Lets the supervisor write the query; not where it would be committed with the project (S1 §Safety).
@@ -193,62 +171,6 @@ fn refused(missing: Vec<Missing>) -> Failure {
     let what: Vec<String> = missing.iter().map(|m| m.what.clone()).collect();
     let remedies: Vec<String> = missing.into_iter().map(|m| m.remedy).collect();
     Failure::refused(anyhow!("{}", what.join("\n       ")), remedies.join("\n       "))
-}
-
-/// Changes that are not committed are named; they refuse the run only where that is asked for.
-fn clean_enough(which: Which, tree: &WorkTree, args: &RunArgs, output: &Output) -> Result<(), Failure> {
-    let asked = Asked { beginnings: &keys::places(), ..Asked::default() };
-    let (mut dirty, tracked) = match tree.look(&asked) {
-        Ok(look) => (shown(&look.dirty), shown(&look.tracked)),
-        Err(error) if args.require_clean => return Err(Failure::refused(error, "see what git status says")),
-        Err(error) => {
-            output.warn(&format!("cannot tell what is not committed: {:#}", anyhow::Error::from(error)));
-            return Ok(());
-        }
-    };
-    keys_stay_out(which, &dirty, &tracked, output)?;
-    dirty.retain(|path| !is_own(path));
-    if dirty.is_empty() {
-        return Ok(());
-    }
-    let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
-    if args.require_clean {
-        return Err(Failure::refused(anyhow!(text), "commit or stash them, or leave --require-clean away"));
-    }
-    output.warn(&format!(
-        "{text}; code-commit undo gives back what the run writes over, not what a build changes"
-    ));
-    Ok(())
-}
-
-fn shown(paths: &[PathBuf]) -> Vec<String> {
-    paths.iter().map(|path| path.display().to_string()).collect()
-}
-
-/// No key is committed by accident (S1 §Safety): the default loop refuses what git tracks of `agent-config`, S0 knows no such rule.
-fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Output) -> Result<(), Failure> {
-    if which == Which::Commit {
-        preflight::agent_config_is_untracked(tracked).map_err(|missing| refused(vec![missing]))?;
-    }
-    for path in dirty.iter().filter(|path| keys::is_key_file(path) && !tracked.contains(path)) {
-        let path = printable_name(path);
-        output.warn(&format!(
-            "{path} is not ignored by git, so a key could be committed: add it to .gitignore"
-        ));
-    }
-    for path in tracked.iter().filter(|path| keys::is_key_file(path)) {
-        let path = printable_name(path);
-        output.warn(&format!(
-            "{path} is tracked by git, whatever .gitignore says: take it out with git rm --cached {path}"
-        ));
-    }
-    Ok(())
-}
-
-/// What the harness itself writes into the project is no sign of unfinished work.
-fn is_own(path: &str) -> bool {
-    let mut own = guard::PROTECTED.iter().filter(|name| name.writer == Writer::Harness);
-    own.any(|name| Path::new(path).starts_with(name.at_root()))
 }
 
 /// The protected set as the prompt lists it (S1 §Parsing the Response), and what the configuration adds.

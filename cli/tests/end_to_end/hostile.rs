@@ -381,3 +381,41 @@ fn a_file_that_is_not_text_is_not_replaced_without_a_word() {
         assert_eq!(std::fs::read(scene.project.root().join(name)).unwrap(), before, "{name}");
     }
 }
+
+/// As somebody edits it who is at work meanwhile.
+fn touch_later(scene: &Scene, file: &str) {
+    let file = std::fs::File::options().append(true).open(scene.project.root().join(file)).unwrap();
+    file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(600)).unwrap();
+}
+
+#[test]
+fn a_file_that_is_younger_than_the_roll_up_that_the_model_is_shown_is_said() {
+    let warning = "warning: agent-config/codeRollup.txt is older than src/greet.sh: the model sees what was there before; \
+                   code-commit rollup makes it anew";
+    for commits in [false, true] {
+        let scene = Scene::with_replies([MENDS_IT]);
+        touch_later(&scene, "src/greet.sh");
+        touch_later(&scene, "tests/greet_test.sh");
+        let text = scene.project.read("src/greet.sh").unwrap();
+        scene.project.write("src/greet.sh", format!("# mine\n{text}").as_bytes()).unwrap();
+        touch_later(&scene, "src/greet.sh");
+        if commits {
+            scene.project.commit("mine").unwrap();
+        }
+        let ran = scene.commit(&[]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        assert!(ran.err.lines().any(|line| line == warning), "{ran}");
+    }
+    let ran = Scene::with_replies([MENDS_IT]).commit(&[]);
+    assert!(!ran.err.contains("is older than"), "{ran}");
+}
+
+#[test]
+fn what_somebody_writes_while_the_model_answers_is_kept_and_said() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    touch_later(&scene, "src/greet.sh");
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let warning = "warning: `src/greet.sh` had been changed since the model was asked, by the build or by a person; that content is kept in ";
+    assert!(ran.err.contains(warning), "{ran}");
+}
