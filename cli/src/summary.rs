@@ -35,6 +35,9 @@ pub struct Summary {
     pub elapsed_ms: u64,
     /// The run folder, relative to the root where it lies below it.
     pub log: String,
+    /// Whether any reply could be used.
+    #[serde(skip)]
+    has_built: bool,
 }
 
 impl Summary {
@@ -55,6 +58,7 @@ impl Summary {
             cost_usd: Some(0.0),
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             log,
+            has_built: false,
         };
         // Asked, and neither answered nor given up: the run was killed while the model thought.
         let mut open = false;
@@ -76,7 +80,8 @@ impl Summary {
                 }
                 Fact::Applied { warnings, .. } => summary.warn(warnings),
                 Fact::Restored { .. } => summary.warnings.clear(),
-                Fact::Rejected { .. } | Fact::Built { .. } | Fact::Resumed | Fact::Ended { .. } => {}
+                Fact::Built { .. } => summary.has_built = true,
+                Fact::Rejected { .. } | Fact::Resumed | Fact::Ended { .. } => {}
             }
         }
         // A later round may have put a file back.
@@ -119,6 +124,11 @@ impl Summary {
         match &self.outcome {
             Outcome::Done { rounds: took } => {
                 output.paint(GOOD, &format!("Done after {}: the build passes.", rounds(*took)))
+            }
+            Outcome::AttemptsUsedUp { rounds: took } if !self.has_built => {
+                let text =
+                    format!("Failed: no reply could be used in {}, so nothing was built.", rounds(*took));
+                output.paint(BAD, &text)
             }
             Outcome::AttemptsUsedUp { rounds: took } => {
                 output.paint(BAD, &format!("Failed: the build does not pass after {}.", rounds(*took)))

@@ -204,9 +204,13 @@ impl From<&guard::Refusal> for Problem {
 }
 
 /// What rules a reply out whatever stands in it.
-fn unusable(Answer { finish, held_key, .. }: &Answer) -> Option<Problem> {
+fn unusable(Answer { reply, finish, held_key }: &Answer) -> Option<Problem> {
     if finish.advice() != Advice::Use {
-        let message = format!("The reply ended early: {}.", finish.explain());
+        let mut message = format!("The reply ended early: {}.", finish.explain());
+        let begun = Openers::default().read(reply).pop().filter(|_| *finish == Finish::Truncated);
+        if let Some(path) = begun {
+            message += &format!(" The last file that it began is `{path}`: write less in one reply.");
+        }
         return Some(Problem { code: format!("reply-{}", finish.code()), path: None, line: None, message });
     }
     held_key.then(|| Problem {

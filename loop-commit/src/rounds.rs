@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Advice, Answer, CallFact, Cause, Fact, Finish, Loop, Next, Outcome, Step};
 
 use crate::excerpt::middle_left_out;
-use crate::stuck::Failure;
+use crate::stuck::{At, Failure};
 
 /// Of a longer build output a prompt has the beginning and the end, unless [`Limits`] say otherwise. In bytes.
 pub const BUILD_OUTPUT_BYTES: usize = 1024 * 1024;
@@ -112,7 +112,7 @@ impl<C: Conversation> Rounds<C> {
             self.changed = true;
             self.state = State::Building { reply };
         } else if let Fact::Rejected { report, .. } = fact {
-            self.failed(&reply, report.as_str());
+            self.failed(At::Reply, &reply, report.as_str());
         }
     }
 
@@ -120,7 +120,7 @@ impl<C: Conversation> Rounds<C> {
         if fact.is_passed_build() {
             self.state = State::Over(Outcome::Done { rounds: self.round });
         } else if let Fact::Built { output, .. } = fact {
-            self.failed(reply, output.as_str());
+            self.failed(At::Build, reply, output.as_str());
         }
     }
 
@@ -133,7 +133,7 @@ impl<C: Conversation> Rounds<C> {
     }
 
     /// After a build that failed, or a reply that could not be used: the next round, or the end.
-    fn failed(&mut self, reply: &Arc<str>, output: &str) {
+    fn failed(&mut self, at: At, reply: &Arc<str>, output: &str) {
         let failure = Failure::after(self.last_failure.take(), output);
         let times = failure.times();
         self.last_failure = Some(failure);
@@ -146,7 +146,7 @@ impl<C: Conversation> Rounds<C> {
         self.round += 1;
         let mut output = middle_left_out(output, self.limits.build_output_bytes).into_owned();
         if times > 1 {
-            output.push_str(&crate::stuck::notice(times));
+            output.push_str(&crate::stuck::notice(times, at));
         }
         self.state = State::Asking { prompt: self.conversation.next(reply, &output) };
     }

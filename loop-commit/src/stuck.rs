@@ -25,11 +25,24 @@ impl Failure {
     }
 }
 
+/// What a round has failed at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum At {
+    /// The reply was used, and the build failed.
+    Build,
+    /// The reply could not be used.
+    Reply,
+}
+
 /// What the model is told when it did not help.
-pub(crate) fn notice(times: u32) -> String {
-    format!(
-        "[code-commit] This is the same failure {times} times in a row. What you changed did not reach its cause; look elsewhere.\n"
-    )
+pub(crate) fn notice(times: u32, at: At) -> String {
+    let same = format!("[code-commit] This is the same failure {times} times in a row.");
+    match at {
+        At::Build => format!("{same} What you changed did not reach its cause; look elsewhere.\n"),
+        At::Reply => {
+            format!("{same} Nothing has been changed; do less in one reply, or say it in another form.\n")
+        }
+    }
 }
 
 /// A hash of output without what differs from run to run: times, addresses, lines and the folders of paths. A number that stands alone is

@@ -317,3 +317,22 @@ fn what_was_not_committed_is_kept_where_an_agent_has_changed_or_removed_it() {
     assert_eq!(kept("src.txt").unwrap(), "edited\n");
     assert!(kept("same.txt").is_err());
 }
+
+#[test]
+fn nothing_is_removed_through_links_that_an_archive_has_brought_in_the_place_of_run_folders() {
+    for link in [".code-commit/spec", ".code-commit/spec/2026-01-01-00-00-00"] {
+        let scene = Scene::without_commits(&[PLAN, DONE, APPROVE]);
+        scene.configure(&json!({ "commit": false }));
+        std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
+        let precious = scene.home().join("theirs/2026-01-01-00-00-00/before/precious");
+        std::fs::create_dir_all(&precious).unwrap();
+        let to = if link.ends_with("spec") { "theirs" } else { "theirs/2026-01-01-00-00-00" };
+        scene.write(".code-commit/.gitignore", "*\n");
+        std::fs::create_dir_all(scene.root().join(link).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(scene.home().join(to), scene.root().join(link)).unwrap();
+        let ran = scene.spec(&["run", "--focus", "X"]);
+        let code = if link.ends_with("spec") { 3 } else { 0 };
+        assert_eq!(ran.code, Some(code), "{link}: {}{}", ran.out, ran.err);
+        assert!(precious.is_dir(), "{link}");
+    }
+}

@@ -55,6 +55,20 @@ fn a_reply_that_was_ended_early_is_not_used_whatever_the_guard_has_to_say_of_it(
 }
 
 #[test]
+fn a_reply_that_was_cut_off_is_told_in_which_file() {
+    let top = tempfile::tempdir().unwrap();
+    let cut = answer("^^^a.txt\na\n^^^end\n^^^src/b.rs\nfn", Finish::Truncated);
+    let Intake::Rejected { report, .. } = rules(top.path()).take_in(&cut, &top.path().join("undo")).unwrap()
+    else {
+        panic!("it was applied")
+    };
+    assert!(
+        report.ends_with("The last file that it began is `src/b.rs`: write less in one reply.\n"),
+        "{report}"
+    );
+}
+
+#[test]
 fn a_reply_with_a_key_is_not_used() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());

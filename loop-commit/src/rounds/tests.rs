@@ -179,6 +179,18 @@ fn the_same_failure_is_told_to_the_model_and_ends_the_run_where_that_is_asked_fo
 }
 
 #[test]
+fn a_model_whose_replies_cannot_be_used_is_not_told_that_a_change_of_its_did_not_help() {
+    let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
+    let mut decide = CommitLoop::commit(inputs, Limits::of_rounds(4));
+    for _ in 0..2 {
+        decide.learn(&answered(A, Finish::Truncated));
+        decide.learn(&rejected("the refusal"));
+    }
+    let Next::Do(Step::Ask { round: 3, prompt }) = decide.next() else { panic!("not the second repair") };
+    assert!(prompt.contains("2 times in a row. Nothing has been changed; do less in one reply"), "{prompt}");
+}
+
+#[test]
 fn a_build_that_breaks_the_seal_does_not_pass() {
     let ended = Ended::Exited(0);
     let built = Fact::Built { round: 1, ended, seal_broken: true, output: text("ok\n"), elapsed_ms: 1 };

@@ -129,11 +129,12 @@ impl<'p> Rollup<'p> {
         Self { path, text: task.codebase(), made }
     }
 
-    /// Files that the model is shown as they were.
+    /// Files that the model is shown as they were. One that the roll-up does not name is no part of it.
     fn warn_of_younger(&self, root: &Path, look: &Look, output: &Output) {
         let is_younger = |path: &&PathBuf| {
             let found = root.join(path).symlink_metadata().ok();
             found.is_some_and(|found| found.is_file() && found.modified().ok() > self.made)
+                && path.to_str().is_some_and(|path| self.text.contains(path))
         };
         let younger = look.since.iter().chain(&look.dirty).filter(is_younger).take(MOST_COMPARED);
         let mut younger: Vec<PathBuf> =
@@ -149,10 +150,10 @@ impl<'p> Rollup<'p> {
         }
     }
 
-    /// What is no text is in no roll-up.
+    /// Or shows by right without it: what is no text.
     fn holds(&self, path: &Path) -> bool {
         let read = engine::read_regular(path, MOST_BYTES, Links::Refused);
         let text = read.ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
-        text.is_none_or(|text| self.text.contains(text.trim_end_matches('\n')))
+        text.is_none_or(|text| text.contains('\0') || self.text.contains(text.trim_end_matches('\n')))
     }
 }

@@ -214,15 +214,19 @@ pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
     };
     let state = state.map_err(crate::commands::no_state)?;
     let runs = state.join(RUNS);
+    // In a folder without a repository nothing says who made it; a link would lead elsewhere.
+    if runs.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(crate::commands::no_state(repo::RepoError::NotMadeHere { path: runs }));
+    }
     Ok((state, runs))
 }
 
 /// Copies of the tree that a run which was killed has left, of which nothing has to be put back any more. The caller holds the lock.
 pub fn forget_copies(runs: &Path) -> io::Result<()> {
     for entry in fs::read_dir(runs)? {
-        let run = entry?.path();
-        if run.is_dir() {
-            engine::forget_copies(&run.join(engine::COPIES))?;
+        let run = entry?;
+        if run.file_type()?.is_dir() {
+            engine::forget_copies(&run.path().join(engine::COPIES))?;
         }
     }
     Ok(())
