@@ -2,6 +2,7 @@
 
 mod later;
 mod read;
+mod record;
 mod settings;
 mod setup;
 
@@ -14,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use later::Later;
+pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
 pub use settings::{LimitArgs, SettingArgs};
 pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, ManArgs, TrustArgs};
 
@@ -68,6 +70,10 @@ pub enum Command {
     Apply(Later<ApplyArgs>),
     /// Put back every file that a run has written or deleted
     Undo(Later<UndoArgs>),
+    /// Remove the folders of old runs
+    ///
+    /// What is gone can no longer be undone, replayed or shown, and costs counts it no more. A run that can still go on stays.
+    Clean(Later<CleanArgs>),
     /// Carry out work orders: strict scope, verification, rollback
     Order(Later<crate::commands::order::args::OrderArgs>),
     /// Show a whole run in a scratch project, offline and without a key
@@ -213,46 +219,6 @@ pub struct ApplyArgs {
     /// Say what would change; write nothing
     #[arg(long)]
     pub dry_run: bool,
-}
-
-/// A run.
-#[derive(Debug, Args)]
-pub struct RunName {
-    /// The name of its folder; the newest if not named
-    pub run: Option<String>,
-}
-
-/// Flags of `resume`.
-#[derive(Debug, Args)]
-pub struct ResumeArgs {
-    /// The run, by the name of its folder; the newest if not named
-    pub run: Option<String>,
-    /// In the place of those that the run began with.
-    #[command(flatten)]
-    pub limits: LimitArgs,
-}
-
-/// Flags of `replay`.
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// The run, by the name of its folder; the newest if not named
-    pub run: Option<String>,
-    /// What if the model had answered otherwise in this round?
-    #[arg(long, value_name = "N", requires = "reply")]
-    pub from_round: Option<u32>,
-    /// The other answer; - for standard input
-    #[arg(long, value_name = "FILE", requires = "from_round")]
-    pub reply: Option<PathBuf>,
-}
-
-/// Flags of `undo`.
-#[derive(Debug, Args)]
-pub struct UndoArgs {
-    /// The run, by the name of its folder; the newest if not named
-    pub run: Option<String>,
-    /// Also put back files that have changed since the run
-    #[arg(long)]
-    pub force: bool,
 }
 
 /// Flags of `demo`.

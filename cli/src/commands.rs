@@ -2,6 +2,7 @@
 
 mod agents;
 mod apply;
+mod clean;
 mod commit;
 mod completions;
 mod config;
@@ -61,6 +62,7 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
         Some(Command::Guard(args)) => guard::run(args, environment, output),
         Some(Command::Apply(args)) => apply::run(args, environment, output),
         Some(Command::Undo(args)) => undo::run(args, output),
+        Some(Command::Clean(args)) => clean::run(args, output),
         Some(Command::Order(args)) => order::run(args, environment, output),
         Some(Command::Demo(args)) => demo::run(args, environment, output),
         Some(Command::Config(args)) => config::run(args, environment, output),
@@ -109,6 +111,7 @@ fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failu
             | Command::Rollup(_)
             | Command::Apply(_)
             | Command::Undo(_)
+            | Command::Clean(_)
             | Command::Order(_)
             | Command::Config(_)
             | Command::Trust(_)

@@ -18,7 +18,7 @@ use crate::config::Settings;
 pub type Decide = Box<dyn Loop<Step = Step, Fact = Fact>>;
 
 /// Name of the plan's file in the run folder.
-const RUN_JSON: &str = "run.json";
+pub const RUN_JSON: &str = "run.json";
 
 /// What a run is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -26,6 +26,7 @@ use crate::output::Output;
 pub use recorded::Recorded;
 pub use replay::run as replay;
 pub use resume::run as resume;
+pub use runs::is_done_with as is_over;
 pub use show::{list, show};
 
 /// Runs orders, checks one, or writes a first one.

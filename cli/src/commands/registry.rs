@@ -37,6 +37,11 @@ impl Known {
         root.join(&self.folder)
     }
 
+    /// Whether it began with a plan; `apply` has none.
+    pub fn has_plan(&self) -> bool {
+        self.plan_sha256.is_some()
+    }
+
     /// What has become of it since, as it is said behind how it ended.
     pub fn since(&self) -> &'static str {
         if self.undone { ", undone since" } else { "" }
@@ -66,6 +71,13 @@ pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), F
     let mut known = read(tree)?;
     known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
     known.push(Known { folder, plan_sha256, undone: false, commit: None });
+    write(tree, &known)
+}
+
+/// Takes a run out: whatever becomes of its folder is none. The caller holds the lock of the tree.
+pub fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
+    let mut known = read(tree)?;
+    known.retain(|run| run.path(tree.root()) != folder);
     write(tree, &known)
 }
 

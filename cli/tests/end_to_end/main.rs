@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, unreachable_pub, reason = "tests")]
 
+mod clean;
 mod commit;
 mod config;
 mod costs;

@@ -44,6 +44,19 @@ fn resume_goes_on_with_an_order_under_the_settings_that_it_began_with() {
 }
 
 #[test]
+fn clean_removes_the_run_of_an_order_once_it_is_over() {
+    let scene = interrupted();
+    let stays = ask(&scene, &["clean", "--keep", "0"]);
+    assert_eq!((stays.code, scene.runs().len()), (Some(0), 1), "{}", stays.err);
+    assert!(stays.out.contains("not over: code-commit resume "), "{}", stays.out);
+    scene.place("go-on", b"");
+    assert_eq!(ask(&scene, &["resume"]).code, Some(0));
+    assert_eq!(ask(&scene, &["clean", "--keep", "0"]).code, Some(0));
+    assert_eq!((scene.runs().len(), ask(&scene, &["runs"]).out.as_str()), (0, ""));
+    assert_eq!(fs::read_dir(scene.beside("out")).unwrap().count(), 0);
+}
+
+#[test]
 fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
     let steps = [Step::status(401).message("who are you?"), Step::text(&greet(GOOD))];
     let scene = Scene::scripted(&FILES, Script::new(steps));

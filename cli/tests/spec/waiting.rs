@@ -228,3 +228,15 @@ fn runs_and_show_know_runs_of_specs_and_resume_names_who_goes_on_with_them() {
         (&json!("spec"), &json!("done"), &json!(1))
     );
 }
+
+#[test]
+fn clean_removes_the_runs_of_specs_that_are_over() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, "kill -INT $PPID; sleep 60"]);
+    let ask = |args: &[&str]| String::from_utf8(scene.command(args, &[]).output().unwrap().stdout).unwrap();
+    scene.run();
+    scene.run();
+    let cleaned = ask(&["clean", "--keep", "0"]);
+    assert!(cleaned.contains("removed       .git/code-commit/spec/"), "{cleaned}");
+    assert!(cleaned.contains("not over: code-commit spec run --resume\n"), "{cleaned}");
+    assert_eq!(ask(&["runs"]).lines().count(), 1, "{cleaned}");
+}

@@ -8,6 +8,7 @@ use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::{
     CallFact, Fact, JOURNAL, Left, Loop as _, Observer, OrderExecutor, OrderFact, Outcome, Record, facts_of,
+    outline_of,
 };
 use logging::{Redactor, RunFolder};
 use loop_order::OrderLoop;
@@ -130,6 +131,13 @@ pub fn is_over(facts: &[OrderFact]) -> bool {
     let unanswered =
         matches!(facts.iter().rfind(is_call), Some(OrderFact::Call(CallFact::Unanswered { .. })));
     !(unanswered && matches!(outcome, Outcome::ModelUnavailable { .. }))
+}
+
+/// Whether a run is over, and the tree not in the middle of it; none if that cannot be told.
+pub fn is_done_with(run: &RunFolder, state: &Path) -> Option<bool> {
+    let is_in_the_tree = Unfinished::read(state).ok()?.is_some_and(|unfinished| unfinished.run == run.path());
+    let facts: Vec<OrderFact> = outline_of(run).ok()?;
+    Some(is_over(&facts) && !is_in_the_tree)
 }
 
 /// Deals with what a killed run has left in the tree: everything is put back as it was before that run. What stood there is kept in

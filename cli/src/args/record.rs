@@ -1,0 +1,62 @@
+//! Flags of the commands that work from the record.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+
+use super::LimitArgs;
+
+/// A run.
+#[derive(Debug, Args)]
+pub struct RunName {
+    /// The name of its folder; the newest if not named
+    pub run: Option<String>,
+}
+
+/// Flags of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The run, by the name of its folder; the newest if not named
+    pub run: Option<String>,
+    /// In the place of those that the run began with.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// Flags of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The run, by the name of its folder; the newest if not named
+    pub run: Option<String>,
+    /// What if the model had answered otherwise in this round?
+    #[arg(long, value_name = "N", requires = "reply")]
+    pub from_round: Option<u32>,
+    /// The other answer; - for standard input
+    #[arg(long, value_name = "FILE", requires = "from_round")]
+    pub reply: Option<PathBuf>,
+}
+
+/// Flags of `undo`.
+#[derive(Debug, Args)]
+pub struct UndoArgs {
+    /// The run, by the name of its folder; the newest if not named
+    pub run: Option<String>,
+    /// Also put back files that have changed since the run
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Flags of `clean`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").args(["keep", "older_than"]).required(true).multiple(true))]
+pub struct CleanArgs {
+    /// Keep the newest so many of each loop, as `runs` lists them
+    #[arg(long, value_name = "NUMBER")]
+    pub keep: Option<usize>,
+    /// Keep what was written in so many days; with --keep, a run goes only if both let it go
+    #[arg(long, value_name = "DAYS")]
+    pub older_than: Option<u32>,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}

@@ -1,0 +1,212 @@
+//! `code-commit clean`: the folders of old runs make room.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use engine::{Fact, JOURNAL, UNDO};
+use logging::{Redactor, RunFolder};
+use repo::WorkTree;
+use serde_json::json;
+
+use crate::args::CleanArgs;
+use crate::commands::order::{self, Recorded};
+use crate::commands::registry::Known;
+use crate::commands::resume::can_go_on;
+use crate::commands::{registry, runs, spec};
+use crate::exit::{Exit, Failure};
+use crate::output::{BAD, Output, printable};
+use crate::plan::RUN_JSON;
+use crate::terminal::phrases;
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// A run that `code-commit runs` lists.
+struct Run {
+    path: PathBuf,
+    /// Its loop; of each so many are kept.
+    kind: &'static str,
+    /// Why it is not removed, whatever was asked for.
+    stays: Option<String>,
+}
+
+/// Removes what was asked for, the oldest first. The lock keeps it from runs that are at work.
+pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, Failure> {
+    let tree = super::work_tree(&super::here()?)?;
+    let _lock = super::lock(&tree, output)?;
+    let runs = all(&tree)?;
+    let count = runs.len();
+    let chosen = chosen(runs, args, now());
+    let mut tally = Tally::default();
+    for run in &chosen {
+        let bytes = size(&run.path);
+        let done = match &run.stays {
+            Some(why) => Done::Stays(why),
+            None if args.dry_run => Done::WouldGo,
+            None => {
+                // First: a run that is half removed is none that could be undone.
+                registry::forget(&tree, &run.path)?;
+                fs::remove_dir_all(&run.path).map_or_else(Done::Failed, |()| Done::Gone)
+            }
+        };
+        tally.count(&done, bytes);
+        tell(run, &done, bytes, tree.root(), output);
+    }
+    tally.tell(count, args.dry_run, output);
+    Ok(if tally.failed == 0 { Exit::Done } else { Exit::Failed })
+}
+
+/// Every run that is listed, those of a loop with the newest first.
+fn all(tree: &WorkTree) -> Result<Vec<Run>, Failure> {
+    let state = super::state(tree)?;
+    let specs = spec::history::all(tree.root()).into_iter().map(|past| {
+        let goes_on = past.outcome().is_none().then(|| "not over: code-commit spec run --resume".to_owned());
+        Run { stays: goes_on.or_else(|| is_no_record(&past.path)), path: past.path, kind: "spec" }
+    });
+    Ok(registry::all(tree)?.iter().map(|known| listed(known, tree, &state)).chain(specs).collect())
+}
+
+fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
+    let path = known.path(tree.root());
+    let folder = RunFolder::open(path.clone(), Redactor::default());
+    let is_order = Recorded::is_in(&path);
+    let kind = if is_order {
+        "order"
+    } else if !known.has_plan() {
+        "apply"
+    } else if path.parent() == Some(&*runs::implement_logs(tree.root())) {
+        "implement"
+    } else {
+        "commit"
+    };
+    let is_over = match kind {
+        "order" => order::is_over(&folder, state),
+        _ if !path.join(JOURNAL).exists() => Some(true),
+        _ => engine::outline_of::<Fact>(&folder).ok().map(|facts| facts.is_empty() || !can_go_on(&facts)),
+    };
+    let needed = match is_over {
+        _ if known.undone && !is_order => None,
+        Some(true) => None,
+        Some(false) => Some(format!("not over: code-commit resume {}", runs::name(&path))),
+        None => Some("nobody can tell whether it is over: its journal cannot be read".to_owned()),
+    };
+    let stays = needed.or_else(|| is_no_record(&path));
+    Run { path, kind, stays }
+}
+
+/// Those that both limits let go, the oldest first.
+fn chosen(newest_first: Vec<Run>, args: &CleanArgs, now: SystemTime) -> Vec<Run> {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut chosen: Vec<(SystemTime, Run)> = Vec::new();
+    for run in newest_first {
+        let place = seen.entry(run.kind).or_default();
+        *place += 1;
+        let ended = last_written(&run.path);
+        let age = now.duration_since(ended).unwrap_or_default();
+        let is_old = args.older_than.is_none_or(|days| age > DAY.saturating_mul(days));
+        if is_old && args.keep.is_none_or(|keep| *place > keep) {
+            chosen.push((ended, run));
+        }
+    }
+    // What ended at the same time comes from the newest to the oldest.
+    chosen.reverse();
+    chosen.sort_by_key(|(ended, _)| *ended);
+    chosen.into_iter().map(|(_, run)| run).collect()
+}
+
+/// When the last line came into its journal; of a run without one, when its folder was made.
+fn last_written(run: &Path) -> SystemTime {
+    let looked_at = fs::metadata(run.join(JOURNAL)).or_else(|_| fs::metadata(run));
+    looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// The list says where a run was made. Something else may lie there by now, or at the end of a link.
+fn is_no_record(run: &Path) -> Option<String> {
+    let is_there = fs::canonicalize(run).is_ok_and(|real| real == run);
+    let is_record = [JOURNAL, UNDO, RUN_JSON].iter().any(|name| run.join(name).exists())
+        || fs::read_dir(run).is_ok_and(|mut entries| entries.next().is_none());
+    let why = if is_there { "it holds no record of a run" } else { "a link leads there" };
+    (!is_there || !is_record).then(|| format!("{why}; remove it by hand"))
+}
+
+/// Of all files below, none through a link. What cannot be read counts nothing.
+fn size(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size(&entry.path()),
+        found => found.map_or(0, |found| found.len()),
+    });
+    sizes.sum()
+}
+
+/// What has become of a run.
+enum Done<'r> {
+    Gone,
+    WouldGo,
+    Stays(&'r str),
+    Failed(io::Error),
+}
+
+fn tell(run: &Run, done: &Done<'_>, bytes: u64, root: &Path, output: &Output) {
+    let (code, why) = match done {
+        Done::Gone => ("removed", None),
+        Done::WouldGo => ("would-be-removed", None),
+        Done::Stays(why) => ("stays", Some((*why).to_owned())),
+        Done::Failed(error) => ("failed", Some(error.to_string())),
+    };
+    output.object(&json!({
+        "run": runs::name(&run.path), "loop": run.kind, "folder": run.path, "bytes": bytes, "done": code, "why": why,
+    }));
+    let folder = printable(&run.path.strip_prefix(root).unwrap_or(&run.path).display().to_string());
+    let size = phrases::bytes(bytes);
+    match done {
+        Done::Gone => output.report(&format!("removed       {folder}  {size}")),
+        Done::WouldGo => output.report(&format!("would remove  {folder}  {size}")),
+        Done::Stays(why) => output.report(&format!("stays         {folder}  {size}, {}", printable(why))),
+        Done::Failed(error) => {
+            let head = output.paint_note(BAD, "error:");
+            output.error_block(&format!(
+                "{head} cannot remove {folder}: {error}\n help: remove it by hand; the list of runs has it no more"
+            ));
+        }
+    }
+}
+
+/// All runs in numbers.
+#[derive(Default)]
+struct Tally {
+    gone: usize,
+    bytes: u64,
+    failed: usize,
+}
+
+impl Tally {
+    fn count(&mut self, done: &Done<'_>, bytes: u64) {
+        match done {
+            Done::Gone | Done::WouldGo => {
+                self.gone += 1;
+                self.bytes += bytes;
+            }
+            Done::Failed(_) => self.failed += 1,
+            Done::Stays(_) => {}
+        }
+    }
+
+    fn tell(&self, all: usize, dry_run: bool, output: &Output) {
+        let Self { gone, bytes, failed } = *self;
+        let stay = all - gone;
+        output.object(&json!({
+            "event": "cleaned", "removed": gone, "bytes": bytes, "stay": stay, "failed": failed, "dry_run": dry_run,
+        }));
+        let what = if dry_run { "would be removed" } else { "removed" };
+        let (runs, size) = (phrases::count(gone as u64, "run"), phrases::bytes(bytes));
+        output.report(&format!("{runs} {what}, {size}; {stay} left"));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is old, is old by the clock that dates files")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
