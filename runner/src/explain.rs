@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::sandbox::is_visible;
+use crate::sandbox::{is_in_private_home, is_visible};
 use crate::{Confinement, Output, Rung, Walls};
 
 /// What programs say when they miss the network.
@@ -28,18 +28,27 @@ const NETWORK: [&str; 16] = [
     "without --offline",
 ];
 
-/// The same, but also said where the walls have no part in it.
+/// What they say where the filter has refused them a socket.
+const NO_SOCKET: [&str; 4] =
+    ["socket: Operation not permitted", "socket: operation not permitted", "connect EPERM", "listen EPERM"];
+/// Python says it in the last line of a trace, whose lines before name the module.
+const PYTHON_SAYS_NO: &str = "PermissionError: [Errno 1]";
+/// So many lines of the trace: a place and its source for the caller, and again for the module.
+const PYTHON_TRACE: usize = 4;
+
+/// What programs say when they miss the network, but also where the walls have no part in it.
 const REFUSED: [&str; 4] =
-    ["Connection refused", "connection refused", "ECONNREFUSED", "socket: Operation not permitted"];
+    ["Connection refused", "connection refused", "ECONNREFUSED", "Couldn't connect to server"];
 
 const NO_NETWORK: &str =
     "the sandbox has no network: allow it with `--network` or `[sandbox] network = true`";
 
 const NO_HOME: &str = "the sandbox hides your home folder from every build: \
-    a toolchain in it is seen if its `bin` is on PATH, other files belong into the work tree";
+    a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or \
+    `[sandbox] readable = [\"~/FOLDER\"]`, or put into the work tree what the build needs";
 
 const NO_WRITING: &str = "the sandbox lets a build write in the work tree only: allow more with \
-    `[sandbox] writable = [\"FOLDER\"]`";
+    `--writable FOLDER` or `[sandbox] writable = [\"FOLDER\"]`";
 
 /// With the home, the places that no advice opens: accounts, keys, sockets and other people's files.
 const SECRET: [&str; 5] = ["/etc", "/home", "/root", "/run", "/var/run"];
@@ -58,11 +67,24 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
         return None;
     }
     let (text, walls) = (output.text(), &confinement.walls);
+    // The filter alone says so; other lines may name files that the build can do without.
+    if !walls.network && is_refused_a_socket(&text) {
+        return Some(NO_NETWORK.to_owned());
+    }
     let perhaps = || !walls.network && REFUSED.iter().any(|phrase| text.contains(phrase));
     text.lines()
         .find_map(|line| of_line(line, confinement))
         .or_else(|| perhaps().then(|| NO_NETWORK.to_owned()))
-        .or_else(|| text.lines().any(|line| misses_home(line, walls)).then(|| NO_HOME.to_owned()))
+        .or_else(|| text.lines().any(|line| misses_home(line, confinement)).then(|| NO_HOME.to_owned()))
+}
+
+fn is_refused_a_socket(text: &str) -> bool {
+    let lines: Vec<&str> = text.lines().collect();
+    lines.iter().enumerate().any(|(at, line)| {
+        let trace = lines.iter().take(at + 1).skip(at.saturating_sub(PYTHON_TRACE));
+        says(line, &NO_SOCKET)
+            || (line.contains(PYTHON_SAYS_NO) && trace.into_iter().any(|line| line.contains("socket")))
+    })
 }
 
 fn of_line(line: &str, confinement: &Confinement) -> Option<String> {
@@ -87,8 +109,12 @@ fn says(line: &str, phrases: &[&str]) -> bool {
 }
 
 /// Said of the whole home, so that it tells nothing about a single file in it.
-fn misses_home(line: &str, walls: &Walls) -> bool {
-    says(line, &MISSING) && paths(line, walls).last().is_some_and(|path| is_hidden_home(&path, walls))
+fn misses_home(line: &str, confinement: &Confinement) -> bool {
+    let walls = &confinement.walls;
+    let is_home = |path: PathBuf| {
+        is_hidden_home(&path, walls) || (confinement.rung == Rung::Landlock && is_in_private_home(&path))
+    };
+    says(line, &MISSING) && paths(line, walls).last().is_some_and(is_home)
 }
 
 fn is_hidden_home(path: &Path, walls: &Walls) -> bool {
@@ -130,7 +156,7 @@ fn about_rights(path: Option<&Path>, confinement: &Confinement) -> String {
         }
         Some(path) if path.starts_with(&walls.tree) => format!(
             "the sandbox (Landlock) lets a build make nothing new at the top of the tree: \
-             make the folder first, or name it in `[sandbox] writable = [\"{}\"]`",
+             make the folder first, or name it with `--writable {0}` or `[sandbox] writable = [\"{0}\"]`",
             path.display()
         ),
         Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, walls) => NO_HOME.to_owned(),
@@ -150,7 +176,10 @@ fn about_rights(path: Option<&Path>, confinement: &Confinement) -> String {
 }
 
 fn about_hiding(path: &Path) -> String {
-    format!("the sandbox hides {0}: show it with `[sandbox] readable = [\"{0}\"]`", path.display())
+    format!(
+        "the sandbox hides {0}: show it with `--readable {0}` or `[sandbox] readable = [\"{0}\"]`",
+        path.display()
+    )
 }
 
 /// What looks like a path in a line of output, without quotes and colons: words with a `/`, and the
@@ -165,117 +194,4 @@ fn paths(line: &str, walls: &Walls) -> impl Iterator<Item = PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Captured, Ended};
-    use std::time::Duration;
-
-    fn check(rung: Rung, line: &str) -> String {
-        let walls = Walls {
-            tree: "/work tree".into(),
-            read_only: vec!["/work tree/.git".into()],
-            masked: vec!["/work tree/agent-config".into()],
-            // A folder of every machine.
-            home: Some("/var/cache".into()),
-            ..Walls::default()
-        };
-        let output = Output {
-            ended: Ended::Exited(1),
-            captured: Captured {
-                head: format!("compiling\n{line}\nmake: *** [all] Error 1\n").into_bytes(),
-                ..Captured::default()
-            },
-            apart: None,
-            elapsed: Duration::ZERO,
-            survivors_killed: 0,
-            survivors_left: 0,
-        };
-        explain(&output, &Confinement { rung, walls }).unwrap_or_else(|| "nothing".into())
-    }
-
-    #[test]
-    fn each_cause_gets_its_sentence() {
-        let lines = [
-            (Rung::Bwrap, "curl: (6) Could not resolve host: crates.io"),
-            (Rung::Bwrap, "error: no matching package named `rand` found, --offline was specified"),
-            (Rung::Bwrap, "touch: cannot touch '/var/lib/x/y': Read-only file system"),
-            (Rung::Bwrap, "sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system"),
-            (Rung::Bwrap, "/usr/bin/rm: cannot remove '.git': Read-only file system"),
-            (Rung::Bwrap, "Error: EROFS"),
-            (Rung::Bwrap, "cat: /var/log: No such file or directory"),
-            (Rung::Landlock, "mkdir: cannot create directory './target': Permission denied"),
-            (Rung::Landlock, "cat: ./agent-config/gemini-key.txt: Permission denied"),
-            (Rung::Landlock, "cat: /var/log: Permission denied"),
-            (Rung::Bwrap, "cat: /var/cache/.ssh/id: No such file or directory"),
-            (Rung::Bwrap, "cat: /var/cache/apt: No such file or directory"),
-            (Rung::Landlock, "cat: /var/cache/apt: Permission denied"),
-            (Rung::Bwrap, "cat: /etc/passwd: No such file or directory"),
-            (Rung::Bwrap, "cat: /var/log/../cache/apt: No such file or directory"),
-            (Rung::Bwrap, "touch: cannot touch '/new': Read-only file system"),
-            (Rung::Bwrap, "touch: cannot touch '/etc/new': Read-only file system"),
-            (Rung::Bwrap, "connect ECONNREFUSED 127.0.0.1:5432"),
-            (Rung::Bwrap, "src/main.rs: Permission denied"),
-            (Rung::Bwrap, "error[E0425]: cannot find value `x` in this scope"),
-            (Rung::Off, "curl: (6) Could not resolve host: crates.io"),
-        ];
-        let table: String = lines.map(|(rung, line)| format!("{}\n  {}\n", line, check(rung, line))).concat();
-        insta::assert_snapshot!(table, @r#"
-        curl: (6) Could not resolve host: crates.io
-          the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
-        error: no matching package named `rand` found, --offline was specified
-          the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
-        touch: cannot touch '/var/lib/x/y': Read-only file system
-          the sandbox lets a build write in the work tree only: allow more with `[sandbox] writable = ["/var/lib/x"]`
-        sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system
-          the sandbox protects /work tree/.git/hooks/pre-commit: no build may change it (`--sandbox off` lets it)
-        /usr/bin/rm: cannot remove '.git': Read-only file system
-          the sandbox protects /work tree/.git: no build may change it (`--sandbox off` lets it)
-        Error: EROFS
-          the sandbox lets a build write in the work tree only: allow more with `[sandbox] writable = ["FOLDER"]`
-        cat: /var/log: No such file or directory
-          the sandbox hides /var/log: show it with `[sandbox] readable = ["/var/log"]`
-        mkdir: cannot create directory './target': Permission denied
-          the sandbox (Landlock) lets a build make nothing new at the top of the tree: make the folder first, or name it in `[sandbox] writable = ["/work tree/target"]`
-        cat: ./agent-config/gemini-key.txt: Permission denied
-          the sandbox hides /work tree/agent-config/gemini-key.txt from every build (`--sandbox off` shows it)
-        cat: /var/log: Permission denied
-          the sandbox hides /var/log: show it with `[sandbox] readable = ["/var/log"]`
-        cat: /var/cache/.ssh/id: No such file or directory
-          the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH, other files belong into the work tree
-        cat: /var/cache/apt: No such file or directory
-          the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH, other files belong into the work tree
-        cat: /var/cache/apt: Permission denied
-          the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH, other files belong into the work tree
-        cat: /etc/passwd: No such file or directory
-          nothing
-        cat: /var/log/../cache/apt: No such file or directory
-          nothing
-        touch: cannot touch '/new': Read-only file system
-          the sandbox lets a build write in the work tree only: allow more with `[sandbox] writable = ["FOLDER"]`
-        touch: cannot touch '/etc/new': Read-only file system
-          the sandbox lets a build write in the work tree only: allow more with `[sandbox] writable = ["FOLDER"]`
-        connect ECONNREFUSED 127.0.0.1:5432
-          the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
-        src/main.rs: Permission denied
-          nothing
-        error[E0425]: cannot find value `x` in this scope
-          nothing
-        curl: (6) Could not resolve host: crates.io
-          nothing
-        "#);
-    }
-
-    #[test]
-    fn a_success_is_not_explained() {
-        let output = Output {
-            ended: Ended::Exited(0),
-            captured: Captured { head: b"warning: Could not resolve host".to_vec(), ..Captured::default() },
-            apart: None,
-            elapsed: Duration::ZERO,
-            survivors_killed: 0,
-            survivors_left: 0,
-        };
-        let confinement = Confinement { rung: Rung::Bwrap, walls: Walls::default() };
-        assert_eq!(explain(&output, &confinement), None);
-    }
-}
+mod tests;

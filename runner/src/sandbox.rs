@@ -21,6 +21,7 @@ mod probe;
 mod seccomp;
 
 pub(crate) use docker::{Container, remove_orphans};
+pub(crate) use landlock::is_in_private_home;
 pub(crate) use mounts::is_visible;
 pub use probe::{NoSandbox, Probed, Reason, probe, survey};
 

@@ -253,8 +253,12 @@ fn the_user_is_told_what_the_wall_forbade_and_how_to_allow_it() {
     }
     if works(Rung::Landlock) {
         let top = "the sandbox (Landlock) lets a build make nothing new at the top of the tree: \
-            make the folder first, or name it in `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
+            make the folder first, or name it with `--writable SCRATCH/tree/dist` or \
+            `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
         assert_eq!(told(Rung::Landlock, "mkdir ./dist"), top);
+        // The home is another one there.
+        let advice = told(Rung::Landlock, "cat ~/.sdk/lib");
+        assert!(advice.contains("`--readable ~/FOLDER`"), "{advice}");
     }
 }
 

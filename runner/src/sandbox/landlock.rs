@@ -5,6 +5,7 @@
 //! entry of the tree is granted by itself but for the protected ones, and nothing new can be made
 //! at the top (or in a folder that holds something protected).
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,17 @@ pub(crate) struct Private {
     folder: tempfile::TempDir,
 }
 
+/// How the name of that folder begins.
+const PRIVATE: &str = "code-commit-";
+/// The home in it.
+const HOME: &str = "home";
+
+/// Whether a path lies in the home that a command has behind this wall.
+pub(crate) fn is_in_private_home(path: &Path) -> bool {
+    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(PRIVATE.as_bytes());
+    path.iter().zip(path.iter().skip(1)).any(|(folder, below)| is_ours(folder) && below == HOME)
+}
+
 /// What is put around the thread that starts the command.
 pub(crate) struct Fence {
     rules: RulesetCreated,
@@ -45,11 +57,11 @@ pub(super) fn prepare(command: &Command, walls: &Walls) -> Result<Launch, String
     mounts::make_writable(walls)?;
     let (private, folder) =
         private_folder(command).map_err(|error| format!("cannot make a folder: {error}"))?;
-    link_what_is_open(walls, &folder.join("home")).map_err(|error| format!("cannot make a link: {error}"))?;
+    link_what_is_open(walls, &folder.join(HOME)).map_err(|error| format!("cannot make a link: {error}"))?;
     let mut inner = command.clone();
     super::point_inside(&mut inner.env, walls);
     inner.env.set("TMPDIR", folder.join("tmp"));
-    inner.env.set("HOME", folder.join("home"));
+    inner.env.set("HOME", folder.join(HOME));
     let rules = rules(walls, &folder).map_err(|error| error.to_string())?;
     let sockets = if walls.network { Sockets::Internet } else { Sockets::Denied };
     let mut launch = Launch::new(direct(&inner), Aftercare::Landlock(private));
@@ -59,12 +71,11 @@ pub(super) fn prepare(command: &Command, walls: &Walls) -> Result<Launch, String
 
 fn private_folder(command: &Command) -> io::Result<(Private, PathBuf)> {
     let parent = command.env.get("TMPDIR").map_or(Path::new("/tmp"), Path::new);
-    let folder = super::in_temporary(parent.to_owned(), |at| {
-        tempfile::Builder::new().prefix("code-commit-").tempdir_in(at)
-    })?;
+    let folder =
+        super::in_temporary(parent.to_owned(), |at| tempfile::Builder::new().prefix(PRIVATE).tempdir_in(at))?;
     let path = folder.path().canonicalize()?;
     fs::create_dir(path.join("tmp"))?;
-    fs::create_dir(path.join("home"))?;
+    fs::create_dir(path.join(HOME))?;
     Ok((Private { folder }, path))
 }
 

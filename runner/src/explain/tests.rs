@@ -1,0 +1,142 @@
+use super::*;
+use crate::{Captured, Ended};
+use std::time::Duration;
+
+fn check(rung: Rung, line: &str) -> String {
+    let walls = Walls {
+        tree: "/work tree".into(),
+        read_only: vec!["/work tree/.git".into()],
+        masked: vec!["/work tree/agent-config".into()],
+        // A folder of every machine.
+        home: Some("/var/cache".into()),
+        ..Walls::default()
+    };
+    let output = Output {
+        ended: Ended::Exited(1),
+        captured: Captured {
+            head: format!("compiling\n{line}\nmake: *** [all] Error 1\n").into_bytes(),
+            ..Captured::default()
+        },
+        apart: None,
+        elapsed: Duration::ZERO,
+        survivors_killed: 0,
+        survivors_left: 0,
+    };
+    explain(&output, &Confinement { rung, walls }).unwrap_or_else(|| "nothing".into())
+}
+
+/// Another program that may not read something comes first.
+const PYTHON: &str = "pyenv: line 41: /var/log/version: Permission denied
+Traceback (most recent call last):
+  File \"/usr/lib/python3.11/socket.py\", line 232, in __init__
+    _socket.socket.__init__(self, family, type, proto, fileno)
+PermissionError: [Errno 1] Operation not permitted";
+
+#[test]
+fn each_cause_gets_its_sentence() {
+    let lines = [
+        (Rung::Bwrap, "curl: (6) Could not resolve host: crates.io"),
+        (Rung::Bwrap, "error: no matching package named `rand` found, --offline was specified"),
+        (Rung::Bwrap, "touch: cannot touch '/var/lib/x/y': Read-only file system"),
+        (Rung::Bwrap, "sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system"),
+        (Rung::Bwrap, "/usr/bin/rm: cannot remove '.git': Read-only file system"),
+        (Rung::Bwrap, "Error: EROFS"),
+        (Rung::Bwrap, "cat: /var/log: No such file or directory"),
+        (Rung::Landlock, "mkdir: cannot create directory './target': Permission denied"),
+        (Rung::Landlock, "cat: ./agent-config/gemini-key.txt: Permission denied"),
+        (Rung::Landlock, "cat: /var/log: Permission denied"),
+        (Rung::Bwrap, "cat: /var/cache/.ssh/id: No such file or directory"),
+        (Rung::Bwrap, "cat: /var/cache/apt: No such file or directory"),
+        (Rung::Landlock, "cat: /var/cache/apt: Permission denied"),
+        (Rung::Landlock, "cat: /tmp/code-commit-RlOZoN/home/.sdk/lib: No such file or directory"),
+        (Rung::Landlock, PYTHON),
+        (Rung::Landlock, "./x: Permission denied\nError: connect EPERM 127.0.0.1:80"),
+        (Rung::Landlock, "PermissionError: [Errno 1] Operation not permitted: 'x'"),
+        (
+            Rung::Bwrap,
+            "curl: (7) Failed to connect to 127.0.0.1 port 1 after 0 ms: Couldn't connect to server",
+        ),
+        (Rung::Bwrap, "cat: /etc/passwd: No such file or directory"),
+        (Rung::Bwrap, "cat: /var/log/../cache/apt: No such file or directory"),
+        (Rung::Bwrap, "touch: cannot touch '/new': Read-only file system"),
+        (Rung::Bwrap, "touch: cannot touch '/etc/new': Read-only file system"),
+        (Rung::Bwrap, "connect ECONNREFUSED 127.0.0.1:5432"),
+        (Rung::Bwrap, "src/main.rs: Permission denied"),
+        (Rung::Bwrap, "error[E0425]: cannot find value `x` in this scope"),
+        (Rung::Off, "curl: (6) Could not resolve host: crates.io"),
+    ];
+    let table: String = lines.map(|(rung, line)| format!("{}\n  {}\n", line, check(rung, line))).concat();
+    insta::assert_snapshot!(table, @r#"
+    curl: (6) Could not resolve host: crates.io
+      the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
+    error: no matching package named `rand` found, --offline was specified
+      the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
+    touch: cannot touch '/var/lib/x/y': Read-only file system
+      the sandbox lets a build write in the work tree only: allow more with `--writable /var/lib/x` or `[sandbox] writable = ["/var/lib/x"]`
+    sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system
+      the sandbox protects /work tree/.git/hooks/pre-commit: no build may change it (`--sandbox off` lets it)
+    /usr/bin/rm: cannot remove '.git': Read-only file system
+      the sandbox protects /work tree/.git: no build may change it (`--sandbox off` lets it)
+    Error: EROFS
+      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+    cat: /var/log: No such file or directory
+      the sandbox hides /var/log: show it with `--readable /var/log` or `[sandbox] readable = ["/var/log"]`
+    mkdir: cannot create directory './target': Permission denied
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make the folder first, or name it with `--writable /work tree/target` or `[sandbox] writable = ["/work tree/target"]`
+    cat: ./agent-config/gemini-key.txt: Permission denied
+      the sandbox hides /work tree/agent-config/gemini-key.txt from every build (`--sandbox off` shows it)
+    cat: /var/log: Permission denied
+      the sandbox hides /var/log: show it with `--readable /var/log` or `[sandbox] readable = ["/var/log"]`
+    cat: /var/cache/.ssh/id: No such file or directory
+      the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put into the work tree what the build needs
+    cat: /var/cache/apt: No such file or directory
+      the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put into the work tree what the build needs
+    cat: /var/cache/apt: Permission denied
+      the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put into the work tree what the build needs
+    cat: /tmp/code-commit-RlOZoN/home/.sdk/lib: No such file or directory
+      the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put into the work tree what the build needs
+    pyenv: line 41: /var/log/version: Permission denied
+    Traceback (most recent call last):
+      File "/usr/lib/python3.11/socket.py", line 232, in __init__
+        _socket.socket.__init__(self, family, type, proto, fileno)
+    PermissionError: [Errno 1] Operation not permitted
+      the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
+    ./x: Permission denied
+    Error: connect EPERM 127.0.0.1:80
+      the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
+    PermissionError: [Errno 1] Operation not permitted: 'x'
+      nothing
+    curl: (7) Failed to connect to 127.0.0.1 port 1 after 0 ms: Couldn't connect to server
+      the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
+    cat: /etc/passwd: No such file or directory
+      nothing
+    cat: /var/log/../cache/apt: No such file or directory
+      nothing
+    touch: cannot touch '/new': Read-only file system
+      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+    touch: cannot touch '/etc/new': Read-only file system
+      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+    connect ECONNREFUSED 127.0.0.1:5432
+      the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
+    src/main.rs: Permission denied
+      nothing
+    error[E0425]: cannot find value `x` in this scope
+      nothing
+    curl: (6) Could not resolve host: crates.io
+      nothing
+    "#);
+}
+
+#[test]
+fn a_success_is_not_explained() {
+    let output = Output {
+        ended: Ended::Exited(0),
+        captured: Captured { head: b"warning: Could not resolve host".to_vec(), ..Captured::default() },
+        apart: None,
+        elapsed: Duration::ZERO,
+        survivors_killed: 0,
+        survivors_left: 0,
+    };
+    let confinement = Confinement { rung: Rung::Bwrap, walls: Walls::default() };
+    assert_eq!(explain(&output, &confinement), None);
+}
