@@ -181,7 +181,7 @@ fn a_reply_that_the_service_cut_off_is_not_used_though_its_fences_close() {
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @r"
     The reply was not used and no file was changed, because:
-    - The reply ended early: the answer was cut off at the output limit; answer in smaller steps.
+    - The reply ended early: the answer was cut off at the output limit; answer in smaller steps. The last file that it began is `README.md`: write less in one reply.
     ");
 }
 
