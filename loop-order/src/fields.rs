@@ -15,7 +15,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 pub struct FieldProblem {
     /// `allowed_files[2]`, `intent`; empty for the document as a whole.
     pub field: String,
-    /// What is wrong, as a lower-case fragment.
+    /// What is wrong, as a lower-case fragment; of the document as a whole, with its subject.
     pub message: String,
 }
 
@@ -43,10 +43,10 @@ pub(crate) struct Fields {
 impl Fields {
     pub(crate) fn of(json: &[u8]) -> Result<Self, FieldProblem> {
         if json.starts_with(BYTE_ORDER_MARK) {
-            return Err(FieldProblem::new("", "begins with a byte order mark; JSON has none"));
+            return Err(FieldProblem::new("", "the order begins with a byte order mark; JSON has none"));
         }
-        let Unique(values) =
-            serde_json::from_slice(json).map_err(|error| FieldProblem::new("", error.to_string()))?;
+        let Unique(values) = serde_json::from_slice(json)
+            .map_err(|error| FieldProblem::new("", format!("the order cannot be read: {error}")))?;
         Ok(Self { values, problems: Vec::new() })
     }
 

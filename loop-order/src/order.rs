@@ -63,7 +63,7 @@ impl WorkOrder {
         if json.len() > MOST_ORDER_BYTES {
             return Err(vec![FieldProblem::new(
                 "",
-                format!("is larger than {} MiB", MOST_ORDER_BYTES >> 20),
+                format!("the order is larger than {} MiB", MOST_ORDER_BYTES >> 20),
             )]);
         }
         let mut fields = Fields::of(json).map_err(|problem| vec![problem])?;

@@ -179,3 +179,17 @@ fn a_check_asks_no_model_and_says_that_a_tree_is_not_clean() {
     assert!(found.out.contains("is not clean: untracked; commit these files"), "{}", found.out);
     assert_eq!(scene.server.requests().len(), 0);
 }
+
+#[test]
+fn what_check_says_of_an_order_as_a_whole_and_of_the_tree_is_a_sentence() {
+    let scene = Scene::with(&[]);
+    scene.place("half.json", b"{\"id\":\"f\",\n");
+    scene.project.write("stray", b"").unwrap();
+    let checked = ran(&mut scene.program(&["order", "check", "../half.json"]));
+    assert_eq!(checked.code, Some(1), "{}", checked.err);
+    let said: Vec<&str> = checked.out.lines().skip(1).collect();
+    insta::assert_snapshot!(said.join("\n"), @"
+      the order cannot be read: EOF while parsing a value at line 2 column 0
+      the work tree is not clean: stray; commit these files, stash them (git stash -u) or move them away
+    ");
+}

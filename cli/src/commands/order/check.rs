@@ -68,8 +68,11 @@ fn report(file: &Path, order: Option<&WorkOrder>, problems: &[FieldProblem], out
     }
     output.report(&format!("{} {shown}", output.paint(BAD, "cannot be carried out:")));
     for problem in problems.iter().take(preflight::NAMED_PROBLEMS) {
-        let field = if problem.field.is_empty() { "here" } else { &problem.field };
-        output.report(&format!("  {} {}", output.paint(STRONG, field), printable(&problem.message)));
+        let field = match problem.field.as_str() {
+            "" => String::new(),
+            field => format!("{} ", output.paint(STRONG, field)),
+        };
+        output.report(&format!("  {field}{}", printable(&problem.message)));
     }
 }
 
