@@ -385,7 +385,8 @@ fn a_file_that_is_not_text_is_not_replaced_without_a_word() {
 /// As somebody edits it who is at work meanwhile.
 fn touch_later(scene: &Scene, file: &str) {
     let file = std::fs::File::options().append(true).open(scene.project.root().join(file)).unwrap();
-    file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(600)).unwrap();
+    let modified = file.metadata().unwrap().modified().unwrap();
+    file.set_modified(modified + std::time::Duration::from_mins(10)).unwrap();
 }
 
 #[test]
