@@ -48,15 +48,16 @@ pub(crate) fn sha256_of(path: &Path) -> io::Result<Option<String>> {
     logging::sha256_of(&mut file).map(Some)
 }
 
-/// Copies a file with its mode, or a link as one. Anything else is not opened; an error.
+/// Copies a file with its mode, or a link as one, whole or not at all. Anything else is not opened; an error.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::create_dir_all(to.parent().unwrap_or(to))?;
     let Some(mut file) = open_to_read(from)? else {
         return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
     };
-    let mut copy = File::create_new(to)?;
-    io::copy(&mut file, &mut copy)?;
-    copy.set_permissions(file.metadata()?.permissions())
+    let part = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to))?;
+    io::copy(&mut file, &mut part.as_file())?;
+    part.as_file().set_permissions(file.metadata()?.permissions())?;
+    part.persist_noclobber(to).map(drop).map_err(Into::into)
 }
 
 /// What it is, is asked of the file that was opened: its name may stand for another one by now.

@@ -14,12 +14,13 @@ impl WorkTree {
         }
         let mut all = self.below.borrow().clone().unwrap_or_default();
         for folder in all.clone() {
-            // One that cannot be opened has none that git would look into.
+            // One that cannot be opened or looked at has none that git would look into.
             if let Ok(inner) = Self::at(&self.root.join(&folder))
                 && inner.root == inner.top
                 && inner.top != self.top
+                && let Ok(below) = inner.repositories_below()
             {
-                all.extend(inner.repositories_below()?.into_iter().map(|below| folder.join(below)));
+                all.extend(below.into_iter().map(|below| folder.join(below)));
             }
         }
         Ok(all)

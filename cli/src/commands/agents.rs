@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use agent::Kind;
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use engine::{AgentLimits, Repository, UncommittedCopies};
 use guard::Policy;
@@ -115,7 +115,7 @@ pub fn keep_uncommitted(
         match UncommittedCopies::of(repository, name, run).make(repository) {
             Ok(without) if without.is_empty() => {}
             Ok(without) => output.warn(&format!(
-                "not committed, and too large or too many for copies to be kept: {}",
+                "not committed, and no copies of it are kept, since it is too much or cannot be read: {}",
                 named(&without)
             )),
             // Without git nothing is known of what has been kept elsewhere.
@@ -129,23 +129,19 @@ pub fn keep_uncommitted(
 }
 
 /// Says what a run has changed of it, and where it is as it was. The rest of the copies goes.
-pub fn say_uncommitted(
-    repositories: &BTreeMap<String, Repository>,
-    run: &Path,
-    output: &Output,
-) -> Result<(), Failure> {
+pub fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, output: &Output) {
     for (name, repository) in repositories {
         let copies = UncommittedCopies::of(repository, name, run);
-        let changed = copies.settle().context("cannot compare what was not committed")?;
-        if !changed.is_empty() {
-            let folder = printable(&copies.folder().display().to_string());
-            output.warn(&format!(
+        let folder = printable(&copies.folder().display().to_string());
+        match copies.settle() {
+            Ok(changed) if changed.is_empty() => {}
+            Ok(changed) => output.warn(&format!(
                 "not committed when the run began, and changed or removed since: {}; as it was: {folder}",
                 named(&changed)
-            ));
+            )),
+            Err(error) => output.warn(&format!("what was not committed lies in {folder}: {error}")),
         }
     }
-    Ok(())
 }
 
 fn named(paths: &[PathBuf]) -> String {

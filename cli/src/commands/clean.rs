@@ -61,8 +61,10 @@ pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, Failure> {
 /// Every run that is listed, those of a loop with the newest first.
 fn all(tree: &WorkTree) -> Result<Vec<Run>, Failure> {
     let state = super::state(tree)?;
-    let specs = spec::history::all(tree.root()).into_iter().map(|past| {
-        let goes_on = past.outcome().is_none().then(|| "not over: code-commit spec run --resume".to_owned());
+    let specs = spec::history::all(tree.root()).into_iter().enumerate().map(|(number, past)| {
+        // Only the newest can be gone on with.
+        let goes_on = (number == 0 && past.outcome().is_none())
+            .then(|| "not over: code-commit spec run --resume".to_owned());
         Run { stays: goes_on.or_else(|| is_no_record(&past.path)), path: past.path, kind: "spec" }
     });
     Ok(registry::all(tree)?.iter().map(|known| listed(known, tree, &state)).chain(specs).collect())
@@ -167,9 +169,7 @@ fn tell(run: &Run, done: &Done<'_>, bytes: u64, root: &Path, output: &Output) {
         Done::Stays(why) => output.report(&format!("stays         {folder}  {size}, {}", printable(why))),
         Done::Failed(error) => {
             let head = output.paint_note(BAD, "error:");
-            output.error_block(&format!(
-                "{head} cannot remove {folder}: {error}\n help: remove it by hand; the list of runs has it no more"
-            ));
+            output.error_block(&format!("{head} cannot remove {folder}: {error}\n help: remove it by hand"));
         }
     }
 }

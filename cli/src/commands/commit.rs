@@ -62,7 +62,7 @@ pub fn run(
     let protected = wall::protected(&tree, &guard, &plan.settings)?;
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
     // What git cannot tell of the tree was said.
-    let dot_gits = wall::dot_gits(&tree, plan.settings.sandbox.value).unwrap_or_default();
+    let dot_gits = wall::sealed_dot_gits(&tree, plan.settings.sandbox.value).unwrap_or_default();
     let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
     plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
     let (tree, model, without_wall) = (&tree, &*client, Otherwise::Refuse);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use guard::{Binds, Guard, Policy, Protected, Writer};
-use repo::WorkTree;
+use repo::{RepoError, WorkTree};
 use runner::{Confinement, Env, Mode, Rung, Walls};
 
 use crate::args::Sandbox;
@@ -63,9 +63,10 @@ fn walls(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) ->
     let (root, settings) = (tree.root(), &plan.settings);
     let readable = settings.readable.iter().map(|place| place.value.clone());
     let own = there(root, Binds::Commit);
+    let folders = git_folders(tree);
     Walls {
-        read_only: own.chain(held(root, &plan.sealed, rung)).collect(),
-        pinned: ways(root, &plan.sealed),
+        read_only: own.chain(held(root, &folders, rung)).chain(held(root, &plan.sealed, rung)).collect(),
+        pinned: ways(root, plan.sealed.iter().chain(&folders)),
         masked: keys::hidden(root),
         network: settings.network.value,
         writable: writable(root, settings),
@@ -103,7 +104,7 @@ pub fn there(root: &Path, binds: Binds) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Each file that a wall holds is a mount, and bubblewrap takes no more than 3,000 of them. The others are left to the seal.
-const MOST_HELD: usize = 500;
+pub const MOST_HELD: usize = 500;
 
 /// What of the sealed files a wall can hold fast: a link it cannot, and what a link leads to is not sealed with it. Under Landlock nothing
 /// new could be made in a folder that holds one of these: a file that is sealed for its name alone is left to the seal there.
@@ -121,21 +122,35 @@ pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item =
 const DOT_GIT: &str = ".git";
 
 /// The folders that lead to a sealed `.git`: were one moved away, another could be made in its place.
-pub fn ways(root: &Path, sealed: &[PathBuf]) -> Vec<PathBuf> {
-    let dot_gits = sealed.iter().filter(|path| path.file_name().is_some_and(|name| name == DOT_GIT));
+pub fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
+    let dot_gits = held.into_iter().filter(|path| path.file_name().is_some_and(|name| name == DOT_GIT));
     let above = dot_gits.flat_map(|path| path.ancestors().skip(1)).filter(|above| *above != Path::new(""));
     let above: BTreeSet<PathBuf> = above.map(|folder| root.join(folder)).collect();
-    above.into_iter().filter(|folder| folder.is_dir()).collect()
+    above.into_iter().filter(|folder| folder.is_dir()).take(MOST_HELD).collect()
 }
 
 /// The `.git` of every repository inside of the project, relative to the root. It leads a person's next `git status` to programs that its
-/// configuration names, so no command may change one, nor make it where a submodule is not checked out. That one is only held behind
-/// a wall, where git could check nothing out: without one a build may do so.
-pub fn dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, repo::RepoError> {
-    let mut all: Vec<PathBuf> =
-        tree.repositories_below()?.into_iter().map(|folder| folder.join(DOT_GIT)).collect();
-    all.retain(|path| sandbox != Sandbox::Off || tree.root().join(path).symlink_metadata().is_ok());
+/// configuration names, so no command may change one, nor make it where a submodule is not checked out.
+pub fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
+    Ok(tree.repositories_below()?.into_iter().map(|folder| folder.join(DOT_GIT)).collect())
+}
+
+/// Those of them that a seal holds: files, and those that are not there. The latter only behind a wall, where git could check nothing
+/// out: without one a build may do so.
+pub fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, RepoError> {
+    let mut all = dot_gits(tree)?;
+    all.retain(|path| match tree.root().join(path).symlink_metadata() {
+        Ok(found) => !found.is_dir(),
+        Err(_) => sandbox != Sandbox::Off,
+    });
     Ok(all)
+}
+
+/// Those of them that are folders: a wall holds them, and nothing could put them back. What git cannot tell of the tree has been said.
+pub fn git_folders(tree: &WorkTree) -> Vec<PathBuf> {
+    let mut all = dot_gits(tree).unwrap_or_default();
+    all.retain(|path| tree.root().join(path).symlink_metadata().is_ok_and(|found| found.is_dir()));
+    all
 }
 
 /// Every file that the configuration protects, relative to the root: what git tracks, there or not, and whatever else is there, but for

@@ -33,7 +33,7 @@ impl UncommittedCopies {
         &self.folder
     }
 
-    /// Makes them, but of what is never committed; gives the files of which there is none, for want of room. What is in repositories inside
+    /// Makes them, but of what is never committed; gives the files of which there is none: for want of room, or since they cannot be read. What is in repositories inside
     /// of this one is not looked at.
     pub fn make(&self, repository: &Repository) -> Result<Vec<PathBuf>, GitError> {
         let files = dirty(&repository.git)?.files.into_iter().filter(|path| !is_excluded(repository, path));
@@ -42,8 +42,10 @@ impl UncommittedCopies {
         files.sort_unstable();
         let (mut room, mut count, mut without) = (MOST_BYTES, 0, Vec::new());
         for (size, path) in files {
-            let fits = size <= room && count < MOST_FILES;
-            if fits && own::copy(&self.root.join(&path), &self.folder.join(&path)).is_ok() {
+            let (fits, copy) = (size <= room && count < MOST_FILES, self.folder.join(&path));
+            // A run that was killed while it made them makes the rest.
+            let is_there = copy.symlink_metadata().is_ok();
+            if fits && (is_there || own::copy(&self.root.join(&path), &copy).is_ok()) {
                 room -= size;
                 count += 1;
             } else {
@@ -53,7 +55,8 @@ impl UncommittedCopies {
         Ok(without)
     }
 
-    /// Removes the copies of what is still as it was; gives the others, relative to the root, sorted. Both may be done again.
+    /// Removes the copies of what is still as it was; gives the others, relative to the root, sorted. Both may be done again. What cannot be read
+    /// any more has changed.
     pub fn settle(&self) -> io::Result<Vec<PathBuf>> {
         let mut left = Vec::new();
         self.settle_below(Path::new(""), &mut left)?;
@@ -73,7 +76,9 @@ impl UncommittedCopies {
             let path = below.join(entry.file_name());
             if entry.file_type()?.is_dir() {
                 self.settle_below(&path, left)?;
-            } else if fingerprint(&entry.path())? == fingerprint(&self.root.join(&path))? {
+            } else if fingerprint(&self.root.join(&path))
+                .is_ok_and(|now| fingerprint(&entry.path()).is_ok_and(|then| now == then))
+            {
                 fs::remove_file(entry.path())?;
             } else {
                 left.push(path);

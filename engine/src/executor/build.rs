@@ -68,10 +68,14 @@ impl CommitExecutor<'_> {
             }
         });
         let broken = trial.restore(&folder)?;
-        let output = ran.map_err(Fault::Run)?;
-        if output.ended == Ended::Interrupted {
-            return Err(Fault::Interrupted);
-        }
+        let output = match ran.map_err(Fault::Run) {
+            Ok(output) if output.ended != Ended::Interrupted => output,
+            ended => {
+                drop(log);
+                broken.tell(trial, record);
+                return Err(ended.err().unwrap_or(Fault::Interrupted));
+            }
+        };
         lost.map_or_else(|| close(log, &output, broken.note.as_deref()), Err).map_err(failed)?;
         tell_about(&output, &self.build.confinement, record);
         Ok((output, broken))

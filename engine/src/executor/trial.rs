@@ -64,6 +64,14 @@ impl Broken {
         format!("the {what}, or somebody while it ran, changed {}", self.changed.join(", "))
     }
 
+    /// For a person, when the command came to no end and is not run again.
+    pub(crate) fn tell<F: Facts>(&self, trial: &Trial<'_>, record: &mut Record<'_, F>) {
+        if !self.changed.is_empty() {
+            let said = format!("{}; it was put back", self.changes(trial.what));
+            record.tell(&Event::Warning(&self.warning(said)));
+        }
+    }
+
     /// For a person, who may want to have it back.
     fn warning(&self, said: String) -> Problem {
         let message = match &self.kept {

@@ -78,7 +78,7 @@ impl Run<'_> {
         sinks.take(Stream::Err, trial.head().as_bytes());
         let started = self.start(&mut sinks, record);
         let broken = trial.restore(record.folder())?;
-        let output = started?;
+        let output = started.inspect_err(|_| broken.tell(trial, record))?;
         let why = broken.note.clone().or_else(|| note(&output, settings, argv));
         let note = why.map(|why| format!("\n[code-commit] {why}\n"));
         sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;

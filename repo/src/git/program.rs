@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use gix::bstr::BString;
@@ -103,13 +103,19 @@ impl Git {
         }
     }
 
+    /// The top of the work tree that git finds, whatever its configuration calls it.
+    fn found_top(&self) -> PathBuf {
+        let found = gix::discover::upwards(&self.folder).ok();
+        let top = found.and_then(|(found, _)| found.into_repository_and_work_tree_directories().1);
+        top.and_then(|top| top.canonicalize().ok()).unwrap_or_else(|| self.folder.clone())
+    }
+
     /// In a process group of its own: Ctrl-C in a terminal is for the harness, which must not find a rollback cut in half.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
     pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
         let tree = self.tree()?;
         let settings = tree.as_ref().map(without_own_filters).unwrap_or_default();
-        let is_top = self.folder.join(".git").symlink_metadata().is_ok();
-        let top = tree.as_ref().filter(|_| !is_top).map_or(self.folder.as_path(), WorkTree::top);
+        let top = self.found_top();
         let mut command = Command::new("git");
         command
             .args(HARDENED.iter().flat_map(|setting| ["-c", setting]))

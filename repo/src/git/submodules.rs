@@ -46,14 +46,20 @@ impl Git {
     }
 }
 
-/// Whether this `.git` is that of a submodule: a folder, or a file that leads to where git keeps it. What a command wrote there could lead git
-/// to files of somebody else's, through links in the place of an index or a log. In a folder without one git would find the repository around.
+/// Whether this `.git` is that of a submodule: a file that leads to where git keeps it. What a command wrote there could lead git to files of
+/// somebody else's, through links in the place of an index or a log, and so could a folder that it made. In a folder without one git would
+/// find the repository around.
 fn is_submodule_of(around: &WorkTree, dot_git: &Path) -> bool {
-    let Ok(found) = dot_git.symlink_metadata() else { return false };
+    if !dot_git.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        return false;
+    }
     let leads_to =
         gix::discover::path::from_gitdir_file(dot_git).ok().and_then(|path| path.canonicalize().ok());
-    let kept = around.repository().common_dir().canonicalize().ok();
-    found.is_dir() || found.is_file() && leads_to.zip(kept).is_some_and(|(path, kept)| path.starts_with(kept))
+    // A linked work tree has some of its own.
+    let repository = around.repository();
+    let kept = [repository.common_dir(), repository.git_dir()];
+    let mut kept = kept.iter().filter_map(|folder| folder.join("modules").canonicalize().ok());
+    leads_to.is_some_and(|path| kept.any(|kept| path.starts_with(kept)))
 }
 
 /// `160000 COMMIT STAGE<TAB>PATH`.

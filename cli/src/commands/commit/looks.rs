@@ -134,9 +134,9 @@ impl<'p> Rollup<'p> {
         let is_younger = |path: &&PathBuf| {
             let found = root.join(path).symlink_metadata().ok();
             found.is_some_and(|found| found.is_file() && found.modified().ok() > self.made)
-                && path.to_str().is_some_and(|path| self.text.contains(path))
         };
         let younger = look.since.iter().chain(&look.dirty).filter(is_younger).take(MOST_COMPARED);
+        let younger = younger.filter(|path| path.to_str().is_some_and(|path| self.text.contains(path)));
         let mut younger: Vec<PathBuf> =
             younger.filter(|path| !self.holds(&root.join(path))).cloned().collect();
         younger.sort();

@@ -17,7 +17,7 @@ use crate::keys;
 /// the root.
 pub fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     let mut sealed: Vec<PathBuf> = [engine::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
-    sealed.extend(wall::dot_gits(tree, settings.sandbox.value).map_err(unreadable)?);
+    sealed.extend(wall::sealed_dot_gits(tree, settings.sandbox.value).map_err(unreadable)?);
     sealed.extend(wall::protected(tree, guard, settings)?);
     Ok(sealed)
 }
@@ -33,9 +33,13 @@ pub fn confine(tree: &WorkTree, sealed: &[PathBuf], setting: &Setting<'_>) -> Re
         })?;
     output.note(&format!("sandbox: {}", probed.why));
     let own = wall::there(root, Binds::Always);
+    let folders = wall::git_folders(tree);
     let walls = Walls {
-        read_only: own.chain(wall::held(root, sealed, probed.rung)).collect(),
-        pinned: wall::ways(root, sealed),
+        read_only: own
+            .chain(wall::held(root, &folders, probed.rung))
+            .chain(wall::held(root, sealed, probed.rung))
+            .collect(),
+        pinned: wall::ways(root, sealed.iter().chain(&folders)),
         masked: keys::hidden(root),
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
         readable: readable.chain(tree.git_elsewhere()).collect(),

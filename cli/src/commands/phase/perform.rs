@@ -175,7 +175,7 @@ impl Setup<'_> {
         decide.limit(limits(&self.settings));
         let outcome =
             drive(&mut decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
-        say_uncommitted(&repositories, folder.path(), self.output)?;
+        say_uncommitted(&repositories, folder.path(), self.output);
         Ok(self.say(phase, &outcome, &folder))
     }
 

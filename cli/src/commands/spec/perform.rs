@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use engine::{AgentFact, AgentFault, AgentLimits, COPIES, Guarded, Loop as _, Outcome, Record, drive};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
-use loop_spec::{CommitScope, Files, Inputs, Patience, STORE, SpecLoop};
+use loop_spec::{CommitScope, Files, Inputs, Patience, SpecLoop};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -169,7 +169,7 @@ fn lead(
     let mut ear = Ear::new(lines.clone(), &workspace.root, Some(&files));
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
     let mut executor = workspace.executor(&inputs.focus, &files, &mut ear, &mut around, &workspace.cancel);
-    let repositories = workspace.repositories(vec![STORE.to_owned()]);
+    let repositories = workspace.repositories(workspace.never_copied());
     if so_far.is_empty() {
         agents::keep_uncommitted(&repositories, folder.path(), workspace.output)?;
     }
@@ -184,7 +184,7 @@ fn lead(
     let no_wall = (!workspace.has_wall()).then_some(workspace.output);
     let mut executor = Mending { root: &workspace.root, session: &session, no_wall, executor: &mut executor };
     let outcome = drive(&mut decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
-    agents::say_uncommitted(&repositories, folder.path(), workspace.output)?;
+    agents::say_uncommitted(&repositories, folder.path(), workspace.output);
     Ok((outcome, folder))
 }
 

@@ -106,7 +106,7 @@ impl<'b> Workspace<'b> {
         let cancel = Cancel::new().map_err(anyhow::Error::from)?;
         let dot_gits = match repo::WorkTree::at(root) {
             Ok(tree) => {
-                let found = wall::dot_gits(&tree, settings.sandbox.value);
+                let found = wall::dot_gits(&tree);
                 found.map_err(|error| Failure::refused(error, "see what git status says"))?
             }
             Err(_) => Vec::new(),
@@ -192,6 +192,13 @@ impl<'b> Workspace<'b> {
         }
     }
 
+    /// What a run keeps no copies of: its own files, and what agents may not see. They can read the record of their run.
+    pub fn never_copied(&self) -> Vec<String> {
+        let hidden = keys::hidden_from_agents(&self.root).into_iter();
+        let hidden = hidden.filter_map(|path| Some(path.strip_prefix(&self.root).ok()?.to_str()?.to_owned()));
+        hidden.chain([STORE.to_owned()]).collect()
+    }
+
     /// The project's own, but for what is excluded.
     pub fn repositories(&self, exclude: Vec<String>) -> BTreeMap<String, Repository> {
         let git = Git::new(&self.root, self.environment.all().clone());
@@ -246,7 +253,7 @@ impl<'b> Workspace<'b> {
         let set = |places: &[config::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
-        let dot_gits = self.dot_gits.iter().map(|name| self.root.join(name));
+        let dot_gits = self.dot_gits.iter().map(|name| self.root.join(name)).take(wall::MOST_HELD);
         Walls {
             read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
             pinned: wall::ways(&self.root, &self.dot_gits),

@@ -1,13 +1,13 @@
 //! What stood in the place of a sealed file: a person may have written it while the build ran.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use guard::Folder;
 use logging::{Redactor, RunFolder, Stamp};
-use rustix::fs::{AtFlags, CWD};
+use rustix::fs::{AtFlags, CWD, readlinkat, symlinkat};
 use rustix::io::Errno;
 
 /// A folder of the run that things are moved into; made when the first one comes.
@@ -35,7 +35,7 @@ impl<'r> Attic<'r> {
         match rustix::fs::renameat(folder, name, CWD, &place) {
             // The run folder is on another disk.
             Err(Errno::XDEV) => {
-                io::copy(&mut folder.open_file(name)?, &mut File::create_new(&place)?)?;
+                copy(folder, name, &place)?;
                 Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?)
             }
             moved => Ok(moved?),
@@ -54,4 +54,21 @@ impl<'r> Attic<'r> {
         };
         Ok(self.folder.insert(folder))
     }
+}
+
+/// So many bytes of a file are copied: a build may have made it any size.
+const MOST_COPIED: u64 = 64 << 20;
+
+/// A copy of a file or a link, whole or not at all.
+fn copy(folder: &Folder, name: &OsStr, place: &Path) -> io::Result<()> {
+    if let Ok(target) = readlinkat(folder, name, Vec::new()) {
+        return Ok(symlinkat(target, CWD, place)?);
+    }
+    let mut file = folder.open_file(name)?;
+    if file.metadata()?.len() > MOST_COPIED {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let part = tempfile::NamedTempFile::new_in(place.parent().unwrap_or(place))?;
+    io::copy(&mut file, &mut part.as_file())?;
+    part.persist_noclobber(place).map(drop).map_err(Into::into)
 }

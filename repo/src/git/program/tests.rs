@@ -109,5 +109,13 @@ fn a_submodule_that_a_command_has_led_elsewhere_is_not_rolled_back_there() {
     scratch.write("sub/.git", "gitdir: ../ignored/git\n");
     let error = roll_back().unwrap_err();
     assert!(matches!(&error, GitError::StillDirty { paths } if *paths == ["sub"]), "{error}");
+    // Nor into a folder that it has made.
+    std::fs::remove_file(scratch.path().join("sub/.git")).unwrap();
+    std::fs::rename(scratch.path().join("ignored/git"), scratch.path().join("sub/.git")).unwrap();
+    assert!(matches!(roll_back().unwrap_err(), GitError::StillDirty { .. }));
+    scratch.write("sub-git", "gitdir: ../.git\n");
+    std::fs::remove_dir_all(scratch.path().join("sub/.git")).unwrap();
+    std::fs::rename(scratch.path().join("sub-git"), scratch.path().join("sub/.git")).unwrap();
+    roll_back().unwrap_err();
     assert_eq!(scratch.read("ignored/theirs"), "");
 }
