@@ -10,7 +10,7 @@ use crate::fold::fold;
 use crate::folder::Folder;
 use crate::patterns::{Kind, Within};
 use crate::protected::Folded;
-use crate::rules::Rules;
+use crate::rules::{Rules, is_closed};
 use crate::tree::shown_from_root;
 
 /// A folder that cannot be looked into, so that it is not known what is protected there.
@@ -48,8 +48,10 @@ impl Guard {
         let mut found = Vec::new();
         let mut todo = walk.look_into("", &self.root, Within::Known, &mut found)?;
         while let Some(Todo { path, above, name, within }) = todo.pop() {
-            if let Ok(folder) = above.open_in(&name) {
-                todo.extend(walk.look_into(&path, &Arc::new(folder), within, &mut found)?);
+            match above.open_in(&name) {
+                Ok(folder) => todo.extend(walk.look_into(&path, &Arc::new(folder), within, &mut found)?),
+                Err(closed) if is_closed(&closed) => {}
+                Err(source) => return Err(ExistingError { path, source }),
             }
         }
         found.sort_unstable();

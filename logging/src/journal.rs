@@ -102,24 +102,22 @@ impl Journal {
         Ok(read(&file, path)?.entries)
     }
 
-    /// Appends one fact as one line in one write. Its texts are redacted; names and numbers are the program's own. Where it fails,
-    /// nothing of the line is left.
+    /// Appends one fact as one line in one write. Its texts are redacted; names and numbers are the program's own. A line that cannot be
+    /// written leaves nothing; one that cannot be synced stays, since what it tells may have been paid for.
     pub fn append<F: Serialize>(&mut self, fact: &F, durability: Durability) -> Result<(), JournalError> {
         let mut line = self.line(fact).map_err(|e| io_error("write", &self.path, e.into()))?;
         let hash = sha256_hex(line.as_bytes());
         line.push('\n');
-        self.file
-            .write_all(line.as_bytes())
-            .and_then(|()| if durability == Durability::Synced { self.file.sync_data() } else { Ok(()) })
-            .map_err(|source| {
-                // At the end half a line is passed over; behind it another one would break the journal for good.
-                let _ = self.file.set_len(self.whole_bytes);
-                io_error("write", &self.path, source)
-            })?;
+        self.file.write_all(line.as_bytes()).map_err(|source| {
+            // At the end half a line is passed over; behind it another one would break the journal for good.
+            let _ = self.file.set_len(self.whole_bytes);
+            io_error("write", &self.path, source)
+        })?;
         self.whole_bytes += line.len() as u64;
         self.next += 1;
         self.last_hash = hash;
-        Ok(())
+        let synced = if durability == Durability::Synced { self.file.sync_data() } else { Ok(()) };
+        synced.map_err(|source| io_error("write", &self.path, source))
     }
 
     fn line<F: Serialize>(&self, fact: &F) -> serde_json::Result<String> {
@@ -236,7 +234,8 @@ mod tests {
                 .env(CHILD, "1")
                 .output()
                 .unwrap();
-            assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+            let said = String::from_utf8_lossy(&child.stdout);
+            assert!(child.status.success() && said.contains("1 passed"), "{said}");
             return;
         }
         let (_folder, path) = journal_of(&["one"]);

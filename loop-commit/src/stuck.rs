@@ -40,7 +40,9 @@ pub(crate) fn notice(times: u32, at: At) -> String {
     match at {
         At::Build => format!("{same} What you changed did not reach its cause; look elsewhere.\n"),
         At::Reply => {
-            format!("{same} Nothing has been changed; do less in one reply, or say it in another form.\n")
+            format!(
+                "{same} None of these replies was used; do less in one reply, or say it in another form.\n"
+            )
         }
     }
 }

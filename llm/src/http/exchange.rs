@@ -17,8 +17,10 @@ pub struct Exchange<'a> {
     /// Status and headers.
     pub head: Head,
     agent: &'a Agent,
-    /// Until it has brought the end of the answer.
+    /// Until it has said its last word.
     worker: Option<Worker>,
+    /// The end of the answer has come.
+    is_over: bool,
     limits: Limits,
     origin: String,
     started: Stopwatch,
@@ -78,7 +80,8 @@ impl<'a> Exchange<'a> {
         let head = Head::default();
         let origin = origin_of(&post.url);
         let worker = Some(worker);
-        let mut exchange = Self { head, agent, worker, limits, origin, started, last: started, received: 0 };
+        let mut exchange =
+            Self { head, agent, worker, is_over: false, limits, origin, started, last: started, received: 0 };
         exchange.head = exchange.wait_for_head(watch)?;
         Ok(exchange)
     }
@@ -97,7 +100,7 @@ impl<'a> Exchange<'a> {
     /// The next bytes. `patience` bounds the wait where the caller could do without more.
     pub fn next(&mut self, patience: Option<Duration>, watch: &mut dyn Watch) -> Result<Next, CallError> {
         if self.worker.is_none() {
-            return Ok(Next::End);
+            return if self.is_over { Ok(Next::End) } else { Err(self.cut()) };
         }
         match self.receive(patience, watch)? {
             Some(Piece::Bytes(bytes)) => {
@@ -109,6 +112,7 @@ impl<'a> Exchange<'a> {
                 Ok(Next::Bytes(bytes))
             }
             Some(Piece::End) => {
+                self.is_over = true;
                 self.release();
                 Ok(Next::End)
             }

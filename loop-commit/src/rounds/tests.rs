@@ -187,7 +187,10 @@ fn a_model_whose_replies_cannot_be_used_is_not_told_that_a_change_of_its_did_not
         decide.learn(&rejected("the refusal"));
     }
     let Next::Do(Step::Ask { round: 3, prompt }) = decide.next() else { panic!("not the second repair") };
-    assert!(prompt.contains("2 times in a row. Nothing has been changed; do less in one reply"), "{prompt}");
+    assert!(
+        prompt.contains("2 times in a row. None of these replies was used; do less in one reply"),
+        "{prompt}"
+    );
 }
 
 #[test]

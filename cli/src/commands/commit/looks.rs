@@ -133,7 +133,8 @@ impl<'p> Rollup<'p> {
     fn warn_of_younger(&self, root: &Path, look: &Look, output: &Output) {
         let is_younger = |path: &&PathBuf| {
             let found = root.join(path).symlink_metadata().ok();
-            found.is_some_and(|found| found.is_file() && found.modified().ok() > self.made)
+            // Clocks of disks are coarse: what is as old as the roll-up may have come after it.
+            found.is_some_and(|found| found.is_file() && found.modified().ok() >= self.made)
         };
         let younger = look.since.iter().chain(&look.dirty).filter(is_younger).take(MOST_COMPARED);
         let younger = younger.filter(|path| path.to_str().is_some_and(|path| self.text.contains(path)));
