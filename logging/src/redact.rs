@@ -108,6 +108,9 @@ pub struct RedactWriter<W: io::Write> {
     inner: W,
 }
 
+/// Of what is written at once, so many bytes are held at a time, however many there are.
+const TAKEN_AT_ONCE: usize = 64 << 10;
+
 impl<W: io::Write> RedactWriter<W> {
     /// Writes what was held back, flushes, and gives the inner writer back.
     pub fn finish(mut self) -> io::Result<W> {
@@ -135,9 +138,10 @@ impl<W: io::Write> RedactWriter<W> {
 
 impl<W: io::Write> io::Write for RedactWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.held.extend_from_slice(bytes);
+        let taken = bytes.get(..TAKEN_AT_ONCE).unwrap_or(bytes);
+        self.held.extend_from_slice(taken);
         self.settle()?;
-        Ok(bytes.len())
+        Ok(taken.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
