@@ -40,6 +40,12 @@ def fsyncs(found):
     return table(["system call", "times"], [*found.items(), ["all", sum(found.values())]])
 
 
+def profile(found):
+    parts = list(found["least work"])
+    rows = [[part, *(number(row[part], " ms", 2) for row in found.values())] for part in parts]
+    return table(["", *found], [*rows, ["all", *(number(sum(row.values()), " ms", 2) for row in found.values())]])
+
+
 def calls(found):
     return f"One more model call: {number(found['cpu'], ' ms')} of CPU, {number(found['own'], ' ms')} of wall − server time.\n"
 
@@ -61,7 +67,7 @@ def replies(found):
     return table(["reply", "CPU", "peak memory", "memory / reply"], rows)
 
 
-TABLES = {"small": small, "memory": small, "fsyncs": fsyncs, "calls": calls, "sizes": sizes, "rollup": rollup, "replies": replies, "peers": peers}
+TABLES = {"small": small, "memory": small, "profile": profile, "fsyncs": fsyncs, "calls": calls, "sizes": sizes, "rollup": rollup, "replies": replies, "peers": peers}
 
 
 def write(found, docs):

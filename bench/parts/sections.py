@@ -4,7 +4,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from parts import measure, peers, task
+from parts import measure, peers, profile, task
 
 SIZES = (1, 100, 10_000, 100_000)
 REPLY_MB = (1, 10, 100)
@@ -53,6 +53,27 @@ def fsyncs(programs):
             return None
         lines = trace.read_text().splitlines()
         return {call: sum(f" {call}(" in line for line in lines) for call in calls.split(",")}
+
+
+def profiles(programs, turns):
+    """What the processor time of the small task goes into, without that of the build; None where `perf` does not tell."""
+    base = IN_MEMORY if IN_MEMORY.is_dir() else None
+    with scratch(base) as folder, measure.Server(programs, task.two_rounds()) as server:
+        project, data = task.Project(Path(folder)), Path(folder) / "perf.data"
+        least = [programs.least, project.root, server.origin.removeprefix("http://")]
+        contestants = {"least work": least, "code-commit": [*task.command(programs, server), "--sandbox", "off"]}
+        rows = {name: dict.fromkeys(profile.groups(), 0) for name in contestants}
+        try:
+            for _ in range(turns):
+                for name, argv in contestants.items():
+                    profile.record(argv, project.root, measure.environment(project.home), data)
+                    project.reset()
+                    for part, time in profile.milliseconds(data, children=("sh", "build.sh")).items():
+                        rows[name][part] += time / turns
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"SKIPPED: what the time goes into, because {error}")
+            return None
+    return rows
 
 
 def sizes(programs, turns):
