@@ -251,7 +251,8 @@ impl Budget {
         Ok(Some(left.less(input).buys(price.output_after(forecast.input_tokens))))
     }
 
-    fn time_left(&self, spent: &Spent) -> Result<Option<Duration>, BudgetError> {
+    /// What is left of the run's wall time; an error once nothing is.
+    pub fn time_left(&self, spent: &Spent) -> Result<Option<Duration>, BudgetError> {
         let Some(limit) = self.max_time else { return Ok(None) };
         let left = limit.saturating_sub(spent.time);
         if left.is_zero() { Err(BudgetError::Time { limit }) } else { Ok(Some(left)) }

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agent::Session;
-use engine::{AgentFact, AgentLimits, AgentStep, AgentUsage, Cause, Loop, Next, Outcome, Place, Turned};
+use engine::{
+    AgentFact, AgentLimits, AgentStep, AgentUsage, Cause, LimitPassed, Loop, Next, Outcome, Place, Turned,
+};
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start};
 pub use judge::has_report;
@@ -95,12 +97,13 @@ impl PhaseLoop {
     fn ask(&mut self) {
         self.stage = Stage::Turn;
         if let Some(passed) = self.used.passed(&self.limits) {
-            self.end(
-                passed.code,
-                passed.message,
-                "look at what is there, raise the limit, then: code-commit phase run",
-            );
+            self.end_at(passed);
         }
+    }
+
+    fn end_at(&mut self, passed: LimitPassed) {
+        let remedy = "look at what is there, raise the limit, then: code-commit phase run";
+        self.end(passed.code, passed.message, remedy);
     }
 
     fn role(&self) -> (&'static str, &RoleInputs) {
@@ -205,6 +208,9 @@ impl PhaseLoop {
     /// After a turn whose cost is on record.
     fn judge(&mut self) {
         let Some(turned) = self.turned.clone() else { return };
+        if let Some(passed) = self.used.cut_off(&turned, &self.limits) {
+            return self.end_at(passed);
+        }
         match build(&turned) {
             Verdict::Good if self.role == Role::Verifier => self.stage = Stage::ReadFailures,
             Verdict::Good => self.stage = Stage::CommitBuild,

@@ -3,10 +3,10 @@
 use std::io::Write as _;
 
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
-use fixtures::server::{Script, Step};
+use fixtures::server::{Hang, Script, Step};
 use serde_json::json;
 
-use crate::harness::{KEY, Scene};
+use crate::harness::{KEY, Ran, Scene};
 
 /// What the scripted service says that each answer used.
 fn priced(text: &str) -> Step {
@@ -103,6 +103,37 @@ fn a_run_that_a_limit_ended_goes_on_under_a_higher_one_and_can_be_replayed() {
     assert_eq!(replayed.code, Some(0), "{replayed}");
     let shown = scene.run(&["show"]);
     assert!(shown.out.contains("gone on with: the prompt is sent again"), "{shown}");
+}
+
+/// The code that the summary gives, and the exit code.
+fn ended(scene: &Scene, ran: &Ran) -> (Option<i32>, String) {
+    let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
+    (ran.code, summary.pointer("/cause/code").unwrap().as_str().unwrap().to_owned())
+}
+
+#[test]
+fn the_runs_time_that_ends_in_a_call_is_a_limit_and_the_calls_own_is_a_time_out() {
+    let silent = || Step::text("").hang(Hang::BeforeHead).times(3);
+    for (more, wanted) in [
+        (&["--max-time", "1s"][..], "limit-time"),
+        (&["--timeout", "1s"], "timeout"),
+        (&["--timeout", "1s", "--max-time", "1h"], "timeout"),
+    ] {
+        let scene = Scene::new(&FILES, Script::new([silent()]));
+        let ran = scene.commit(more);
+        assert_eq!(ended(&scene, &ran), (Some(4), wanted.to_owned()), "{more:?}: {ran}");
+        assert_eq!(scene.server.requests().len(), 1, "{more:?}: {ran}");
+    }
+}
+
+#[test]
+fn the_time_of_a_call_that_a_limit_ended_counts_when_the_run_goes_on() {
+    let scene = Scene::new(&FILES, Script::new([Step::text("").hang(Hang::BeforeHead), priced(MENDS_IT)]));
+    assert_eq!(scene.commit(&["--max-time", "1s"]).code, Some(4));
+    let same_limit = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!((same_limit.code, scene.server.requests().len()), (Some(4), 1), "{same_limit}");
+    let higher = scene.run_with(&["resume", "--max-time", "1h"], &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!((higher.code, scene.server.requests().len()), (Some(0), 2), "{higher}");
 }
 
 #[test]

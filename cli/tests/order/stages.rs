@@ -1,5 +1,6 @@
 //! Every stage of S2 §4.3, reached by a real run; after each of them the repository is what it was.
 
+use fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
 use crate::harness::{BAD, BROKEN, FILES, GOOD, NOTHING, Ran, Scene, greet, proposal};
@@ -283,4 +284,13 @@ fn the_limits_of_every_loop_hold_for_an_order() {
         let ran = scene.run(&limit);
         assert_ne!(ran.code, Some(2), "{limit:?}: {}", ran.err);
     }
+}
+
+#[test]
+fn the_time_of_an_order_that_ends_in_a_call_is_a_limit() {
+    let silent = Step::text("").hang(Hang::BeforeHead);
+    let scene = Scene::scripted(&FILES, Script::new([silent]));
+    let ran = check_failure(&scene, &["--max-time", "1s"], "exception");
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("the run has taken its 1 s"), "{}", ran.err);
 }

@@ -99,6 +99,20 @@ fn limits_are_kept_as_far_as_the_agent_says_what_it_uses() {
 }
 
 #[test]
+fn a_turn_that_the_time_of_the_run_cuts_off_is_told_as_the_limit() {
+    let scene = Scene::new(&["exec sleep 60"]);
+    let ran = scene.spec(&["run", "--focus", "X", "--max-time", "1s"]);
+    assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
+    assert!(ran.out.contains("[Loop] Stopped: the run has taken 1 seconds, and may take 1\n"), "{ran}");
+    assert!(!ran.out.contains("Retry"), "{ran}");
+    let scene = Scene::new(&["exec sleep 60"]);
+    scene.write("code-commit.toml", "[limits]\nmax_time = '1s'\n");
+    let ran = scene.spec(&["audit"]);
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("the run has taken 1 seconds, and may take 1"), "{}", ran.err);
+}
+
+#[test]
 fn flags_of_a_run_that_goes_on_rule_over_the_limits_that_it_began_with() {
     let costs = "finish() { line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.3}'; exit 0; }";
     let turns = [PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE].map(|turn| format!("{costs}; {turn}"));

@@ -1,5 +1,6 @@
 //! What a run may use, and has used: looked at before each turn, as far as the agents say what they use.
 
+use agent::End;
 use llm::Limit;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,12 @@ impl AgentUsage {
     /// A limit that was reached, or that nobody can keep any more.
     pub fn passed(&self, limits: &AgentLimits) -> Option<LimitPassed> {
         self.cost(limits).or_else(|| self.tokens(limits)).or_else(|| self.time(limits))
+    }
+
+    /// The limit that cut off a turn which is counted already. No turn may take longer than the whole run.
+    pub fn cut_off(&self, turned: &Turned, limits: &AgentLimits) -> Option<LimitPassed> {
+        let out_of_time = turned.end == End::TimedOut { idle: false };
+        out_of_time.then(|| self.time(limits)).flatten()
     }
 
     fn cost(&self, limits: &AgentLimits) -> Option<LimitPassed> {

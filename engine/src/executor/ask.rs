@@ -122,8 +122,15 @@ impl Asker<'_> {
                 answered(question, reply, cost_usd, elapsed_ms, record)
             }
             Err(CallError::Cancelled) => Err(Fault::Interrupted),
-            Err(error) => Ok(CallFact::Unanswered { round, cause: cause(&error, record) }),
+            Err(error) => Ok(CallFact::Unanswered { round, cause: self.cause(&error, record) }),
         }
+    }
+
+    /// A call that ran out of time because the run did is told as the run's limit: `--timeout` could not help it.
+    fn cause<F: Facts>(&self, error: &CallError, record: &Record<'_, F>) -> Cause {
+        let is_timeout = matches!(error, CallError::Timeout { .. });
+        let limit = is_timeout.then(|| self.asking.spending.out_of_time()).flatten();
+        limit.map_or_else(|| cause(error, record), |limit| spending::cause(&limit))
     }
 }
 

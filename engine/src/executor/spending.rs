@@ -29,23 +29,28 @@ impl Spending {
         Self { budget, prices, today, spent: Cell::default(), since: Some(now()) }
     }
 
-    /// Counts what a run that goes on has used before. A call whose answer never came counts with the most it can have used.
+    /// Counts what a run that goes on has used before. A call whose answer never came counts with the most it can have used, and with
+    /// the time that its attempts took.
     pub fn count<'f>(&self, facts: impl IntoIterator<Item = &'f Fact>, model: &ModelId) {
         let mut asked: Option<Forecast> = None;
+        let mut attempts_ms = 0;
         for fact in facts {
             match fact {
                 Fact::Call(CallFact::Asked { prompt, .. }) => {
                     self.lost(asked.take(), model);
+                    self.take_time(std::mem::take(&mut attempts_ms));
                     let request = Request { prompt: prompt.as_str(), ..Request::default() };
                     asked = Some(Forecast::of(&request, None, self.price(model, None)));
                 }
                 Fact::Call(CallFact::Attempted { attempt, .. }) => {
+                    let took = attempt.duration_ms.saturating_add(attempt.wait_ms.unwrap_or(0));
+                    attempts_ms = took.saturating_add(attempts_ms);
                     if let Some(forecast) = &asked {
                         self.add(attempt, forecast, model);
                     }
                 }
                 Fact::Call(CallFact::Answered { elapsed_ms, .. }) => {
-                    asked = None;
+                    (asked, attempts_ms) = (None, 0);
                     self.take_time(*elapsed_ms);
                 }
                 Fact::Call(CallFact::Unanswered { .. }) => asked = None,
@@ -58,6 +63,7 @@ impl Spending {
             }
         }
         self.lost(asked, model);
+        self.take_time(attempts_ms);
     }
 
     /// What was used so far.
@@ -90,6 +96,11 @@ impl Spending {
         request.time_left = [request.time_left, allowance.time_left].into_iter().flatten().min();
         forecast.output_tokens = forecast.output_tokens.or(allowance.max_output_tokens);
         Ok(forecast)
+    }
+
+    /// The limit on time, once it is reached: a call that it ended did not end by its own time limit.
+    pub(crate) fn out_of_time(&self) -> Option<BudgetError> {
+        self.budget.time_left(&self.spent()).err()
     }
 
     fn add(&self, attempt: &Attempt, forecast: &Forecast, model: &ModelId) {
@@ -153,7 +164,7 @@ impl CallSpending<'_> {
     }
 }
 
-/// Why the model may not be asked: `limit-cost` and the like.
+/// Why the model may not be asked, or not any longer: `limit-cost` and the like.
 pub(crate) fn cause(error: &BudgetError) -> Cause {
     let flag = error.limit().flag();
     let remedy = if matches!(error, BudgetError::Unpriced { .. }) {

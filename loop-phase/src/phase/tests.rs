@@ -247,6 +247,35 @@ fn what_cannot_pass_is_not_tried_again() {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "the vocabulary has words for other loops, too")]
+/// The code with which a phase ends whose builder ran out of time after so long, and may not be asked again.
+fn out_of_time_after(elapsed_ms: u64) -> String {
+    let mut decide = PhaseLoop::new(Inputs { limits: Limits { iterations: 2, tries: 1 }, ..inputs() });
+    decide.limit(AgentLimits { max_time_ms: Some(60_000), ..AgentLimits::default() });
+    loop {
+        let step = match decide.next() {
+            Next::Do(step) => step,
+            Next::Stop(Outcome::ModelUnavailable { cause, .. }) => return cause.code,
+            Next::Stop(outcome) => panic!("{outcome:?}"),
+        };
+        decide.learn(&match step {
+            AgentStep::List { role } => AgentFact::Listed { role, list: text(""), at: "t".into() },
+            AgentStep::Turn { number, role, .. } => {
+                let late = turned(number, &role, End::TimedOut { idle: false }, false);
+                AgentFact::Turned(Box::new(Turned { elapsed_ms, ..late }))
+            }
+            AgentStep::Write { place, .. } | AgentStep::Append { place, .. } => AgentFact::Wrote { place },
+            other => panic!("{other:?} is not to be done"),
+        });
+    }
+}
+
+#[test]
+fn a_turn_that_the_time_of_the_run_cut_off_ends_the_phase_at_its_limit() {
+    assert_eq!(out_of_time_after(60_000), "limit-time");
+    assert_eq!(out_of_time_after(59_999), "timed-out");
+}
+
 #[test]
 fn from_any_prefix_of_the_facts_the_loop_goes_on_with_the_same_steps() {
     let world = World { ends: &[("builder", End::NoResult, false)], failed: &[FAILS, None] };

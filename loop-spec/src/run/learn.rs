@@ -23,11 +23,15 @@ impl SpecLoop {
         if !matches!(verdict, Verdict::Quota(_)) {
             self.waits = 0;
         }
+        let cut_off = self.used.cut_off(turned, &self.inputs.limits);
         match verdict {
             Verdict::SpecIssue(content) => self.stop_for_person(content),
             Verdict::Said { marker, content } => self.heard(marker, content, turned),
             Verdict::Silent(why) => self.ask_again(&why),
-            Verdict::Lost(why) => self.try_fresh(&why),
+            Verdict::Lost(why) => match cut_off {
+                Some(passed) => self.stop_at(&passed),
+                None => self.try_fresh(&why),
+            },
             Verdict::Quota(until) if self.inputs.patience == Patience::Wait => self.wait(until),
             Verdict::Quota(_) => self.stop(&format!("the agent {}", turned.end)),
             Verdict::Stop(why) => self.stop(&why),

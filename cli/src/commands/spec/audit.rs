@@ -4,13 +4,14 @@ use std::path::Path;
 
 use agent::{End, Session};
 use anyhow::anyhow;
-use engine::{AgentFact, AgentFault, AgentStep, Executor as _, Guarded, Record};
+use engine::{AgentFact, AgentFault, AgentStep, AgentUsage, Executor as _, Guarded, Record};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role};
 use prompt::spec::{Who, audit, system};
 use runner::Cancel;
 
+use crate::commands::agents::limits;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{AgentArgs, perform, uuid};
@@ -87,6 +88,11 @@ pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Res
     };
     record.note(&fact).map_err(anyhow::Error::from)?;
     let AgentFact::Turned(turned) = fact else { return Ok(Audited::Whole) };
-    let why = format!("the agent {}", turned.end);
-    Ok(if turned.end == End::Ok { Audited::Whole } else { Audited::Failed(why) })
+    let mut used = AgentUsage::default();
+    used.add(&turned);
+    Ok(match used.cut_off(&turned, &limits(&workspace.settings)) {
+        Some(passed) => Audited::Failed(passed.message),
+        None if turned.end == End::Ok => Audited::Whole,
+        None => Audited::Failed(format!("the agent {}", turned.end)),
+    })
 }

@@ -124,6 +124,29 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
     assert!(spent.tokens > 2 * (1500 + 65_536), "{spent:?}");
 }
 
+#[test]
+fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
+    let asked = |round| Fact::Call(CallFact::Asked { round, prompt: text("1234567890") });
+    let attempted = |ms, wait_ms| {
+        let attempt = Attempt { duration_ms: ms, wait_ms, ..Attempt::default() };
+        Fact::Call(CallFact::Attempted { round: 1, attempt })
+    };
+    let none = Cause { code: "c".to_owned(), message: String::new(), remedy: None };
+    let unanswered = Fact::Call(CallFact::Unanswered { round: 1, cause: none });
+    let count = |facts: &[Fact]| {
+        let spending = Spending { since: None, ..spending(Budget::default()) };
+        spending.count(facts, &flash());
+        spending.spent().time.as_millis()
+    };
+    let failed =
+        [asked(1), attempted(1000, Some(200)), attempted(30, None), unanswered.clone(), Fact::Resumed];
+    assert_eq!(count(&failed), 1230);
+    // The answer's own time holds its attempts.
+    let answered = [asked(1), attempted(1000, Some(200)), attempted(30, None), answered(1, 1250)];
+    assert_eq!(count(&answered), 1250);
+    assert_eq!(count(&[asked(1), attempted(7, None), asked(1), attempted(8, None), unanswered]), 15);
+}
+
 fn text(text: &str) -> Text {
     let stored = logging::Stored { file: "f".to_owned(), bytes: 0, sha256: String::new() };
     Text::new(stored, text.into())

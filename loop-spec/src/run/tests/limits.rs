@@ -59,6 +59,51 @@ fn no_turn_begins_past_a_limit_or_where_nobody_can_tell() {
     assert_eq!(ended(time, None, None), "limit-time after 2");
 }
 
+/// What is done, turns and retries, in a run of 90 seconds whose turns end so after 60.
+fn told_of(end: &End) -> String {
+    let limits = AgentLimits { max_time_ms: Some(90_000), ..AgentLimits::default() };
+    let mut decide = SpecLoop::new(Inputs { limits, ..Inputs::new(ID, "X") });
+    let mut lines = Vec::new();
+    loop {
+        match decide.next() {
+            Next::Do(step) => {
+                lines.extend(line(&step));
+                let fact = answer(&step, &mut |number, role| turned(number, role, end.clone(), &[]));
+                decide.learn(&match fact {
+                    AgentFact::Turned(turned) => {
+                        AgentFact::Turned(Box::new(Turned { elapsed_ms: 60_000, ..*turned }))
+                    }
+                    other => other,
+                });
+            }
+            Next::Stop(Outcome::ModelUnavailable { cause, .. }) => {
+                return format!("{}\n= {}", lines.join("\n"), cause.code);
+            }
+            Next::Stop(outcome) => panic!("{outcome:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_turn_that_the_time_of_the_run_cut_off_ends_the_run_at_its_limit() {
+    insta::assert_snapshot!(told_of(&End::TimedOut { idle: false }), @"
+    (IterationStart)
+    (PlanningStart)
+    planning
+    (RetryStart)
+    planning
+    = limit-time
+    ");
+    insta::assert_snapshot!(told_of(&End::TimedOut { idle: true }), @"
+    (IterationStart)
+    (PlanningStart)
+    planning
+    (RetryStart)
+    planning
+    = timed-out
+    ");
+}
+
 #[test]
 fn a_quota_that_stays_used_up_is_waited_for_at_growing_intervals_and_not_for_ever() {
     let used_up = || (End::Quota { message: "limit".into(), resets_unix: Some(1) }, &[][..]);
