@@ -24,7 +24,8 @@ pub struct Summary {
     pub rounds: u32,
     /// Files that differ from what they were before the run.
     pub files: Vec<FileStat>,
-    /// What a person should look at in these files, as it was said when they were written.
+    /// What a person should look at in these files, as it was said when they were written; then what else they were warned of: what a
+    /// build changed and may not, what a wall kept from it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Problem>,
     /// Tokens of all calls.
@@ -81,13 +82,14 @@ impl Summary {
                 Fact::Applied { warnings, .. } => summary.warn(warnings),
                 Fact::Restored { .. } => summary.warnings.clear(),
                 Fact::Built { .. } => summary.has_built = true,
-                Fact::Rejected { .. } | Fact::Resumed | Fact::Ended { .. } => {}
+                Fact::Rejected { .. } | Fact::Warned { .. } | Fact::Resumed | Fact::Ended { .. } => {}
             }
         }
         // A later round may have put a file back.
         let Self { warnings, files, .. } = &mut summary;
         warnings
             .retain(|warning| warning.path.as_ref().is_none_or(|path| files.iter().any(|f| f.path == *path)));
+        warnings.extend(others(facts));
         summary
     }
 
@@ -150,6 +152,19 @@ impl Summary {
         let took = phrases::seconds(Duration::from_millis(self.elapsed_ms));
         format!("rounds {}{}, {cost}, {took}", self.rounds, phrases::tokens(&self.usage))
     }
+}
+
+/// Warnings that are not about what a reply changed. A build that fails again for the same reason brings the same one again.
+fn others(facts: &[Fact]) -> Vec<Problem> {
+    let mut others: Vec<Problem> = Vec::new();
+    for fact in facts {
+        if let Fact::Warned { warning } = fact
+            && !others.contains(warning)
+        {
+            others.push(warning.clone());
+        }
+    }
+    others
 }
 
 /// `  M src/a.rs  +3 −1`.

@@ -78,7 +78,8 @@ impl Terminal {
                 let text = format!("{} before the run", phrases::files_as_they_were(paths.len()));
                 self.live.above(|| self.output.note(&text));
             }
-            Fact::Resumed | Fact::Ended { .. } => {}
+            // A warning is an event of its own, too.
+            Fact::Warned { .. } | Fact::Resumed | Fact::Ended { .. } => {}
         }
     }
 

@@ -46,6 +46,11 @@ pub enum Fact {
         /// How long it took.
         elapsed_ms: u64,
     },
+    /// The run goes on, and a person should know this; it is about none of the reply's changes.
+    Warned {
+        /// What.
+        warning: Problem,
+    },
     /// The files that this run changed are as they were before it.
     Restored {
         /// Every file that was put back.
@@ -87,8 +92,17 @@ impl Facts for Fact {
             Self::Call(fact) => fact.texts_mut(),
             Self::Rejected { report, .. } => vec![report],
             Self::Built { output, .. } => vec![output],
-            Self::Applied { .. } | Self::Restored { .. } | Self::Resumed | Self::Ended { .. } => Vec::new(),
+            Self::Applied { .. }
+            | Self::Warned { .. }
+            | Self::Restored { .. }
+            | Self::Resumed
+            | Self::Ended { .. } => Vec::new(),
         }
+    }
+
+    /// The wall hides the record.
+    fn warned(warning: &Problem) -> Option<Self> {
+        Some(Self::Warned { warning: warning.clone() })
     }
 
     fn durability(&self) -> Durability {
@@ -99,6 +113,7 @@ impl Facts for Fact {
             Self::Applied { .. }
             | Self::Rejected { .. }
             | Self::Built { .. }
+            | Self::Warned { .. }
             | Self::Resumed
             | Self::Ended { .. } => Durability::Written,
         }

@@ -14,6 +14,7 @@ use logging::{Durability, Stored};
 use runner::Ended;
 use serde::{Deserialize, Serialize};
 
+use crate::executor::trial::WALL;
 use crate::record::Facts;
 use crate::{Answer, CallFact, Outcome, Problem, Text};
 
@@ -158,6 +159,11 @@ pub enum OrderFact {
         /// How long it took.
         elapsed_ms: u64,
     },
+    /// The run goes on, and a person should know this.
+    Warned {
+        /// What.
+        warning: Problem,
+    },
     /// The tree is as it was before the first attempt.
     RolledBack {
         /// What a person should know: what else stood there, and what of the ignored files is not as it was.
@@ -219,6 +225,7 @@ impl Facts for OrderFact {
             | Self::Written { .. }
             | Self::Refused { .. }
             | Self::Ran { .. }
+            | Self::Warned { .. }
             | Self::RolledBack { .. }
             | Self::Kept { .. }
             | Self::Measured { .. }
@@ -226,6 +233,11 @@ impl Facts for OrderFact {
             | Self::Resumed
             | Self::Ended { .. } => Vec::new(),
         }
+    }
+
+    /// The run folder may lie in the tree, where a command could read what a hint tells of the world behind the wall.
+    fn warned(warning: &Problem) -> Option<Self> {
+        (warning.code != WALL).then(|| Self::Warned { warning: warning.clone() })
     }
 
     fn durability(&self) -> Durability {
@@ -236,6 +248,7 @@ impl Facts for OrderFact {
             | Self::Looked { .. }
             | Self::Refused { .. }
             | Self::Ran { .. }
+            | Self::Warned { .. }
             | Self::Kept { .. }
             | Self::Measured { .. }
             | Self::Broke { .. }

@@ -4,7 +4,7 @@ use logging::{Durability, FolderError, Journal, JournalError, RunFolder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Event, Fact, Observer, Outcome, Text};
+use crate::{Event, Fact, Observer, Outcome, Problem, Text};
 
 /// Name of the journal in a run folder.
 pub const JOURNAL: &str = "events.jsonl";
@@ -16,6 +16,12 @@ pub trait Facts: Serialize + DeserializeOwned {
 
     /// The texts that the journal names but does not hold.
     fn texts_mut(&mut self) -> Vec<&mut Text>;
+
+    /// What a person was warned of, besides what other facts hold. None where it must not stand in the record: programs of a model may be
+    /// able to read that.
+    fn warned(_warning: &Problem) -> Option<Self> {
+        None
+    }
 
     /// Whether it must outlive a power cut: money and the tree depend on answers and on what was applied; the rest can be
     /// done again.
@@ -74,6 +80,16 @@ impl<'o, F: Facts> Record<'o, F> {
         self.journal.append(fact, fact.durability())?;
         self.observer.see(&Event::Fact(fact));
         Ok(())
+    }
+
+    /// Writes something that a person should know to the journal, where the vocabulary has a fact for it, and tells the observer, also
+    /// where it could not be written. Keys are struck out.
+    pub fn warn(&mut self, warning: Problem) -> Result<(), RecordError> {
+        let redact = |text: String| self.folder.redactor().redact(&text).into_owned();
+        let warning = Problem { path: warning.path.map(redact), message: redact(warning.message), ..warning };
+        let noted = F::warned(&warning).map_or(Ok(()), |fact| self.note(&fact));
+        self.tell(&Event::Warning(&warning));
+        noted
     }
 
     /// Tells the observer something that is no fact.

@@ -158,9 +158,12 @@ fn essence(fact: &Fact) -> String {
             })
             .collect(),
         Fact::Rejected { problems, .. } => listed(problems),
-        Fact::Call(_) | Fact::Built { .. } | Fact::Restored { .. } | Fact::Resumed | Fact::Ended { .. } => {
-            String::new()
-        }
+        Fact::Call(_)
+        | Fact::Built { .. }
+        | Fact::Warned { .. }
+        | Fact::Restored { .. }
+        | Fact::Resumed
+        | Fact::Ended { .. } => String::new(),
     }
 }
 

@@ -171,6 +171,7 @@ impl OrderLoop {
                 self.fail(brief::plain(Stage::Exception, message, &self.inputs.order));
             }
             OrderFact::RolledBack { .. }
+            | OrderFact::Warned { .. }
             | OrderFact::Kept { .. }
             | OrderFact::Resumed
             | OrderFact::Ended { .. }

@@ -139,6 +139,10 @@ pub fn line(fact: &Fact, output: &Output) {
             let text = format!("build: {}, {}", phrases::ended(*ended), log.stored.file);
             say(round, &output.paint(style, &text));
         }
+        Fact::Warned { warning } => {
+            let head = output.paint(WARN, "warning:");
+            output.report_prose(&format!("{head} {}", printable(&warning.message)));
+        }
         Fact::Restored { paths } => {
             output.report(&format!("put back: {}", phrases::count(paths.len() as u64, "file")));
         }

@@ -10,12 +10,13 @@ use repo::{RepoError, WorkTree};
 use runner::{Confinement, Env, Mode, Rung, Walls};
 
 use crate::args::Sandbox;
+use crate::commands::runs;
 use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys;
 use crate::output::Output;
-use crate::plan::Plan;
+use crate::plan::{Plan, RUN_JSON};
 use crate::preflight::AGENT_CONFIG;
 
 /// Whether a build of our own may run without a wall where none can be had.
@@ -67,12 +68,21 @@ fn walls(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) ->
     Walls {
         read_only: own.chain(held(root, &folders, rung)).chain(held(root, &plan.sealed, rung)).collect(),
         pinned: ways(root, plan.sealed.iter().chain(&folders)),
-        masked: keys::hidden(root),
+        masked: keys::hidden(root).into_iter().chain(records(root)).collect(),
         network: settings.network.value,
         writable: writable(root, settings),
         readable: readable.chain(tree.git_elsewhere()).collect(),
         ..Walls::new(root, &build_env(settings, environment))
     }
+}
+
+/// The records of `implement`, the newest first: what they tell of how to open the wall is for the person.
+fn records(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(runs::implement_logs(root)).into_iter().flatten().flatten();
+    let mut records: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|run| run.join(RUN_JSON).is_file()).collect();
+    records.sort_unstable();
+    records.into_iter().rev().take(MOST_HELD)
 }
 
 /// The runner's word for it.

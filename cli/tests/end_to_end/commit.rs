@@ -380,6 +380,13 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
     let record = scene.record();
     let kept = record.iter().filter(|(file, _)| file.starts_with("left-") && file.ends_with("/build.sh"));
     assert_eq!(kept.map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["#!/bin/sh\nexit 0\n"; 2]);
+    let said: Vec<String> = scene.warnings("seal");
+    assert!(
+        matches!(&said[..], [first, again] if first.contains("/left-") && again.contains("again")),
+        "{said:?}"
+    );
+    assert!(ran.out.contains("counts as failed; what stood there is in "), "{ran}");
+    assert_eq!(scene.run(&["show"]).out.matches("\nwarning: the build, or somebody").count(), 2);
     assert_eq!(scene.project.read("build.sh").unwrap(), build);
 }
 

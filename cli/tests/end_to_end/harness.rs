@@ -106,6 +106,15 @@ impl Scene {
             .map_or_else(|| panic!("the run has no {name}"), |(_, text)| text)
     }
 
+    /// Messages of this code in the newest run's summary.
+    pub fn warnings(&self, code: &str) -> Vec<String> {
+        let summary: serde_json::Value = serde_json::from_str(&self.recorded("summary.json")).unwrap();
+        let all = summary.get("warnings").and_then(|all| all.as_array()).cloned().unwrap_or_default();
+        let text = |problem: &serde_json::Value, key: &str| problem.get(key)?.as_str().map(str::to_owned);
+        let of_code = all.iter().filter(|problem| text(problem, "code").as_deref() == Some(code));
+        of_code.map(|problem| text(problem, "message").unwrap()).collect()
+    }
+
     /// Times, ports and temporary paths replaced, so that a snapshot can hold the rest.
     fn without_names(&self, text: &str) -> String {
         let root = self.project.root().display().to_string();

@@ -273,10 +273,34 @@ fn what_the_walls_hide_is_told_to_the_person_and_never_to_the_model() {
     let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.err.contains("warning: the sandbox "), "{ran}");
-    let asked: Vec<String> = scene.server.requests().iter().map(|request| format!("{request:?}")).collect();
-    assert_eq!(asked.len(), 2, "{ran}");
+    // Both builds failed at the same; once is enough.
+    assert!(matches!(&scene.warnings("wall")[..], [hint] if hint.contains("--network")), "{ran}");
+    let asked: Vec<String> =
+        scene.server.requests().iter().map(|request| request.json().to_string()).collect();
+    assert!(asked.len() == 2 && asked.iter().all(|told| told.contains("greet.sh")), "{ran}");
     for told in asked.iter().chain([&scene.recorded("1-build.txt")]) {
         assert!(!told.contains("the sandbox "), "{told}");
+    }
+}
+
+/// S0 keeps its record in a folder of the project that builds could need.
+#[test]
+fn no_build_reads_in_the_record_what_the_wall_hides() {
+    for rung in ["bwrap", "landlock"] {
+        // The third prompt holds what the second build read, after the first one brought the hint.
+        let scene = Scene::with_replies([MENDS_IT; 3]);
+        scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
+        scene.project.write("logs/mine.txt", b"of the project\n").unwrap();
+        let build = b"#!/bin/sh\ncat logs/mine.txt logs/*/* 2>/dev/null\necho 'connect: Network is unreachable'\nexit 1\n";
+        scene.project.write("build.sh", build).unwrap();
+        let args = ["--base-url", scene.server.origin(), "--sandbox", rung, "--rounds", "3"];
+        let args = [&["implement", "--model", "gemini-test"], &args[..]].concat();
+        let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+        assert_eq!(ran.code, Some(1), "{rung}: {ran}");
+        assert!(ran.err.contains("warning: the sandbox has no network"), "{rung}: {ran}");
+        let asked = scene.server.requests().pop().unwrap().json().to_string();
+        assert!(asked.contains("of the project"), "{rung}: {asked}");
+        assert!(!asked.contains("the sandbox has no network"), "{rung}: {asked}");
     }
 }
 

@@ -72,12 +72,12 @@ impl CommitExecutor<'_> {
             Ok(output) if output.ended != Ended::Interrupted => output,
             ended => {
                 drop(log);
-                broken.tell(trial, record);
+                broken.tell(trial, record)?;
                 return Err(ended.err().unwrap_or(Fault::Interrupted));
             }
         };
         lost.map_or_else(|| close(log, &output, broken.note.as_deref()), Err).map_err(failed)?;
-        tell_about(&output, &self.build.confinement, record);
+        tell_about(&output, &self.build.confinement, record)?;
         Ok((output, broken))
     }
 }

@@ -57,6 +57,7 @@ impl Spending {
                 Fact::Built { elapsed_ms, .. } => self.take_time(*elapsed_ms),
                 Fact::Applied { .. }
                 | Fact::Rejected { .. }
+                | Fact::Warned { .. }
                 | Fact::Restored { .. }
                 | Fact::Resumed
                 | Fact::Ended { .. } => {}

@@ -7,7 +7,11 @@ use runner::{Confinement, Output};
 
 use crate::executor::Fault;
 use crate::executor::seal::{Attic, Seal};
-use crate::{Event, Facts, Problem, Record};
+use crate::record::RecordError;
+use crate::{Facts, Problem, Record};
+
+/// Code of the hint how to open a wall.
+pub(crate) const WALL: &str = "wall";
 
 /// One of at most two times.
 pub(crate) struct Trial<'t> {
@@ -50,10 +54,10 @@ pub(crate) fn under_seal<F: Facts, T>(
     }
     let said = format!("{}; it was put back and the {what} run again", broken.changes(what));
     let head = format!("[code-commit] {said}\n");
-    record.tell(&Event::Warning(&broken.warning(said)));
+    record.warn(broken.warning(said))?;
     let (came, broken) = once(&Trial { what, seal: &seal, time: Time::Again { head } }, record)?;
     if let Some(note) = &broken.note {
-        record.tell(&Event::Warning(&broken.warning(note.clone())));
+        record.warn(broken.warning(note.clone()))?;
     }
     Ok((came, broken))
 }
@@ -65,11 +69,16 @@ impl Broken {
     }
 
     /// For a person, when the command came to no end and is not run again.
-    pub(crate) fn tell<F: Facts>(&self, trial: &Trial<'_>, record: &mut Record<'_, F>) {
-        if !self.changed.is_empty() {
-            let said = format!("{}; it was put back", self.changes(trial.what));
-            record.tell(&Event::Warning(&self.warning(said)));
+    pub(crate) fn tell<F: Facts>(
+        &self,
+        trial: &Trial<'_>,
+        record: &mut Record<'_, F>,
+    ) -> Result<(), RecordError> {
+        if self.changed.is_empty() {
+            return Ok(());
         }
+        let said = format!("{}; it was put back", self.changes(trial.what));
+        record.warn(self.warning(said))
     }
 
     /// For a person, who may want to have it back.
@@ -103,16 +112,20 @@ impl Trial<'_> {
     }
 }
 
-/// Tells whoever watches what a person should know of a command that is over, apart from its end. How to open the walls, if
+/// Records, and tells whoever watches, what a person should know of a command that is over, apart from its end. How to open the walls, if
 /// they are what it failed at, goes to the person alone: a model decides nothing about them, and what it learned here it could ask for.
-pub(crate) fn tell_about<F: Facts>(output: &Output, confinement: &Confinement, record: &mut Record<'_, F>) {
-    let walls = runner::explain(output, confinement).map(|message| {
-        let message = record.folder().redactor().redact(&message).into_owned();
-        Problem { code: "wall".to_owned(), path: None, line: None, message }
+pub(crate) fn tell_about<F: Facts>(
+    output: &Output,
+    confinement: &Confinement,
+    record: &mut Record<'_, F>,
+) -> Result<(), RecordError> {
+    let walls = runner::explain(output, confinement).map(|message| Problem {
+        code: WALL.to_owned(),
+        path: None,
+        line: None,
+        message,
     });
-    for warning in walls.into_iter().chain(survivors(output.survivors_left)) {
-        record.tell(&Event::Warning(&warning));
-    }
+    walls.into_iter().chain(survivors(output.survivors_left)).try_for_each(|warning| record.warn(warning))
 }
 
 /// No process of a command outlives it, but those that we cannot end.
@@ -131,7 +144,7 @@ fn survivors(left: usize) -> Option<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Fact, Observer};
+    use crate::{Event, Fact, Observer, outline_of};
     use logging::{Redactor, RunFolder};
     use runner::{Captured, Ended};
     use std::time::Duration;
@@ -152,7 +165,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut heard = Warnings::default();
         let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
-        let mut record = Record::begin(run, &mut heard).unwrap();
+        let mut record = Record::begin(run.clone(), &mut heard).unwrap();
         for survivors_left in [0, 1, 3] {
             let output = Output {
                 ended: Ended::Exited(0),
@@ -162,9 +175,11 @@ mod tests {
                 survivors_killed: 0,
                 survivors_left,
             };
-            tell_about(&output, &Confinement::off(), &mut record);
+            tell_about(&output, &Confinement::off(), &mut record).unwrap();
         }
         drop(record);
+        let noted: Vec<Fact> = outline_of(&run).unwrap();
+        assert!(matches!(noted.as_slice(), [Fact::Warned { .. }, Fact::Warned { .. }]), "{noted:?}");
         let [one, three] = heard.0.as_slice() else { panic!("{:?}", heard.0) };
         assert!(one.contains("survivors: ") && one.contains("a process that it started"), "{one}");
         assert!(three.contains("3 processes"), "{three}");

@@ -78,11 +78,14 @@ impl Run<'_> {
         sinks.take(Stream::Err, trial.head().as_bytes());
         let started = self.start(&mut sinks, record);
         let broken = trial.restore(record.folder())?;
-        let output = started.inspect_err(|_| broken.tell(trial, record))?;
+        if started.is_err() {
+            broken.tell(trial, record)?;
+        }
+        let output = started?;
         let why = broken.note.clone().or_else(|| note(&output, settings, argv));
         let note = why.map(|why| format!("\n[code-commit] {why}\n"));
         sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
-        tell_about(&output, &settings.confinement, record);
+        tell_about(&output, &settings.confinement, record)?;
         let apart = output.apart.unwrap_or_default();
         let tail = |file: &str, text: String| {
             let text = record.folder().redactor().redact(&text).into_owned();

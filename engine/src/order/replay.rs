@@ -66,6 +66,10 @@ impl Recorded {
         if let (OrderStep::Ask { prompt, .. }, OrderFact::Call(call)) = (step, fact) {
             return self.ends_call(prompt, call);
         }
+        // It went to a person, and decided nothing.
+        if matches!(fact, OrderFact::Warned { .. }) {
+            return Ok(false);
+        }
         let is_of_step = match step {
             OrderStep::Run { log, argv } => {
                 if let OrderFact::Ran { log: then, argv: then_argv, .. } = fact {

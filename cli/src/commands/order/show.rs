@@ -112,6 +112,7 @@ fn line(fact: &OrderFact, attempt: u32, output: &Output) {
                 if must_fail && fact.is_passed_command() { ", but must fail before the change" } else { "" };
             say(&format!("{}: {ended}{wrong}, {}", printable(&argv.join(" ")), stdout.file));
         }
+        OrderFact::Warned { warning } => problem(warning),
         OrderFact::RolledBack { warnings } => {
             say("rolled back");
             warnings.iter().for_each(problem);

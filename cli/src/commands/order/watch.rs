@@ -86,7 +86,11 @@ impl OrderTerminal {
             // In which attempt is not known yet.
             OrderFact::Resumed => self.output.note("going on with the run that was not finished"),
             OrderFact::Ended { .. } => self.live.clear(),
-            OrderFact::Stamped { .. } | OrderFact::Kept { .. } | OrderFact::Measured { .. } => {}
+            // A warning is an event of its own, too.
+            OrderFact::Warned { .. }
+            | OrderFact::Stamped { .. }
+            | OrderFact::Kept { .. }
+            | OrderFact::Measured { .. } => {}
         }
     }
 

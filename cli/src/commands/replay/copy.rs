@@ -111,6 +111,7 @@ fn refused(facts: &[Fact]) -> impl Iterator<Item = String> {
         Fact::Call(_)
         | Fact::Applied { .. }
         | Fact::Built { .. }
+        | Fact::Warned { .. }
         | Fact::Restored { .. }
         | Fact::Resumed
         | Fact::Ended { .. } => &[],
