@@ -132,11 +132,17 @@ fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failu
 
 /// Takes the lock of a work tree and puts right what a killed run has left.
 fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
-    let lock = acquire(&state(tree)?).map_err(no_lock)?;
+    let lock = lock_state(&state(tree)?, output)?;
+    recover(&lock, tree, output)?;
+    Ok(lock)
+}
+
+/// Takes the lock that lies in this folder, and ends what a killed run has left running.
+fn lock_state(state: &Path, output: &Output) -> Result<Lock, Failure> {
+    let lock = acquire(state).map_err(no_lock)?;
     if lock.was_abandoned() {
         end_orphans(None, output);
     }
-    recover(&lock, tree, output)?;
     Ok(lock)
 }
 

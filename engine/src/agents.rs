@@ -20,6 +20,6 @@ pub use fault::AgentFault;
 pub use files::replace_file;
 pub use limits::{AgentLimits, AgentUsage, LimitPassed};
 pub use role::{AgentWatch, Guarded, Repository, Role, Watched};
-pub use snapshot::{COPIES, Kept, NotPutBack, forget_copies, watch_over};
+pub use snapshot::{COPIES, Kept, NotPutBack, TAKEN, forget_copies, watch_over};
 pub use step::{AgentStep, Place};
 pub use uncommitted::UncommittedCopies;

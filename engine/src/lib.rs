@@ -17,7 +17,7 @@ mod text;
 
 pub use agents::{
     AgentExecutor, AgentFact, AgentFault, AgentLimits, AgentStep, AgentUsage, AgentWatch, COPIES, Checkpoint,
-    Guarded, Kept, LimitPassed, Marked, NotPutBack, Place, Repository, Role, Turned, Uncommitted,
+    Guarded, Kept, LimitPassed, Marked, NotPutBack, Place, Repository, Role, TAKEN, Turned, Uncommitted,
     UncommittedCopies, Watched, forget_copies, replace_file, watch_over,
 };
 pub use call::CallFact;

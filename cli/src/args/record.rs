@@ -50,7 +50,7 @@ pub struct UndoArgs {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("which").args(["keep", "older_than"]).required(true).multiple(true))]
 pub struct CleanArgs {
-    /// Keep the newest so many of each loop, as `runs` lists them
+    /// Keep the newest so many of each loop
     #[arg(long, value_name = "NUMBER")]
     pub keep: Option<usize>,
     /// Keep what was written in so many days; with --keep, a run goes only if both let it go

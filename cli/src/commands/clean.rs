@@ -12,18 +12,25 @@ use repo::WorkTree;
 use serde_json::json;
 
 use crate::args::CleanArgs;
+use crate::commands::clean::place::Place;
 use crate::commands::order::{self, Recorded};
 use crate::commands::registry::Known;
 use crate::commands::resume::can_go_on;
-use crate::commands::{registry, runs, spec};
+use crate::commands::{registry, runs};
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
 use crate::plan::RUN_JSON;
 use crate::terminal::phrases;
 
+mod agents;
+mod place;
+
 const DAY: Duration = Duration::from_hours(24);
 
-/// A run that `code-commit runs` lists.
+/// Why a run stays whose journal is no journal.
+const UNREADABLE: &str = "nobody can tell whether it is over: its journal cannot be read";
+
+/// A run that was made here.
 struct Run {
     path: PathBuf,
     /// Its loop; of each so many are kept.
@@ -34,9 +41,9 @@ struct Run {
 
 /// Removes what was asked for, the oldest first. The lock keeps it from runs that are at work.
 pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, Failure> {
-    let tree = super::work_tree(&super::here()?)?;
-    let _lock = super::lock(&tree, output)?;
-    let runs = all(&tree)?;
+    let place = Place::here()?;
+    let _lock = place.lock(output)?;
+    let runs = all(&place)?;
     let count = runs.len();
     let chosen = chosen(runs, args, now());
     let mut tally = Tally::default();
@@ -47,27 +54,26 @@ pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, Failure> {
             None if args.dry_run => Done::WouldGo,
             None => {
                 // First: a run that is half removed is none that could be undone.
-                registry::forget(&tree, &run.path)?;
+                place.forget(&run.path)?;
                 fs::remove_dir_all(&run.path).map_or_else(Done::Failed, |()| Done::Gone)
             }
         };
         tally.count(&done, bytes);
-        tell(run, &done, bytes, tree.root(), output);
+        tell(run, &done, bytes, place.root(), output);
     }
     tally.tell(count, args.dry_run, output);
     Ok(if tally.failed == 0 { Exit::Done } else { Exit::Failed })
 }
 
-/// Every run that is listed, those of a loop with the newest first.
-fn all(tree: &WorkTree) -> Result<Vec<Run>, Failure> {
-    let state = super::state(tree)?;
-    let specs = spec::history::all(tree.root()).into_iter().enumerate().map(|(number, past)| {
-        // Only the newest can be gone on with.
-        let goes_on = (number == 0 && past.outcome().is_none())
-            .then(|| "not over: code-commit spec run --resume".to_owned());
-        Run { stays: goes_on.or_else(|| is_no_record(&past.path)), path: past.path, kind: "spec" }
-    });
-    Ok(registry::all(tree)?.iter().map(|known| listed(known, tree, &state)).chain(specs).collect())
+/// Every run, those of a loop with the newest first.
+fn all(place: &Place) -> Result<Vec<Run>, Failure> {
+    let mut runs = Vec::new();
+    if let Some(tree) = place.tree() {
+        runs.extend(registry::all(tree)?.iter().map(|known| listed(known, tree, place.state())));
+    }
+    runs.extend(agents::specs(place.root()));
+    runs.extend(agents::phases(place)?);
+    Ok(runs)
 }
 
 fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
@@ -92,7 +98,7 @@ fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
         _ if known.undone && !is_order => None,
         Some(true) => None,
         Some(false) => Some(format!("not over: code-commit resume {}", runs::name(&path))),
-        None => Some("nobody can tell whether it is over: its journal cannot be read".to_owned()),
+        None => Some(UNREADABLE.to_owned()),
     };
     let stays = needed.or_else(|| is_no_record(&path));
     Run { path, kind, stays }

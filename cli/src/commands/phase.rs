@@ -6,7 +6,7 @@ mod config;
 mod desk;
 mod folders;
 mod init;
-mod past;
+pub mod past;
 mod perform;
 mod project;
 mod report;

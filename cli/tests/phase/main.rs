@@ -11,6 +11,7 @@
     reason = "helpers of tests"
 )]
 
+mod clean;
 mod docker;
 mod ends;
 mod happy;

@@ -115,6 +115,9 @@ fn plan_keeps_specs_and_tasks_and_puts_everything_else_back() {
         "{}",
         terminal.lines().join("\n")
     );
+    let cleaned = scene.command(&["clean", "--keep", "0"], &[]).output().unwrap();
+    let said = String::from_utf8_lossy(&cleaned.stdout);
+    assert!(said.contains("-plan  ") && said.contains("1 run removed"), "{said}");
 }
 
 /// Says so when Ctrl-C reaches it, and goes on.

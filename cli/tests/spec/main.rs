@@ -18,6 +18,7 @@ mod hermetic;
 #[expect(dead_code, reason = "one definition after the other is asked for")]
 mod json_schema;
 
+mod clean;
 mod harness;
 mod hostile;
 mod keyboard;

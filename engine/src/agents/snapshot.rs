@@ -20,6 +20,8 @@ mod tree;
 
 /// The folder of a run in which the copies are, as long as it goes on.
 pub const COPIES: &str = "before";
+/// Folder of a talk for what stood in their place.
+pub const TAKEN: &str = "taken";
 
 pub use kept::{Kept, forget as forget_copies};
 pub(super) use tree::Tree;
@@ -265,7 +267,7 @@ pub fn watch_over<T>(
     work: impl FnOnce() -> T,
 ) -> Result<(T, Vec<String>), AgentFault> {
     let mut kept = Kept::default();
-    let before = Before::take(watched, &mut kept, &scratch.join(COPIES), &scratch.join("taken"))
+    let before = Before::take(watched, &mut kept, &scratch.join(COPIES), &scratch.join(TAKEN))
         .map_err(fault("list", &watched.root))?;
     let result = work();
     Ok((result, before.compare(&mut kept)?.put_back))

@@ -12,25 +12,52 @@ use crate::commands::phase::project::{ABL, Project};
 use crate::commands::spec::is_unfinished;
 use crate::exit::Failure;
 
+/// Where the runs are, in the phases' own folder.
+pub const LOGS: &str = "logs";
 /// What a run was begun with, in its folder.
 pub const RUN: &str = "run.json";
 
+/// A folder of a run, by its name.
+#[derive(Debug)]
+pub struct Past {
+    /// The folder.
+    pub path: PathBuf,
+    /// Its phase.
+    pub phase: u32,
+}
+
+/// The run folders of every phase, the newest first.
+pub fn all(logs: &Path) -> Vec<Past> {
+    let entries = std::fs::read_dir(logs).into_iter().flatten().flatten();
+    let past = |path: PathBuf| Some(Past { phase: phase_of(path.file_name()?.to_str()?)?, path });
+    let mut runs: Vec<Past> = entries.filter_map(|entry| past(entry.path())).collect();
+    runs.sort_by(|one, other| other.path.cmp(&one.path));
+    runs
+}
+
+/// `3` of `…-phase3` and `…-phase3-2`.
+fn phase_of(name: &str) -> Option<u32> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (_, end) = name.rsplit_once("-phase")?;
+    let (phase, count) = end.split_once('-').unwrap_or((end, "2"));
+    phase.parse().ok().filter(|_| is_number(phase) && is_number(count))
+}
+
 /// The newest run of this phase that has not come to its end.
 pub fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
-    let suffix = format!("-phase{phase}");
-    let is_of_phase = |name: &str| {
-        name.ends_with(&suffix)
-            || name
-                .rsplit_once('-')
-                .is_some_and(|(stem, count)| stem.ends_with(&suffix) && count.parse::<u32>().is_ok())
-    };
-    let entries = std::fs::read_dir(logs).into_iter().flatten().flatten();
-    let mut runs: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    runs.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_phase));
-    runs.sort();
-    let newest = runs.pop().filter(|run| run.join(engine::JOURNAL).is_file());
-    let Some(folder) = newest.map(|run| RunFolder::open(run, redactor.clone())) else { return Ok(None) };
-    Ok(is_unfinished(&folder)?.then_some(folder))
+    let newest = all(logs).into_iter().find(|run| run.phase == phase);
+    newest.map_or(Ok(None), |run| run.unfinished(redactor))
+}
+
+impl Past {
+    /// The same of this one. Only the newest of its phase can be gone on with.
+    pub fn unfinished(self, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
+        if !self.path.join(engine::JOURNAL).is_file() {
+            return Ok(None);
+        }
+        let folder = RunFolder::open(self.path, redactor.clone());
+        Ok(is_unfinished(&folder)?.then_some(folder))
+    }
 }
 
 /// Makes state file and journal say what the commits say of the open phase: that it has passed. Its harness was killed after the
@@ -44,7 +71,7 @@ pub fn settle(project: &mut Project) -> Result<(), Failure> {
     }
     let rounds = current.verifier_iteration;
     let own = project.root.join(ABL);
-    if let Some(folder) = unfinished(&own.join("logs"), phase, &Redactor::default())? {
+    if let Some(folder) = unfinished(&own.join(LOGS), phase, &Redactor::default())? {
         let mut watch = Silent;
         let (mut record, _) = Record::resume(folder, &mut watch).map_err(anyhow::Error::from)?;
         let ended = AgentFact::Ended { outcome: Outcome::Done { rounds } };

@@ -20,7 +20,7 @@ use crate::commands::agents::{
 use crate::commands::phase::agents::{self, Chosen, Secrets};
 use crate::commands::phase::config::{self, Config};
 use crate::commands::phase::desk::Counter;
-use crate::commands::phase::past::{RUN, settle, start_of, unfinished};
+use crate::commands::phase::past::{LOGS, RUN, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
 use crate::commands::phase::report::{Facts, Lines};
 use crate::commands::phase::{Action, PhaseArgs, walls};
@@ -141,7 +141,7 @@ impl Setup<'_> {
         redactor: Redactor,
     ) -> Result<Exit, Failure> {
         let phase = inputs.phase;
-        let logs = self.project.root.join(project::ABL).join("logs");
+        let logs = self.project.root.join(project::ABL).join(LOGS);
         let desks = self.desks()?;
         let role = |name: &str, chosen| (name.to_owned(), self.role(name, chosen, desks.get(name), &logs));
         let mut around = |name: &str| -> std::io::Result<Guarded> {

@@ -12,6 +12,7 @@ use prompt::spec::{Who, audit, system};
 use runner::Cancel;
 
 use crate::commands::agents::limits;
+use crate::commands::spec::history::AUDIT;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{AgentArgs, perform, uuid};
@@ -65,7 +66,7 @@ pub fn run(
 
 /// One audit that `cancel` ends early.
 pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audited, Failure> {
-    let name = format!("{}-audit", Stamp::now().folder_name());
+    let name = format!("{}-{AUDIT}", Stamp::now().folder_name());
     let folder = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let id = uuid::v7()?;

@@ -18,6 +18,11 @@ use crate::exit::Failure;
 use crate::output::{DIM, GOOD, Output, STRONG, WARN, printable};
 use crate::terminal::phrases;
 
+/// The end of the name of an audit's folder.
+pub const AUDIT: &str = "audit";
+/// And of that of a talk about a plan.
+pub const PLAN: &str = "plan";
+
 /// A run of the spec loop that was begun here.
 #[derive(Debug)]
 pub struct Past {
@@ -50,6 +55,33 @@ pub fn all(root: &Path) -> Vec<Past> {
     let folders = project::state(root).map(|(_, runs)| project::runs(&runs)).unwrap_or_default();
     let past = |path: PathBuf| Some(Past { begun: perform::begun(&path)?, path });
     folders.into_iter().rev().filter_map(past).collect()
+}
+
+/// The folders of audits, the newest first.
+pub fn audits(root: &Path) -> Vec<PathBuf> {
+    folders(root, AUDIT)
+}
+
+/// The folders of talks about a plan, the newest first.
+pub fn talks(root: &Path) -> Vec<PathBuf> {
+    folders(root, PLAN)
+}
+
+/// Folders that were made for this, by their names.
+fn folders(root: &Path, what: &str) -> Vec<PathBuf> {
+    let Ok((_, runs)) = project::state(root) else { return Vec::new() };
+    let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    folders.retain(|path| is_named(&runs::name(path), what));
+    folders.sort_unstable_by(|one, other| other.cmp(one));
+    folders
+}
+
+/// `…-audit`, and `…-audit-2` of the same second.
+fn is_named(name: &str, what: &str) -> bool {
+    let is_count = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let stem = name.rsplit_once('-').filter(|(_, count)| is_count(count)).map_or(name, |(stem, _)| stem);
+    stem.rsplit_once('-').is_some_and(|(_, last)| last == what)
 }
 
 /// A line for each of them; how many there were.

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use agent::{Home, Spawn};
 use anyhow::anyhow;
-use engine::watch_over;
+use engine::{TAKEN, watch_over};
 use logging::{RunFolder, Stamp};
 use prompt::spec::{Who, system};
 
 use crate::commands::spec::AgentArgs;
+use crate::commands::spec::history::PLAN;
 use crate::commands::spec::perform::fault;
 use crate::commands::spec::workspace::{Mailboxes, Workspace};
 use crate::environment::Environment;
@@ -31,7 +32,7 @@ pub fn run(
     }
     let workspace = Workspace::open_for_a_talk(root, args, environment, output)?;
     let _lock = workspace.lock()?;
-    let name = format!("{}-plan", Stamp::now().folder_name());
+    let name = format!("{}-{PLAN}", Stamp::now().folder_name());
     let scratch = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let watched = workspace.watched_plan();
@@ -45,7 +46,7 @@ pub fn run(
         output.warn(&format!(
             "{} is not to be changed while planning: it was put back; the other version is in {}",
             printable(path),
-            scratch.path().join("taken").display()
+            scratch.path().join(TAKEN).display()
         ));
     }
     Ok(Exit::Handed(done.map_err(anyhow::Error::from)?))

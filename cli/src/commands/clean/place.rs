@@ -1,0 +1,59 @@
+//! The project whose runs are looked at. Phases and specs need no repository.
+
+use std::path::{Path, PathBuf};
+
+use apply::Lock;
+use repo::{OpenError, STATE_IN_TREE, WorkTree};
+
+use crate::commands::{self, registry};
+use crate::exit::Failure;
+use crate::output::Output;
+
+/// Where runs are.
+pub(super) struct Place {
+    root: PathBuf,
+    /// None where there is no repository.
+    tree: Option<WorkTree>,
+    /// The harness's own folder.
+    state: PathBuf,
+}
+
+impl Place {
+    /// The current folder; an error where there is neither a repository nor a state of the harness's.
+    pub(super) fn here() -> Result<Self, Failure> {
+        let root = commands::root()?;
+        let is_no_repository = matches!(WorkTree::at(&root), Err(OpenError::NotARepository { .. }));
+        if is_no_repository && root.join(STATE_IN_TREE).is_dir() {
+            let state = repo::state_dir_in_tree(&root).map_err(commands::no_state)?;
+            return Ok(Self { root, tree: None, state });
+        }
+        let tree = commands::work_tree(&root)?;
+        let state = commands::state(&tree)?;
+        Ok(Self { root: tree.root().to_owned(), tree: Some(tree), state })
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn tree(&self) -> Option<&WorkTree> {
+        self.tree.as_ref()
+    }
+
+    pub(super) fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Every loop takes this lock.
+    pub(super) fn lock(&self, output: &Output) -> Result<Lock, Failure> {
+        match &self.tree {
+            Some(tree) => commands::lock(tree, output),
+            None => commands::lock_state(&self.state, output),
+        }
+    }
+
+    /// Takes a run off the list of those that can be undone, if it is on it.
+    pub(super) fn forget(&self, run: &Path) -> Result<(), Failure> {
+        self.tree.as_ref().map_or(Ok(()), |tree| registry::forget(tree, run))
+    }
+}
