@@ -1,5 +1,7 @@
 //! `code-commit rollup`: the files that git tracks, as one text for the model.
 
+pub mod age;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;

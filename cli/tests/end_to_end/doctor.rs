@@ -90,6 +90,22 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_its_remedy() 
     ");
 }
 
+#[test]
+fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_starting() {
+    let scene = Scene::with_replies([]);
+    scene.project.write("src/greet.sh", b"greet() { echo Hello, you!; }\n").unwrap();
+    scene.project.write("not-in-it.txt", b"new\n").unwrap();
+    let about = |ran: &Ran| ran.out.lines().find(|line| line.contains("  code roll-up ")).map(str::to_owned);
+    let examine = || scene.run_with(&["doctor", "--sandbox", "off"], &[("GEMINI_API_KEY", KEY)]);
+    let ran = examine();
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let told = "ok  code roll-up    agent-config/codeRollup.txt is older than src/greet.sh: \
+        the model sees what was there before; code-commit rollup makes it anew";
+    assert_eq!(about(&ran).as_deref(), Some(told));
+    assert_eq!(scene.run(&["rollup"]).code, Some(0));
+    assert_eq!(about(&examine()).as_deref(), Some("ok  code roll-up    agent-config/codeRollup.txt"));
+}
+
 /// It would be a poor reason to do without a wall.
 #[test]
 fn a_wall_needs_no_folder_for_temporary_files_that_is_there() {

@@ -1,16 +1,14 @@
 //! What is looked at in the whole tree before the model is asked.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::anyhow;
-use engine::Links;
 use guard::{Guard, Writer};
-use repo::{Asked, Look, WorkTree};
+use repo::{Asked, WorkTree};
 
 use super::{Which, beside_or_above, refused};
 use crate::args::RunArgs;
+use crate::commands::rollup::age::Rollup;
 use crate::commands::run;
 use crate::exit::Failure;
 use crate::keys;
@@ -51,8 +49,8 @@ fn clean_enough(
     args: &RunArgs,
     output: &Output,
 ) -> Result<(), Failure> {
-    let rollup = Rollup::of(which, tree.root(), &plan.task);
-    let look = match tree.look(&Asked { beginnings: &keys::places(), since: rollup.made }) {
+    let rollup = rollup(which, tree.root(), &plan.task);
+    let look = match tree.look(&Asked { beginnings: &keys::places(), since: rollup.made() }) {
         Ok(look) => look,
         Err(error) if args.require_clean => return Err(Failure::refused(error, "see what git status says")),
         Err(error) => {
@@ -63,18 +61,21 @@ fn clean_enough(
     let (mut dirty, tracked) = (shown(&look.dirty), shown(&look.tracked));
     keys_stay_out(which, &dirty, &tracked, output)?;
     dirty.retain(|path| !is_own(path));
-    if dirty.is_empty() {
-        rollup.warn_of_younger(tree.root(), &look, output);
-        return Ok(());
+    if !dirty.is_empty() {
+        let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
+        if args.require_clean {
+            return Err(Failure::refused(
+                anyhow!(text),
+                "commit or stash them, or leave --require-clean away",
+            ));
+        }
+        output.warn(&format!(
+            "{text}; code-commit undo gives back what the run writes over, not what a build changes"
+        ));
     }
-    let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
-    if args.require_clean {
-        return Err(Failure::refused(anyhow!(text), "commit or stash them, or leave --require-clean away"));
+    if let Some(older) = rollup.is_older(tree.root(), &look) {
+        output.warn(&older);
     }
-    output.warn(&format!(
-        "{text}; code-commit undo gives back what the run writes over, not what a build changes"
-    ));
-    rollup.warn_of_younger(tree.root(), &look, output);
     Ok(())
 }
 
@@ -108,53 +109,11 @@ fn is_own(path: &str) -> bool {
     own.any(|name| Path::new(path).starts_with(name.at_root()))
 }
 
-/// The code roll-up, as the model is shown it.
-struct Rollup<'p> {
-    path: String,
-    text: &'p str,
-    made: Option<SystemTime>,
-}
-
-/// Of so many files that are younger than the roll-up it is asked whether it holds them, if each is no larger than this.
-const MOST_COMPARED: usize = 200;
-const MOST_BYTES: u64 = 1 << 20;
-
-impl<'p> Rollup<'p> {
-    fn of(which: Which, root: &Path, task: &'p Task) -> Self {
-        let path = match which {
-            Which::Commit => CODE_ROLLUP.to_owned(),
-            Which::Implement => beside_or_above(root, CODE_ROLLUP),
-        };
-        let made = fs::metadata(root.join(&path)).and_then(|found| found.modified()).ok();
-        Self { path, text: task.codebase(), made }
-    }
-
-    /// Files that the model is shown as they were. One that the roll-up does not name is no part of it.
-    fn warn_of_younger(&self, root: &Path, look: &Look, output: &Output) {
-        let is_younger = |path: &&PathBuf| {
-            let found = root.join(path).symlink_metadata().ok();
-            // Clocks of disks are coarse: what is as old as the roll-up may have come after it.
-            found.is_some_and(|found| found.is_file() && found.modified().ok() >= self.made)
-        };
-        let younger = look.since.iter().chain(&look.dirty).filter(is_younger).take(MOST_COMPARED);
-        let younger = younger.filter(|path| path.to_str().is_some_and(|path| self.text.contains(path)));
-        let mut younger: Vec<PathBuf> =
-            younger.filter(|path| !self.holds(&root.join(path))).cloned().collect();
-        younger.sort();
-        younger.dedup();
-        if !younger.is_empty() {
-            let names = phrases::first(&shown(&younger), NAMED_FILES);
-            let path = &self.path;
-            output.warn(&format!(
-                "{path} is older than {names}: the model sees what was there before; code-commit rollup makes it anew"
-            ));
-        }
-    }
-
-    /// Or shows by right without it: what is no text.
-    fn holds(&self, path: &Path) -> bool {
-        let read = engine::read_regular(path, MOST_BYTES, Links::Refused);
-        let text = read.ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
-        text.is_none_or(|text| text.contains('\0') || self.text.contains(text.trim_end_matches('\n')))
-    }
+/// The code roll-up of this loop.
+fn rollup<'p>(which: Which, root: &Path, task: &'p Task) -> Rollup<'p> {
+    let path = match which {
+        Which::Commit => CODE_ROLLUP.to_owned(),
+        Which::Implement => beside_or_above(root, CODE_ROLLUP),
+    };
+    Rollup::at(root, path, task.codebase())
 }

@@ -4,10 +4,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use llm::{Blind, Provider};
-use repo::WorkTree;
+use repo::{Asked, WorkTree};
 
 use super::Check;
 use crate::args::DoctorArgs;
+use crate::commands::rollup::age::Rollup;
 use crate::commands::wall;
 use crate::config::{Files, Settings, Standing};
 use crate::environment::Environment;
@@ -181,10 +182,17 @@ fn project(tree: &WorkTree, settings: &Settings) -> Vec<Check> {
         check(
             "code roll-up",
             preflight::input(root, CODE_ROLLUP, "make it with: code-commit rollup")
-                .map(|_| CODE_ROLLUP.to_owned()),
+                .map(|text| roll_up(tree, &text)),
         ),
         check("build", preflight::build_command(root, build).map(|()| build.text.clone())),
     ]
+}
+
+/// A run begins with an old one too, and warns. A tree that cannot be looked at is the run's to tell.
+fn roll_up(tree: &WorkTree, text: &str) -> String {
+    let rollup = Rollup::at(tree.root(), CODE_ROLLUP.to_owned(), text);
+    let look = tree.look(&Asked { beginnings: &[], since: rollup.made() });
+    look.ok().and_then(|look| rollup.is_older(tree.root(), &look)).unwrap_or_else(|| CODE_ROLLUP.to_owned())
 }
 
 /// Only the loops of agents need one.
