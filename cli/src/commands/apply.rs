@@ -96,7 +96,10 @@ fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
     RunFolder::create(&base, &format!("{}-apply", Stamp::now().folder_name()), Redactor::default())
         .context("cannot keep a record")
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))
-        .and_then(|folder| registry::add(tree, folder.path(), None).map(|()| folder))
+        .and_then(|folder| {
+            registry::add(tree, folder.path(), None).inspect_err(|_| runs::discard(&folder))?;
+            Ok(folder)
+        })
 }
 
 fn unreadable(errors: &Errors, bytes: &[u8], args: &ApplyArgs, output: &Output) -> Exit {

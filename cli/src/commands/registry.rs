@@ -12,7 +12,7 @@ use logging::Stored;
 use repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
-use crate::commands::state;
+use crate::commands::{runs, state};
 use crate::exit::Failure;
 
 const LIST: &str = "known-runs.json";
@@ -71,14 +71,14 @@ pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), F
     let mut known = read(tree)?;
     known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
     known.push(Known { folder, plan_sha256, undone: false, commit: None });
-    write(tree, &known)
+    write(tree, &known).map_err(runs::no_record)
 }
 
 /// Takes a run out: whatever becomes of its folder is none. The caller holds the lock of the tree.
 pub fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
     let mut known = read(tree)?;
     known.retain(|run| run.path(tree.root()) != folder);
-    write(tree, &known)
+    Ok(write(tree, &known)?)
 }
 
 /// Notes that a run was undone.
@@ -100,7 +100,7 @@ pub fn moved(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), Failure> {
 fn change(tree: &WorkTree, folder: &Path, change: impl Fn(&mut Known)) -> Result<(), Failure> {
     let mut known = read(tree)?;
     known.iter_mut().filter(|run| run.path(tree.root()) == folder).for_each(change);
-    write(tree, &known)
+    Ok(write(tree, &known)?)
 }
 
 fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
@@ -121,13 +121,13 @@ fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     }
 }
 
-fn write(tree: &WorkTree, known: &[Known]) -> Result<(), Failure> {
-    let state = state(tree)?;
+fn write(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
     let written = (|| -> anyhow::Result<()> {
+        let state = tree.state_dir()?;
         let mut file = tempfile::NamedTempFile::new_in(&state)?;
         file.write_all(&serde_json::to_vec_pretty(known)?)?;
         file.persist(state.join(LIST))?;
         Ok(())
     })();
-    written.context("cannot keep the list of runs").map_err(Failure::from)
+    written.context("cannot keep the list of runs")
 }

@@ -21,6 +21,7 @@ use serde_json::json;
 use crate::changes::{self, FileChange};
 use crate::commands::registry;
 use crate::commands::resume::can_go_on;
+use crate::commands::runs::{discard, no_record};
 use crate::commands::wall::{self, Otherwise};
 use crate::config::Settings;
 use crate::environment::Environment;
@@ -58,19 +59,31 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let Prepared { plan, tree, output, .. } = &prepared;
     let (tree, output) = (*tree, *output);
     let folder = files::record(&plan.task, tree, prepared.redactor.clone())?;
-    let stored = plan.store(&folder)?;
-    let said_log = files::said_log(&plan.task, tree.root())?;
-    // The wall holds what is there: the record comes first. A run that cannot have one has not begun.
-    let confinement = confine(&prepared).inspect_err(|_| drop(std::fs::remove_dir_all(folder.path())))?;
-    registry::add(tree, folder.path(), Some(stored))?;
-    let decide = plan.decide();
+    let said_log = files::said_log(&plan.task, tree.root()).inspect_err(|_| discard(&folder))?;
+    let keep_said = || said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
     let mut observer = observer(&prepared);
-    let record = Record::begin(folder.clone(), &mut *observer).map_err(|e| fault(e.into(), &folder))?;
+    let (confinement, record) = enter(&prepared, &folder, &mut *observer).inspect_err(|_| {
+        discard(&folder);
+        keep_said();
+    })?;
+    let decide = prepared.plan.decide();
     let finished = lead(prepared, confinement, decide, record, &[]);
-    if let Some(said) = said_log {
-        files::keep_said_log(&said, tree, output);
-    }
+    keep_said();
     finished
+}
+
+/// What has to be there before the first step. A run that cannot have it has not begun.
+fn enter<'o>(
+    prepared: &Prepared<'_>,
+    folder: &RunFolder,
+    observer: &'o mut dyn engine::Observer,
+) -> Result<(Confinement, Record<'o>), Failure> {
+    let plan = prepared.plan.store(folder).map_err(no_record)?;
+    // The wall holds what is there: the record comes first.
+    let confinement = confine(prepared)?;
+    registry::add(prepared.tree, folder.path(), Some(plan))?;
+    let record = Record::begin(folder.clone(), observer).map_err(no_record)?;
+    Ok((confinement, record))
 }
 
 /// Goes on with a run where its journal ends; with one that had ended for want of an answer too. Answers that are in the journal are

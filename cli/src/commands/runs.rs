@@ -38,6 +38,25 @@ pub fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
     Ok(state.join(RUNS))
 }
 
+/// For a run that begins and cannot put down what it begins with: nothing was touched yet, and nothing of the record stays.
+pub fn cannot_begin<E: Into<anyhow::Error>>(folder: &RunFolder) -> impl FnOnce(E) -> Failure {
+    let folder = folder.clone();
+    move |error| {
+        discard(&folder);
+        no_record(error.into().context("cannot begin the record"))
+    }
+}
+
+/// Removes the record of a run that has not begun.
+pub fn discard(folder: &RunFolder) {
+    let _ = std::fs::remove_dir_all(folder.path());
+}
+
+/// Most likely the disk is full. Nothing was touched.
+pub fn no_record(error: impl Into<anyhow::Error>) -> Failure {
+    Failure::refused(error, "see that the folder is yours and that the disk has room")
+}
+
 /// The run that is meant, the newest if none is named.
 pub fn find(tree: &WorkTree, named: Option<&str>) -> Result<PathBuf, Failure> {
     Ok(find_known(tree, named)?.path(tree.root()))

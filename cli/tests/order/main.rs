@@ -16,6 +16,8 @@ mod artifacts;
 mod batch;
 mod commands;
 mod corpus;
+#[path = "../full_disk/mod.rs"]
+mod full_disk;
 mod harness;
 #[path = "../json_schema/mod.rs"]
 mod json_schema;

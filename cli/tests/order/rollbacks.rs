@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use fixtures::server::{Script, Step};
 use serde_json::json;
 
-use crate::harness::{BAD, FILES, KEY, Scene, greet, ran};
+use crate::full_disk::{has_not_begun, on_a_full_disk};
+use crate::harness::{BAD, FILES, GOOD, KEY, Scene, greet, ran};
 use crate::kills::signal;
 
 /// A run that fails, whose git stands still before it resets the tree, until `go-on` is there.
@@ -108,4 +109,15 @@ fn a_command_that_fills_the_disk_does_not_keep_the_tree_from_being_put_back() {
     assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
     assert!(ran.err.contains("No space left on device"), "the disk was never full: {}", ran.err);
     assert!(ran.out.ends_with(&format!("run_summary.json\n{}", FILES[2].1)), "{}", ran.out);
+}
+
+#[test]
+fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    let before = scene.state();
+    let Some(done) = on_a_full_disk(&scene.command(&[]), &scene.beside("out")) else { return };
+    has_not_begun(&done);
+    assert_eq!((scene.state(), scene.server.requests().len()), (before, 0));
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
 }

@@ -14,6 +14,8 @@
 mod clean;
 mod docker;
 mod ends;
+#[path = "../full_disk/mod.rs"]
+mod full_disk;
 mod happy;
 #[path = "../json_schema/mod.rs"]
 #[expect(

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
+use crate::full_disk::{has_not_begun, on_a_full_disk};
 use crate::scene::Scene;
 
 /// A phase whose verifier does this to its failures, in both of its tries.
@@ -162,4 +163,14 @@ fn what_was_not_committed_is_kept_where_a_role_has_changed_or_removed_it() {
     let (_, place) = ran.err.split_once(warning).unwrap_or_else(|| panic!("{ran:?}"));
     let place = place.lines().next().unwrap().replace("[TOP]/project/", "");
     assert_eq!(scene.read(&format!("{place}/person.txt")), "precious\n");
+}
+
+#[test]
+fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
+    let scene = Scene::new(&[]);
+    let run = scene.command(&["phase", "run", "--sandbox", "off"], &[]);
+    let Some(done) = on_a_full_disk(&run, &scene.project(".abl/logs")) else { return };
+    has_not_begun(&done);
+    assert_eq!(scene.turns("builder"), 0);
+    assert_eq!(scene.run(&["run"]).code, Some(0));
 }

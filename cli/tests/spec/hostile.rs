@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
+use crate::full_disk::{has_not_begun, on_a_full_disk};
 use crate::harness::{APPROVE, DONE, PLAN, Scene, event, is_alive, names};
 use crate::waiting::{states, watch};
 
@@ -335,4 +336,14 @@ fn nothing_is_removed_through_links_that_an_archive_has_brought_in_the_place_of_
         assert_eq!(ran.code, Some(code), "{link}: {}{}", ran.out, ran.err);
         assert!(precious.is_dir(), "{link}");
     }
+}
+
+#[test]
+fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    let run = scene.command(&["spec", "run", "--focus", "X", "--sandbox", "off"], &[]);
+    let Some(done) = on_a_full_disk(&run, &scene.root().join(".git/code-commit/spec")) else { return };
+    has_not_begun(&done);
+    assert_eq!(scene.calls(), 0);
+    assert_eq!(scene.run().code, Some(0));
 }

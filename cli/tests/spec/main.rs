@@ -14,6 +14,9 @@
 #[path = "../hermetic/mod.rs"]
 mod hermetic;
 
+#[path = "../full_disk/mod.rs"]
+#[expect(clippy::print_stderr, reason = "a test says why it is skipped")]
+mod full_disk;
 #[path = "../json_schema/mod.rs"]
 #[expect(dead_code, reason = "one definition after the other is asked for")]
 mod json_schema;

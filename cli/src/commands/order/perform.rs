@@ -24,6 +24,7 @@ use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::watch::OrderTerminal;
 use crate::commands::registry;
 use crate::commands::run::spending;
+use crate::commands::runs::{discard, no_record};
 use crate::commands::wall;
 use crate::config::Settings;
 use crate::environment::Environment;
@@ -60,13 +61,18 @@ pub struct Done {
 
 /// Carries one order out.
 pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
-    let ready = prepare::ready(read, setting)?;
+    let mut ready = prepare::ready(read, setting)?;
     let start = runs::folder(&ready.unfinished.run, &ready.tree, setting.redactor)?;
-    record_plan(&ready, start.folder(), setting)?;
-    let Ready { read, tree, lock, git, state, guard, baseline, mut unfinished, inputs, confinement, sealed } =
+    let (folder, new, note) = (start.folder().clone(), start.begins(), ready.state.clone());
+    let discard = || {
+        if let Some(folder) = &new {
+            discard(folder);
+            Unfinished::take_back(&note, folder.path());
+        }
+    };
+    enter(&mut ready, &folder, setting).inspect_err(|_| discard())?;
+    let Ready { read, tree, lock, git, state, guard, baseline, unfinished, inputs, confinement, sealed } =
         ready;
-    unfinished.restored = false;
-    unfinished.write(&state)?;
     let mut executor = OrderExecutor {
         rules: Rules { root: tree.root().to_owned(), guard, lock },
         model: setting.model,
@@ -83,8 +89,8 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
         cancel: setting.cancel.clone(),
     };
     let mut decide = OrderLoop::new(inputs);
-    let folder = start.folder().clone();
-    match lead(start, &mut decide, &mut executor, setting)? {
+    // An error is one of the record, before the first step.
+    match lead(start, &mut decide, &mut executor, setting).inspect_err(|_| discard())? {
         Ok(outcome) => {
             Unfinished::forget(&state)?;
             finish(&decide, &outcome, &folder, &tree, &git, setting)
@@ -96,7 +102,14 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     }
 }
 
-/// Writes down what is asked for, in the run folder and in the list of runs.
+/// Writes down what is asked for, and that the tree is in the middle of it.
+fn enter(ready: &mut Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
+    record_plan(ready, folder, setting)?;
+    ready.unfinished.restored = false;
+    ready.unfinished.write(&ready.state).map_err(no_record)
+}
+
+/// In the run folder and in the list of runs.
 fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
     let beginning = Beginning {
         read: &ready.read,
@@ -107,7 +120,7 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
         settings: setting.settings,
         sandbox: ready.confinement.rung,
     };
-    let plan = beginning.store(folder).context("cannot begin the record")?;
+    let plan = beginning.store(folder).context("cannot begin the record").map_err(no_record)?;
     registry::add(&ready.tree, folder.path(), Some(plan))
 }
 

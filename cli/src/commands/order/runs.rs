@@ -18,6 +18,7 @@ use crate::commands::order::perform::not_restored;
 use crate::commands::order::recorded;
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::registry;
+use crate::commands::runs::no_record;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -36,6 +37,14 @@ impl Start {
         }
     }
 
+    /// The folder of one that begins.
+    pub fn begins(&self) -> Option<RunFolder> {
+        match self {
+            Self::New(folder) => Some(folder.clone()),
+            Self::Resumed(_) => None,
+        }
+    }
+
     /// Opens the record; a loop that goes on has heard everything that is in it.
     pub fn record<'o>(
         self,
@@ -45,7 +54,7 @@ impl Start {
     ) -> Result<Record<'o, OrderFact>, Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
         match self {
-            Self::New(folder) => Record::begin(folder, observer).map_err(kept),
+            Self::New(folder) => Record::begin(folder, observer).map_err(no_record),
             Self::Resumed(folder) => {
                 let (mut record, facts) = Record::resume(folder, observer).map_err(kept)?;
                 facts.iter().for_each(|fact| decide.learn(fact));

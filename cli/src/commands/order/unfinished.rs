@@ -104,6 +104,13 @@ impl Unfinished {
         }
     }
 
+    /// The run in this folder has not begun; of any other the note stays.
+    pub fn take_back(state: &Path, run: &Path) {
+        if Self::read(state).is_ok_and(|noted| noted.is_some_and(|noted| noted.run == run)) {
+            let _ = Self::forget(state);
+        }
+    }
+
     /// What the tree is put back to. Of the files that git ignores nothing is known any more.
     pub fn baseline(&self, git: Git) -> Baseline {
         let folder = |(path, mode): &(PathBuf, u32)| EmptyFolder { path: path.clone(), mode: *mode };

@@ -24,6 +24,7 @@ use crate::commands::phase::past::{LOGS, RUN, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
 use crate::commands::phase::report::{Facts, Lines};
 use crate::commands::phase::{Action, PhaseArgs, walls};
+use crate::commands::runs::cannot_begin;
 use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -212,7 +213,8 @@ impl Setup<'_> {
             }
             None => {
                 let folder = self.new_folder(logs, inputs, redactor)?;
-                Ok((Record::begin(folder, observer).map_err(anyhow::Error::from)?, Vec::new()))
+                let record = Record::begin(folder.clone(), observer).map_err(cannot_begin(&folder))?;
+                Ok((record, Vec::new()))
             }
         }
     }
@@ -231,7 +233,7 @@ impl Setup<'_> {
             "sandbox": self.probed.rung,
             "start": { "iteration": iteration, "builder_done": builder_done, "failures": failures.as_deref() },
         });
-        folder.store_json(RUN, &run).map_err(anyhow::Error::from)?;
+        folder.store_json(RUN, &run).map_err(cannot_begin(&folder))?;
         Ok(folder)
     }
 

@@ -12,6 +12,7 @@ use prompt::spec::{Who, audit, system};
 use runner::Cancel;
 
 use crate::commands::agents::limits;
+use crate::commands::runs::cannot_begin;
 use crate::commands::spec::history::AUDIT;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::workspace::Workspace;
@@ -74,7 +75,7 @@ pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Res
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
     let mut executor = workspace.executor("", &Files::of(&id), &mut ear, &mut around, cancel);
     let mut observer = lines.clone();
-    let mut record = Record::begin(folder.clone(), &mut observer).map_err(anyhow::Error::from)?;
+    let mut record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
     let specs = &workspace.config.specs;
     let step = AgentStep::Turn {
         number: 1,

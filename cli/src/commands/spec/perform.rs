@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::commands::agents::{self, limits};
 use crate::commands::run::exit;
+use crate::commands::runs::cannot_begin;
 use crate::commands::spec::config::FILE;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
@@ -126,9 +127,9 @@ pub fn begin(
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let begun =
         Begun { which: "spec".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), inputs, item };
-    folder.store_json(RUN, &begun).map_err(anyhow::Error::from)?;
+    folder.store_json(RUN, &begun).map_err(cannot_begin(&folder))?;
     let mut observer = lines.clone();
-    let record = Record::begin(folder, &mut observer).map_err(anyhow::Error::from)?;
+    let record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
     lead(workspace, &begun.inputs, record, &[], lines)
 }
 

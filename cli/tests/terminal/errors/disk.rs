@@ -24,6 +24,7 @@ set +e
 "$@" > /dev/null
 code=$?
 rm .git/filler
+echo "runs $(ls agent-config/logs 2> /dev/null)"
 cat src/greet.sh
 echo "exit $code"
 "#;
@@ -35,6 +36,8 @@ const PAGES: [u32; 9] = [0, 1, 2, 4, 6, 8, 12, 16, 32];
 struct Ran {
     code: i32,
     words: String,
+    /// Names of the run folders.
+    runs: String,
     greet: String,
 }
 
@@ -49,21 +52,32 @@ fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
     let new =
         MENDS_IT.split("^^^src/greet.sh\n").nth(1).and_then(|rest| rest.split("^^^end").next()).unwrap();
     let old = FILES.iter().find(|(path, _)| *path == "src/greet.sh").unwrap().1;
-    let mut refused = 0;
+    let (mut refused, mut not_begun) = (0, 0);
     for pages in PAGES {
         let scene = Scene::new(Script::new([Step::text(MENDS_IT)]));
-        let Ran { code, words, greet } = on_a_small_disk(&scene, pages);
+        let Ran { code, words, runs, greet } = on_a_small_disk(&scene, pages);
         assert!(greet == old || greet == new, "{pages} pages left half a file: {greet}");
         if code != 0 {
             proper("a full disk", code, &words);
             assert!(words.contains("No space left on device"), "{pages} pages: exit {code}, {words}");
             refused += 1;
         }
+        // A run that has begun can go on; of one that could not begin nothing is left.
+        assert_eq!(code == 70, words.contains("go on with: code-commit resume"), "{pages} pages: {words}");
+        if code == 3 {
+            assert!(runs.is_empty() && scene.server.requests().is_empty(), "{pages} pages: {runs}");
+            assert!(
+                words.contains("help: see that the folder is yours and that the disk has room"),
+                "{words}"
+            );
+            not_begun +=
+                usize::from(["begin the record", "keep the list"].iter().any(|what| words.contains(what)));
+        }
         if pages == 0 {
             check("errors_disk_full", &scene, &format!("exit {code}\n{}", neutral(&words, &scene)));
         }
     }
-    assert!(refused > 2, "the disk was never full");
+    assert!(refused > 2 && not_begun > 1, "the disk was never full");
 }
 
 fn on_a_small_disk(scene: &Scene, pages: u32) -> Ran {
@@ -81,6 +95,8 @@ fn on_a_small_disk(scene: &Scene, pages: u32) -> Ran {
         .unwrap();
     let (out, words) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(out.contains("exit "), "{words}");
-    let (greet, code) = out.trim_end().rsplit_once("exit ").unwrap();
-    Ran { code: code.parse().unwrap(), words: words.into_owned(), greet: greet.to_owned() }
+    let (rest, code) = out.trim_end().rsplit_once("exit ").unwrap();
+    let (runs, greet) = rest.strip_prefix("runs ").unwrap().split_once('\n').unwrap();
+    let (runs, greet) = (runs.to_owned(), greet.to_owned());
+    Ran { code: code.parse().unwrap(), words: words.into_owned(), runs, greet }
 }
