@@ -17,12 +17,11 @@ use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::output::Output;
 
+pub use bases::Bases;
 pub use file::{Build, CommitScope, Dialect, Layer, Limits, Model, Walls};
 pub use read::File;
 pub use settings::{Origin, Setting, Settings};
 pub use trust::{PinError, Standing, Trust};
-
-use bases::Bases;
 
 /// The project's file, at its root. No model may write it.
 pub const PROJECT_FILE: &str = "code-commit.toml";

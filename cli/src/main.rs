@@ -31,7 +31,10 @@ fn main() -> ExitCode {
     if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment) {
         return ExitCode::from(code);
     }
-    let arguments = match args::Cli::read(std::env::args_os()) {
+    let (root, home) = (std::env::current_dir().unwrap_or_default(), environment.folder("HOME"));
+    let bases = config::Bases { root: &root, home: home.as_deref() };
+    let read = args::Cli::read(std::env::args_os()).and_then(|read| read.writable_is_there(bases));
+    let arguments = match read {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error, &environment),
     };

@@ -1,12 +1,14 @@
 //! From the words of the command line to its meaning.
 
 use std::ffi::OsString;
+use std::path::{Component, Path};
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory as _, Error, FromArgMatches as _};
 
-use super::{Cli, Command as Asked};
+use super::{Cli, Command as Asked, SettingArgs};
+use crate::config::Bases;
 
 impl Cli {
     /// Reads the words, the program's name first. A flag of the default loop before the name of a command is an error: it would
@@ -23,13 +25,63 @@ impl Cli {
             return Err(command.error(ErrorKind::ArgumentConflict, text));
         }
         if let (true, Some(Asked::Rollup(args))) = (read.output.json, &read.command)
-            && args.output == std::path::Path::new("-")
+            && args.output == Path::new("-")
         {
             let text = "'--json' and '--output -' both want standard output";
             return Err(command.error(ErrorKind::ArgumentConflict, text));
         }
         Ok(read)
     }
+
+    /// An error where `--writable` names a folder outside of the project that is not there: most likely it is another that is meant, and
+    /// nobody wants one of that name. In the project a folder is made, since Landlock could not let the build do it.
+    pub fn writable_is_there(self, bases: Bases<'_>) -> Result<Self, Error> {
+        let writable = self.settings().map(|settings| settings.writable.as_slice()).unwrap_or_default();
+        let missing = writable.iter().find(|place| {
+            let folder = bases.find(place);
+            !folder.exists() && !is_below(&folder, bases.root)
+        });
+        let Some(place) = missing else { return Ok(self) };
+        let folder = bases.find(place);
+        let (asked, folder) = (&place.0, folder.display());
+        let text = format!("invalid value '{asked}' for '--writable <DIR>': there is no folder {folder}");
+        Err(Self::command().error(ErrorKind::ValueValidation, text))
+    }
+
+    fn settings(&self) -> Option<&SettingArgs> {
+        match &self.command {
+            None => Some(&self.run.settings),
+            Some(Asked::Implement(args)) => Some(&args.settings),
+            Some(Asked::Config(args)) => Some(&args.settings),
+            Some(Asked::Doctor(args)) => Some(&args.settings),
+            Some(
+                Asked::Phase(_)
+                | Asked::Spec(_)
+                | Asked::Costs
+                | Asked::Runs
+                | Asked::Show(_)
+                | Asked::Resume(_)
+                | Asked::Replay(_)
+                | Asked::Init
+                | Asked::Rollup(_)
+                | Asked::Parse(_)
+                | Asked::Guard(_)
+                | Asked::Apply(_)
+                | Asked::Undo(_)
+                | Asked::Clean(_)
+                | Asked::Order(_)
+                | Asked::Demo(_)
+                | Asked::Trust(_)
+                | Asked::Completions(_)
+                | Asked::Man(_),
+            ) => None,
+        }
+    }
+}
+
+/// `..` may lead anywhere.
+fn is_below(folder: &Path, root: &Path) -> bool {
+    folder.starts_with(root) && !folder.components().any(|part| part == Component::ParentDir)
 }
 
 fn misplaced(command: &mut Command, matches: &ArgMatches) -> Option<Error> {

@@ -85,7 +85,7 @@ pub struct SettingArgs {
     /// Keep the build off the network, which is the default
     #[arg(long, overrides_with = "network")]
     pub no_network: bool,
-    /// Let the build change this folder outside of the project; may be given again
+    /// Let the build change this folder outside of the project, where it has to be; may be given again
     #[arg(long, value_name = "DIR", action = ArgAction::Append)]
     pub writable: Vec<Place>,
     /// Let the build see this outside of the project; may be given again

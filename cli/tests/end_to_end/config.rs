@@ -43,6 +43,7 @@ fn every_setting_is_shown_with_its_origin() {
     scene.project_file(
         "protect = [\"tests/**\"]\n[limits]\nmax_cost = 2.5\n[build]\ncommand = \"make check\"\n",
     );
+    std::fs::create_dir(scene.project.beside().join(".cache")).unwrap();
     let shown = scene.run_with(
         &["config", "--max-calls", "3", "--writable", "~/.cache", "--no-stream"],
         &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"), ("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:2")],
@@ -344,6 +345,20 @@ fn the_wall_opens_where_it_is_told_to_and_nowhere_else() {
         assert_eq!(ran.code, Some(i32::from(!made)), "{ran}");
         assert_eq!(outside.join("made").exists(), made, "{ran}");
     }
+}
+
+#[test]
+fn a_writable_folder_outside_that_is_not_there_is_an_error_and_is_not_made() {
+    let scene = Scene::with_replies([MENDS_IT; 2]);
+    let outside = scene.project.beside().join("outside");
+    for command in [&[][..], &["implement"], &["config"], &["doctor"]] {
+        let ran = scene.run(&[command, &["--writable", "~/outside"]].concat());
+        let told = format!("'--writable <DIR>': there is no folder {}", outside.display());
+        assert!(ran.code == Some(2) && ran.err.contains(&told), "{command:?}: {ran}");
+    }
+    assert!(!outside.exists() && scene.runs().is_empty());
+    std::fs::create_dir(&outside).unwrap();
+    assert_eq!(scene.commit(&["--writable", "~/outside", "--writable", "target/new"]).code, Some(0));
 }
 
 #[test]

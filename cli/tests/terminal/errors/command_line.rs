@@ -19,6 +19,8 @@ fn what_the_command_line_gets_wrong() {
             case("no rounds", &["--rounds", "0"]),
             case("stuck after one round", &["--stop-when-stuck", "1"]),
             case("a pattern that leads out", &["--protect", "../x"]),
+            case("a folder that is not there", &["--writable", "/nonexistent/cache"]),
+            case("a folder beside the project that is not there", &["--writable", "../none"]),
             case("a command with an open quote", &["--build-command", "'"]),
             case("an end that is none", &["--on-failure", "burn"]),
             case("quiet and verbose", &["--quiet", "--verbose"]),
