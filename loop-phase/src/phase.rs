@@ -1,6 +1,8 @@
 //! One phase: build, verify, and again until it passes or a person is needed (S3 §The Loop).
 
+mod account;
 mod ask;
+mod end;
 mod failures;
 mod inputs;
 mod judge;
@@ -9,9 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agent::Session;
-use engine::{
-    AgentFact, AgentLimits, AgentStep, AgentUsage, Cause, LimitPassed, Loop, Next, Outcome, Place, Turned,
-};
+use engine::{AgentFact, AgentLimits, AgentStep, AgentUsage, Loop, Next, Outcome, Place, Turned};
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start};
 pub use judge::has_report;
@@ -19,7 +19,7 @@ pub use judge::has_report;
 use crate::phase::inputs::Role;
 use crate::phase::judge::{Verdict, build};
 use crate::state::{Current, State, Status};
-use crate::{ABL, BUILDER, FAILED_SPECS, PROJECT_MAP, SRC, STATE, TESTS, TOKENS, VERIFIER, tokens};
+use crate::{ABL, BUILDER, FAILED_SPECS, PROJECT_MAP, SRC, STATE, TESTS, VERIFIER};
 
 /// What is done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub struct PhaseLoop {
     unreported: Option<String>,
     turned: Option<Turned>,
     at: Option<String>,
+    /// Rows of a turn that was cut off, not on record yet.
+    lost: String,
     used: AgentUsage,
     limits: AgentLimits,
     outcome: Outcome,
@@ -79,6 +81,7 @@ impl PhaseLoop {
             unreported: None,
             turned: None,
             at: None,
+            lost: String::new(),
             used: AgentUsage::default(),
             limits: AgentLimits::default(),
             outcome: Outcome::Done { rounds: iteration },
@@ -99,11 +102,6 @@ impl PhaseLoop {
         if let Some(passed) = self.used.passed(&self.limits) {
             self.end_at(passed);
         }
-    }
-
-    fn end_at(&mut self, passed: LimitPassed) {
-        let remedy = "look at what is there, raise the limit, then: code-commit phase run";
-        self.end(passed.code, passed.message, remedy);
     }
 
     fn role(&self) -> (&'static str, &RoleInputs) {
@@ -136,7 +134,7 @@ impl PhaseLoop {
     fn step(&self) -> AgentStep {
         let phase = self.inputs.phase;
         let iteration = self.iteration;
-        let (name, role) = self.role();
+        let (name, _) = self.role();
         let commit =
             |repository: &str, message| AgentStep::Commit { repository: repository.to_owned(), message };
         let write = |file: &str, text| AgentStep::Write { place: Place::new(ABL, file), text };
@@ -151,11 +149,7 @@ impl PhaseLoop {
                 system: None,
                 session: Session::None,
             },
-            Stage::Account => {
-                let rows = |turned| tokens::rows(turned, phase, iteration, &role.model);
-                let text = self.turned.as_ref().map(rows).unwrap_or_default().into();
-                AgentStep::Append { place: Place::new(ABL, TOKENS), head: tokens::HEADER.into(), text }
-            }
+            Stage::Account => self.account(),
             Stage::CommitBuild => commit(SRC, format!("phase{phase}/build/step-{iteration}")),
             Stage::RemoveOldFailures | Stage::RemoveFailures => {
                 AgentStep::Delete(Place::new(TESTS, FAILED_SPECS))
@@ -230,25 +224,6 @@ impl PhaseLoop {
         self.complaint = Some(complaint);
         self.stage = Stage::List;
     }
-
-    fn stop(&mut self, turned: &Turned, message: &str) {
-        self.give_up(if turned.end == agent::End::Ok { "no-report" } else { turned.end.code() }, message);
-    }
-
-    fn give_up(&mut self, code: &str, message: &str) {
-        let (name, _) = self.role();
-        self.end(
-            code,
-            format!("the {name} {message}"),
-            "mend what stands in the way, then: code-commit phase run",
-        );
-    }
-
-    fn end(&mut self, code: &str, message: String, remedy: &str) {
-        let cause = Cause { code: code.to_owned(), message, remedy: Some(remedy.to_owned()) };
-        self.outcome = Outcome::ModelUnavailable { round: self.iteration, cause };
-        self.stage = Stage::Over;
-    }
 }
 
 impl Loop for PhaseLoop {
@@ -256,6 +231,9 @@ impl Loop for PhaseLoop {
     type Fact = AgentFact;
 
     fn next(&self) -> Next<AgentStep> {
+        if let Some(step) = self.account_of_lost() {
+            return Next::Do(step);
+        }
         if self.stage == Stage::Over { Next::Stop(self.outcome.clone()) } else { Next::Do(self.step()) }
     }
 
@@ -265,7 +243,11 @@ impl Loop for PhaseLoop {
                 (self.map, self.at) = (list.share(), Some(at.clone()));
                 self.stage = Stage::WriteMap;
             }
+            AgentFact::TurnBegins { .. } | AgentFact::CutOff { .. } if self.stage == Stage::Turn => {
+                self.lose(fact);
+            }
             AgentFact::Turned(turned) if self.stage == Stage::Turn => {
+                self.lost.clear();
                 self.at = Some(turned.at.clone());
                 self.used.add(turned);
                 self.turned = Some((**turned).clone());
@@ -275,12 +257,14 @@ impl Loop for PhaseLoop {
             AgentFact::WasRead { text, .. } if self.stage == Stage::ReadFailures => {
                 self.learn_failures(text.as_ref().map(engine::Text::share));
             }
+            AgentFact::Wrote { .. } if !self.lost.is_empty() => self.lost.clear(),
             AgentFact::Wrote { .. } | AgentFact::Committed { .. } => self.go_on(),
             // Not what this stage waits for, or what no stage does.
             AgentFact::Listed { .. }
             | AgentFact::Turned(_)
             | AgentFact::WasRead { .. }
             | AgentFact::TurnBegins { .. }
+            | AgentFact::CutOff { .. }
             | AgentFact::Ran { .. }
             | AgentFact::Surveyed { .. }
             | AgentFact::Checkpointed { .. }

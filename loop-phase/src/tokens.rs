@@ -1,7 +1,6 @@
 //! `tokens.csv`: what every turn has used (S3 §Token Tracking).
 
 use agent::ModelUsage;
-use engine::Turned;
 
 /// The seed's columns.
 pub const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\n";
@@ -9,31 +8,50 @@ pub const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cache
 /// What stands behind the model of a turn whose CLI reported nothing.
 const NO_USAGE: &str = " (no usage reported)";
 
+/// What is known of a turn when it is over, however it came to that.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn<'t> {
+    /// When it was over, or, where nobody knows that, when it began.
+    pub at: &'t str,
+    /// Which phase.
+    pub phase: u32,
+    /// Which iteration.
+    pub iteration: u32,
+    /// Who.
+    pub role: &'t str,
+    /// The model that was asked.
+    pub asked_model: &'t str,
+    /// The session, where the CLI has named it.
+    pub session: Option<&'t str>,
+    /// Tokens by model; empty when the CLI did not say.
+    pub usage: &'t [ModelUsage],
+}
+
 /// The rows of one turn: one for each model, or one that says that nothing is known.
-pub fn rows(turned: &Turned, phase: u32, iteration: u32, asked_model: &str) -> String {
-    if turned.usage.is_empty() {
-        let model = format!("{asked_model}{NO_USAGE}");
-        return row(turned, phase, iteration, &ModelUsage { model, ..ModelUsage::default() });
+pub fn rows(turn: &Turn<'_>) -> String {
+    if turn.usage.is_empty() {
+        let model = format!("{}{NO_USAGE}", turn.asked_model);
+        return row(turn, &ModelUsage { model, ..ModelUsage::default() });
     }
-    turned.usage.iter().map(|usage| row(turned, phase, iteration, usage)).collect()
+    turn.usage.iter().map(|usage| row(turn, usage)).collect()
 }
 
 /// Empty is unknown, 0 is a reported zero. `candidates` are what the model said without its thoughts; these are in the total.
-fn row(turned: &Turned, phase: u32, iteration: u32, usage: &ModelUsage) -> String {
+fn row(turn: &Turn<'_>, usage: &ModelUsage) -> String {
     let said = usage.output_tokens.map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or(0)));
     let total = usage.input_tokens.zip(usage.output_tokens).map(|(input, output)| input + output);
     let count = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let fields = [
-        turned.at.clone(),
-        phase.to_string(),
-        iteration.to_string(),
-        turned.role.clone(),
+        turn.at.to_owned(),
+        turn.phase.to_string(),
+        turn.iteration.to_string(),
+        turn.role.to_owned(),
         usage.model.clone(),
         count(usage.input_tokens),
         count(said),
         count(usage.cache_read_tokens),
         count(total),
-        turned.session.clone().unwrap_or_default(),
+        turn.session.unwrap_or_default().to_owned(),
     ];
     fields.map(|field| quoted(&field)).join(",") + "\n"
 }

@@ -181,6 +181,7 @@ impl Loop for SpecLoop {
             }
             AgentFact::Listed { .. }
             | AgentFact::TurnBegins { .. }
+            | AgentFact::CutOff { .. }
             | AgentFact::Committed { .. }
             | AgentFact::Announced { .. }
             | AgentFact::Waited { .. }

@@ -21,10 +21,44 @@ fn a_kill_in_any_turn_costs_that_turn_and_no_other() {
         assert_eq!((scene.turns("builder"), scene.turns("verifier")), (builder, verifier), "{name}");
         assert_eq!(
             scene.read(".abl/logs/tokens.csv").lines().count(),
-            5,
-            "{name}: a header and four turns that came to their end"
+            6,
+            "{name}: a header, four turns that came to their end, and the one that was killed"
         );
+        let killed = format!(",{},gemini", name.split('-').next().unwrap());
+        let rows = scene.read(".abl/logs/tokens.csv");
+        let unknown: Vec<&str> =
+            rows.lines().filter(|row| row.ends_with(" (no usage reported),,,,,")).collect();
+        assert!(unknown.len() == 1 && unknown[0].contains(&killed), "{name}: {rows}");
         assert_eq!(scene.commits("src").last().unwrap(), "phase1/passed", "{name}");
+    }
+}
+
+#[test]
+fn a_turn_that_ctrl_c_ends_leaves_a_row_at_once_with_what_is_known() {
+    for (turn, end) in [
+        ("kill -INT $PPID; sleep 60", " (no usage reported),,,,,s-builder-1\n"),
+        ("result; kill -INT $PPID; sleep 60", "gemini-test,10,3,2,15,s-builder-1\n"),
+    ] {
+        let scene = Scene::new(&[("builder-1", turn)]);
+        assert_eq!(scene.run(&["run"]).code, Some(130), "{turn}");
+        let rows = scene.read(".abl/logs/tokens.csv");
+        assert!(rows.lines().count() == 2 && rows.ends_with(end), "{turn}: {rows}");
+        let ran = scene.run(&["run"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(scene.read(".abl/logs/tokens.csv").lines().count(), 4, "{turn}");
+        let costs = scene.code_commit(&["costs"], &[]);
+        assert_eq!(costs.code, Some(0), "{costs:?}");
+    }
+}
+
+#[test]
+fn a_turn_that_a_limit_ends_leaves_a_row() {
+    for limit in ["--turn-timeout", "--max-time"] {
+        let scene = Scene::new(&[("builder-1", "exec sleep 60")]);
+        scene.run(&["run", limit, "1s"]);
+        let rows = scene.read(".abl/logs/tokens.csv");
+        let first = rows.lines().nth(1).unwrap();
+        assert!(first.ends_with(" (no usage reported),,,,,s-builder-1"), "{limit}: {rows}");
     }
 }
 
@@ -77,6 +111,17 @@ fn a_kill_between_a_commit_and_its_fact_makes_no_second_commit() {
     assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"]);
 }
 
+/// The journal of the only run; empty where there is none.
+fn journal(scene: &Scene) -> String {
+    let journal = scene.files(".abl/logs").into_iter().find(|(path, _)| path.ends_with("events.jsonl"));
+    journal.map(|(_, text)| text).unwrap_or_default()
+}
+
+/// How many facts of this kind are in it.
+fn facts(journal: &str, what: &str) -> usize {
+    journal.matches(&format!("\"what\":\"{what}\"")).count()
+}
+
 /// Kills the harness after each line that it prints, then goes on: no turn that came to its end is paid for again, and no process
 /// is left.
 fn check_a_kill_after_every_line(sandbox: &str) {
@@ -93,16 +138,14 @@ fn check_a_kill_after_every_line(sandbox: &str) {
             assert!(kept > 15, "there are lines to be killed after: {lines:?}");
             return;
         }
-        let journal = scene.files(".abl/logs").into_iter().find(|(path, _)| path.ends_with("events.jsonl"));
-        let journal = journal.map(|(_, text)| text).unwrap_or_default();
-        let count = |what: &str| journal.matches(&format!("\"what\":\"{what}\"")).count();
-        let open = count("turn-begins") - count("turned");
+        let journal = journal(&scene);
+        let open = facts(&journal, "turn-begins") - facts(&journal, "turned");
         let ran = scene.run_with(&args, &[]);
         assert_eq!(ran.code, Some(0), "{kept}: {ran:?}");
         let turns = usize::try_from(scene.turns("builder") + scene.turns("verifier")).unwrap();
         assert!((2..=2 + open).contains(&turns), "{kept}: {turns} turns, {open} of them cut off\n{journal}");
         let rows = scene.read(".abl/logs/tokens.csv");
-        assert_eq!(rows.lines().count(), 3, "{kept}: {rows}");
+        assert_eq!(rows.lines().count(), 3 + open, "{kept}: {rows}");
         assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"], "{kept}");
         assert_eq!(scene.state(), ("completed".to_owned(), 1), "{kept}");
     }
@@ -137,6 +180,9 @@ fn ctrl_c_after_any_line_ends_the_run_at_once_and_the_next_one_goes_on() {
         }
         // The last lines come when there is nothing left to be interrupted.
         assert!(code == Some(130) || (code == Some(0) && kept > 10), "{kept}: {code:?}");
+        let rows = std::fs::read_to_string(scene.project(".abl/logs/tokens.csv")).unwrap_or_default();
+        let begun = facts(&journal(&scene), "turn-begins");
+        assert_eq!(rows.lines().skip(1).count(), begun, "{kept}: {rows}");
         let ran = scene.run(&["run"]);
         assert_eq!(ran.code, Some(0), "{kept}: {ran:?}");
         let turns = scene.turns("builder") + scene.turns("verifier");

@@ -59,7 +59,7 @@ impl Executor<AgentStep, AgentFact> for AgentExecutor<'_> {
         step: &AgentStep,
         record: &mut Record<'_, AgentFact>,
     ) -> Result<AgentFact, AgentFault> {
-        if self.cancel.is_set() {
+        if self.cancel.is_set() && !matches!(step, AgentStep::Append { .. }) {
             return Err(AgentFault::Interrupted);
         }
         match step {

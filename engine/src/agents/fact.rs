@@ -31,9 +31,29 @@ pub enum AgentFact {
         role: String,
         /// What is asked.
         prompt: Text,
+        /// When, RFC 3339; empty in journals of before.
+        #[serde(default)]
+        at: String,
     },
     /// A turn is over.
     Turned(Box<Turned>),
+    /// A person ended a turn before its time. It is made again; what it has used is used all the same.
+    CutOff {
+        /// Which turn.
+        number: u32,
+        /// Who.
+        role: String,
+        /// The session, where the CLI had named it.
+        session: Option<String>,
+        /// Tokens by model; empty when the CLI had not said.
+        usage: Vec<ModelUsage>,
+        /// What the CLI reckons that it cost.
+        cost_usd: Option<f64>,
+        /// How long it took.
+        elapsed_ms: u64,
+        /// When it was ended, RFC 3339.
+        at: String,
+    },
     /// A command line of the user is over.
     Ran {
         /// Which.
@@ -189,7 +209,8 @@ impl Facts for AgentFact {
             | Self::Ran { output: text, .. }
             | Self::WasRead { text: Some(text), .. } => vec![text],
             Self::Turned(turned) => vec![&mut turned.answer],
-            Self::Committed { .. }
+            Self::CutOff { .. }
+            | Self::Committed { .. }
             | Self::Surveyed { .. }
             | Self::Checkpointed { .. }
             | Self::Announced { .. }
@@ -206,6 +227,7 @@ impl Facts for AgentFact {
             Self::Turned(_) => Durability::Synced,
             Self::Listed { .. }
             | Self::TurnBegins { .. }
+            | Self::CutOff { .. }
             | Self::Ran { .. }
             | Self::Committed { .. }
             | Self::Surveyed { .. }

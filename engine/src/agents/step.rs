@@ -34,7 +34,8 @@ pub enum AgentStep {
         /// Who.
         role: String,
     },
-    /// Let an agent work until it is done. Ends in [`AgentFact::Turned`].
+    /// Let an agent work until it is done. Ends in [`AgentFact::Turned`], or in [`AgentFact::CutOff`] where a person has pressed Ctrl-C:
+    /// then no further step is done but an [`Append`](Self::Append).
     Turn {
         /// Which turn of the run, from 1; names its files.
         number: u32,
@@ -95,7 +96,8 @@ pub enum AgentStep {
         /// Its new content.
         text: Arc<str>,
     },
-    /// Add lines to the end of a file, unless they are its end already. Ends in [`AgentFact::Wrote`].
+    /// Add lines to the end of a file, unless they are its end already: they tell of what has happened, so that Ctrl-C does not keep them
+    /// out. Ends in [`AgentFact::Wrote`].
     Append {
         /// Which.
         place: Place,

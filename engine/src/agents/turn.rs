@@ -52,6 +52,7 @@ impl AgentExecutor<'_> {
             number: request.number,
             role: request.role.to_owned(),
             prompt,
+            at: Stamp::now().rfc3339(),
         })?;
         let kept = record.folder().path().join(COPIES);
         let taken = record.folder().path().join(taken(request.number));
@@ -63,7 +64,7 @@ impl AgentExecutor<'_> {
         let (outcome, markers) = ran?;
         // A turn may also have been ended by what the agent said.
         if outcome.end == End::Interrupted && self.cancel.is_set() {
-            return Err(AgentFault::Interrupted);
+            return Ok(cut_off(request, outcome, record));
         }
         turned(request, outcome, markers, changes, record)
     }
@@ -107,6 +108,20 @@ impl AgentExecutor<'_> {
             replace_by_copy(path, &record.folder().path().join(&file)).map_err(fault("write", path))?;
         }
         Ok((outcome, markers))
+    }
+}
+
+/// What is known of a turn that Ctrl-C has ended; every text without keys.
+fn cut_off(request: &Request<'_>, outcome: agent::Outcome, record: &Record<'_, AgentFact>) -> AgentFact {
+    let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
+    AgentFact::CutOff {
+        number: request.number,
+        role: request.role.to_owned(),
+        session: outcome.session.as_deref().map(redact),
+        usage: outcome.usage.into_iter().map(|one| ModelUsage { model: redact(&one.model), ..one }).collect(),
+        cost_usd: outcome.cost_usd,
+        elapsed_ms: outcome.elapsed_ms,
+        at: Stamp::now().rfc3339(),
     }
 }
 

@@ -276,6 +276,66 @@ fn a_turn_that_the_time_of_the_run_cut_off_ends_the_phase_at_its_limit() {
     assert_eq!(out_of_time_after(59_999), "timed-out");
 }
 
+/// A phase whose builder is at work.
+fn at_work() -> PhaseLoop {
+    let mut decide = PhaseLoop::new(inputs());
+    let place = || Place::new("abl", "any");
+    decide.learn(&AgentFact::Wrote { place: place() });
+    decide.learn(&AgentFact::Listed { role: BUILDER.into(), list: text(""), at: "t".into() });
+    decide.learn(&AgentFact::Wrote { place: place() });
+    assert_eq!(next(&decide), "turn 1 builder");
+    decide
+}
+
+/// What is done next; of rows the text.
+fn next(decide: &PhaseLoop) -> String {
+    match decide.next() {
+        Next::Do(AgentStep::Append { text, .. }) => text.to_string(),
+        Next::Do(step) => short(&step),
+        Next::Stop(outcome) => format!("{outcome:?}"),
+    }
+}
+
+fn begins(at: &str) -> AgentFact {
+    AgentFact::TurnBegins { number: 1, role: BUILDER.into(), prompt: text(""), at: at.into() }
+}
+
+fn cut_off(usage: Vec<ModelUsage>) -> AgentFact {
+    let (session, at) = (Some("s".to_owned()), "t3".to_owned());
+    let (number, role, cost_usd, elapsed_ms) = (1, BUILDER.to_owned(), None, 9);
+    AgentFact::CutOff { number, role, session, usage, cost_usd, elapsed_ms, at }
+}
+
+#[test]
+fn every_turn_that_was_cut_off_leaves_a_row_before_it_is_made_again() {
+    let mut decide = at_work();
+    let wrote = AgentFact::Wrote { place: Place::new("abl", crate::TOKENS) };
+    for (fact, row) in [
+        (begins("t1"), "t1,1,1,builder,m (no usage reported),,,,,\n"),
+        (begins("t2"), "t2,1,1,builder,m (no usage reported),,,,,\n"),
+        (cut_off(Vec::new()), "t3,1,1,builder,m (no usage reported),,,,,s\n"),
+        (cut_off(turned(1, BUILDER, End::Ok, true).usage), "t3,1,1,builder,m,1,2,,3,s\n"),
+    ] {
+        decide.learn(&fact);
+        assert_eq!(next(&decide), row);
+        decide.learn(&wrote);
+        assert_eq!(next(&decide), "turn 1 builder");
+    }
+    decide.learn(&begins("t4"));
+    decide.learn(&AgentFact::Turned(Box::new(turned(1, BUILDER, End::Ok, true))));
+    assert_eq!(next(&decide), "t,1,1,builder,m,1,2,,3,\n", "it came to its end");
+}
+
+#[test]
+fn a_turn_that_was_cut_off_leaves_its_row_also_where_a_limit_ends_the_run() {
+    let mut decide = at_work();
+    decide.learn(&begins("t1"));
+    decide.limit(AgentLimits { max_tokens: Some(0), ..AgentLimits::default() });
+    assert!(next(&decide).starts_with("t1,"), "{}", next(&decide));
+    decide.learn(&AgentFact::Wrote { place: Place::new("abl", crate::TOKENS) });
+    assert!(next(&decide).contains("limit-tokens"), "{}", next(&decide));
+}
+
 #[test]
 fn from_any_prefix_of_the_facts_the_loop_goes_on_with_the_same_steps() {
     let world = World { ends: &[("builder", End::NoResult, false)], failed: &[FAILS, None] };

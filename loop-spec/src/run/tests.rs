@@ -244,7 +244,12 @@ fn a_turn_that_a_kill_cut_off_gets_a_number_and_a_session_of_its_own() {
         other => panic!("{other:?}"),
     };
     assert_eq!(session(&decide), (1, "0190a0a0-0000-7000-8000-000000000001".to_owned()));
-    decide.learn(&AgentFact::TurnBegins { number: 1, role: "planning".into(), prompt: text("") });
+    decide.learn(&AgentFact::TurnBegins {
+        number: 1,
+        role: "planning".into(),
+        prompt: text(""),
+        at: String::new(),
+    });
     assert_eq!(session(&decide), (2, "0190a0a0-0000-7000-8000-000000000002".to_owned()));
 }
 

@@ -151,6 +151,7 @@ enum Paid {
     TurnBegins {
         role: String,
     },
+    #[serde(alias = "cut-off")]
     Turned {
         role: String,
         #[serde(default)]

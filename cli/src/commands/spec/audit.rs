@@ -89,7 +89,7 @@ pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Res
         other => other.map_err(|error| perform::fault(error, &folder))?,
     };
     record.note(&fact).map_err(anyhow::Error::from)?;
-    let AgentFact::Turned(turned) = fact else { return Ok(Audited::Whole) };
+    let AgentFact::Turned(turned) = fact else { return Ok(Audited::Interrupted) };
     let mut used = AgentUsage::default();
     used.add(&turned);
     Ok(match used.cut_off(&turned, &limits(&workspace.settings)) {

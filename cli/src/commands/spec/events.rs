@@ -64,6 +64,7 @@ pub fn fact(iteration: u32, fact: &AgentFact) -> Option<Value> {
         AgentFact::Turned(_)
         | AgentFact::Listed { .. }
         | AgentFact::TurnBegins { .. }
+        | AgentFact::CutOff { .. }
         | AgentFact::Committed { .. }
         | AgentFact::Surveyed { .. }
         | AgentFact::Waited { .. }

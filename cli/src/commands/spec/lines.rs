@@ -222,6 +222,7 @@ impl Observer<AgentFact> for Lines {
             AgentFact::Turned(turned) => self.turned(turned),
             AgentFact::Listed { .. }
             | AgentFact::TurnBegins { .. }
+            | AgentFact::CutOff { .. }
             | AgentFact::Committed { .. }
             | AgentFact::Surveyed { .. }
             | AgentFact::Waited { .. }

@@ -88,13 +88,33 @@ fn model(name: &str, cost_usd: Option<f64>) -> ModelUsage {
 
 #[test]
 fn a_turn_counts_for_each_of_its_models_and_one_that_says_nothing_counts_as_unknown() {
-    let begins = AgentFact::TurnBegins { number: 1, role: "planning".into(), prompt: text() };
+    let at = String::new();
+    let begins = AgentFact::TurnBegins { number: 1, role: "planning".into(), prompt: text(), at };
     let two = vec![model("a", None), model("b", None)];
     let facts = [begins.clone(), turned(two, None), begins, turned(Vec::new(), None)];
     let calls = calls(r#"{"loop":"spec"}"#, &facts);
     let said: Vec<_> = calls.iter().map(|call| (call.model.as_str(), call.total)).collect();
     assert_eq!(said, [("a", Some(7)), ("b", Some(7)), (UNNAMED, None)]);
     assert!(calls.iter().all(|call| call.role.as_deref() == Some("planning")));
+}
+
+#[test]
+fn a_turn_that_was_cut_off_counts_once_with_what_is_known_of_it() {
+    let at = String::new();
+    let begins = AgentFact::TurnBegins { number: 1, role: "planning".into(), prompt: text(), at: at.clone() };
+    let cut_off = |usage| AgentFact::CutOff {
+        number: 1,
+        role: "planning".into(),
+        session: None,
+        usage,
+        cost_usd: None,
+        elapsed_ms: 1,
+        at: at.clone(),
+    };
+    let facts = [begins.clone(), cut_off(vec![model("a", None)]), begins, cut_off(Vec::new())];
+    let calls = calls(r#"{"loop":"spec"}"#, &facts);
+    let said: Vec<_> = calls.iter().map(|call| (call.model.as_str(), call.total)).collect();
+    assert_eq!(said, [("a", Some(7)), (UNNAMED, None)]);
 }
 
 #[test]
