@@ -54,8 +54,13 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let Some(mut file) = open_to_read(from)? else {
         return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
     };
+    copy_open(&mut file, to)
+}
+
+/// The same of a file that is open already, into a folder that is there.
+pub(crate) fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
     let part = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to))?;
-    io::copy(&mut file, &mut part.as_file())?;
+    io::copy(file, &mut part.as_file())?;
     part.as_file().set_permissions(file.metadata()?.permissions())?;
     part.persist_noclobber(to).map(drop).map_err(Into::into)
 }

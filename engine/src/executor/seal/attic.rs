@@ -10,6 +10,8 @@ use logging::{Redactor, RunFolder, Stamp};
 use rustix::fs::{AtFlags, CWD, readlinkat, symlinkat};
 use rustix::io::Errno;
 
+use crate::own;
+
 /// A folder of the run that things are moved into; made when the first one comes.
 #[derive(Debug)]
 pub(crate) struct Attic<'r> {
@@ -68,7 +70,5 @@ fn copy(folder: &Folder, name: &OsStr, place: &Path) -> io::Result<()> {
     if file.metadata()?.len() > MOST_COPIED {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    let part = tempfile::NamedTempFile::new_in(place.parent().unwrap_or(place))?;
-    io::copy(&mut file, &mut part.as_file())?;
-    part.persist_noclobber(place).map(drop).map_err(Into::into)
+    own::copy_open(&mut file, place)
 }
