@@ -21,10 +21,14 @@ mod preflight;
 mod summary;
 mod terminal;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use logging::Redactor;
+
+use crate::exit::Failure;
 
 fn main() -> ExitCode {
     let environment = environment::Environment::read();
@@ -41,9 +45,15 @@ fn main() -> ExitCode {
     let output = output::Output::new(&arguments.output, &environment);
     // Before anything is printed; a command that works elsewhere looks for the keys of that place, too.
     output.strike_out(keys(&environment).exposed());
-    let exit =
-        commands::run(&arguments, &environment, &output).unwrap_or_else(|failure| output.failure(&failure));
+    let done = or_fault(|| commands::run(&arguments, &environment, &output));
+    let exit = done.unwrap_or_else(|failure| output.failure(&failure));
     ExitCode::from(output.closing(exit))
+}
+
+/// A panic, which was printed when it came, is our own fault like any other.
+fn or_fault<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(Failure::from(anyhow!("the program came to a place where it cannot be"))))
 }
 
 /// Help and version on standard output, what is wrong with the command line on standard error: it may hold a key.
@@ -67,4 +77,18 @@ fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCod
 /// Every key that the environment and the current folder hold.
 fn keys(environment: &environment::Environment) -> keys::Keys {
     keys::Keys::find(environment, Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    #[test]
+    #[expect(clippy::panic, reason = "that is what it is about")]
+    fn a_panic_ends_as_a_fault_of_ours() {
+        let failure = or_fault(|| -> Result<(), Failure> { panic!("told where it comes") }).unwrap_err();
+        assert_eq!(failure.exit, Exit::Fault);
+        assert_eq!(or_fault(|| Ok(7)).unwrap(), 7);
+    }
 }

@@ -6,16 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use engine::{Fact, JOURNAL, UNDO};
-use logging::{Redactor, RunFolder};
+use engine::{JOURNAL, UNDO};
 use repo::WorkTree;
 use serde_json::json;
 
 use crate::args::CleanArgs;
 use crate::commands::clean::place::Place;
-use crate::commands::order::{self, Recorded};
+use crate::commands::order::Recorded;
 use crate::commands::registry::Known;
-use crate::commands::resume::can_go_on;
+use crate::commands::resume::is_over;
 use crate::commands::{registry, runs};
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
@@ -78,9 +77,7 @@ fn all(place: &Place) -> Result<Vec<Run>, Failure> {
 
 fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
     let path = known.path(tree.root());
-    let folder = RunFolder::open(path.clone(), Redactor::default());
-    let is_order = Recorded::is_in(&path);
-    let kind = if is_order {
+    let kind = if Recorded::is_in(&path) {
         "order"
     } else if !known.has_plan() {
         "apply"
@@ -89,13 +86,7 @@ fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
     } else {
         "commit"
     };
-    let is_over = match kind {
-        "order" => order::is_over(&folder, state),
-        _ if !path.join(JOURNAL).exists() => Some(true),
-        _ => engine::outline_of::<Fact>(&folder).ok().map(|facts| facts.is_empty() || !can_go_on(&facts)),
-    };
-    let needed = match is_over {
-        _ if known.undone && !is_order => None,
+    let needed = match is_over(known, tree, state) {
         Some(true) => None,
         Some(false) => Some(format!("not over: code-commit resume {}", runs::name(&path))),
         None => Some(UNREADABLE.to_owned()),
@@ -165,7 +156,7 @@ fn tell(run: &Run, done: &Done<'_>, bytes: u64, root: &Path, output: &Output) {
         Done::Failed(error) => ("failed", Some(error.to_string())),
     };
     output.object(&json!({
-        "run": runs::name(&run.path), "loop": run.kind, "folder": run.path, "bytes": bytes, "done": code, "why": why,
+        "run": runs::name(&run.path), "loop": run.kind, "folder": run.path.to_string_lossy(), "bytes": bytes, "done": code, "why": why,
     }));
     let folder = printable(&run.path.strip_prefix(root).unwrap_or(&run.path).display().to_string());
     let size = phrases::bytes(bytes);

@@ -52,7 +52,7 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }
     let root = project.keep();
-    output.object(&serde_json::json!({ "event": "kept", "folder": root }));
+    output.object(&serde_json::json!({ "event": "kept", "folder": root.to_string_lossy() }));
     output.report(&format!("the project is kept in {}; look around, then remove it", root.display()));
     Ok(finished.exit)
 }

@@ -1,13 +1,15 @@
 //! `code-commit resume`: a run that was killed or interrupted goes on where its journal ends.
 
+use std::path::Path;
+
 use anyhow::anyhow;
-use engine::{CallFact, Fact, outline_of};
-use logging::RunFolder;
+use engine::{CallFact, Fact, JOURNAL, outline_of};
+use logging::{Redactor, RunFolder};
 use repo::WorkTree;
 
 use crate::args::ResumeArgs;
 use crate::commands::order::{self, Recorded};
-use crate::commands::registry::Known;
+use crate::commands::registry::{self, Known};
 use crate::commands::run::{self, Prepared, UNLIKE_RECORDED, resume};
 use crate::commands::wall::Otherwise;
 use crate::commands::{runs, spec};
@@ -22,15 +24,40 @@ use crate::plan::Plan;
 /// Finds the run, then goes on with it as its loop does.
 pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
-    let known = runs::find_known(&tree, args.run.as_deref());
-    if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
-        return Err(spec::history::refuse_resume(&past));
-    }
-    let known = known?;
+    let unfinished = if args.run.is_none() { newest_unfinished(&tree)? } else { None };
+    let known = if let Some(known) = unfinished {
+        known
+    } else {
+        let known = runs::find_known(&tree, args.run.as_deref());
+        if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
+            return Err(spec::history::refuse_resume(&past));
+        }
+        known?
+    };
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {
         return order::resume(&known, &args.limits, &tree, environment, output);
     }
     go_on(&known, args, &tree, environment, output)
+}
+
+/// Who names no run means the newest that can go on, not one that was over before another was begun.
+fn newest_unfinished(tree: &WorkTree) -> Result<Option<Known>, Failure> {
+    let state = super::state(tree)?;
+    let all = registry::all(tree)?;
+    Ok(all.into_iter().find(|known| !known.undone && is_over(known, tree, &state) == Some(false)))
+}
+
+/// Whether nothing is left to do in a run that is listed; none if its journal cannot be read.
+pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
+    let folder = RunFolder::open(known.path(tree.root()), Redactor::default());
+    if Recorded::is_in(folder.path()) {
+        return order::is_over(&folder, state);
+    }
+    if known.undone || !folder.path().join(JOURNAL).exists() {
+        return Some(true);
+    }
+    let facts: Vec<Fact> = outline_of(&folder).ok()?;
+    Some(facts.is_empty() || !can_go_on(&facts))
 }
 
 /// Reads the plan and the facts of a commit loop, then goes on.
@@ -58,7 +85,7 @@ fn go_on(
     output.note(&format!("going on with {name}"));
     let cancel = crate::interrupt::watched()?;
     let client = models::open(&plan.settings, &keys, environment, tree)?;
-    client.pass_over(facts.iter().filter(|fact| is_attempt(fact)).count());
+    client.pass_over(attempts(&facts));
     let guard = run::guard(tree, &plan)?;
     let (model, without_wall) = (&*client, Otherwise::Refuse);
     let prepared =
@@ -71,8 +98,9 @@ fn closed(name: &str, why: &str) -> Failure {
     Failure::refused(anyhow!("{name} {why}"), help)
 }
 
-fn is_attempt(fact: &Fact) -> bool {
-    matches!(fact, Fact::Call(CallFact::Attempted { .. }))
+/// How often the model was asked: answers that come from a file go on behind these.
+pub fn attempts(facts: &[Fact]) -> usize {
+    facts.iter().filter(|fact| matches!(fact, Fact::Call(CallFact::Attempted { .. }))).count()
 }
 
 /// A run that was killed goes on, and one that ended because the model gave no answer. One whose changes were taken back is over.

@@ -1,7 +1,10 @@
 //! Projects that are hard to put behind a wall: their repository lies elsewhere, or more is protected than a wall can hold.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Step};
 
 use crate::harness::{KEY, Scene};
@@ -87,4 +90,20 @@ fn more_protected_files_than_a_wall_can_hold_are_held_by_the_seal() {
     }
     assert!(ran.err.contains("the build, or somebody while it ran, changed many/3999"), "{ran}");
     assert_eq!(scene.project.read("many/3999").unwrap(), "as it was\n");
+}
+
+#[test]
+fn a_project_whose_path_is_no_utf8_has_its_run_listed_shown_and_removed() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let odd = scene.project.beside().join(OsStr::from_bytes(b"odd\xff"));
+    std::fs::rename(scene.project.root(), &odd).unwrap();
+    let there = |args: &[&str]| scene.command(args, &[]).current_dir(&odd).output().unwrap();
+    for args in [&["runs", "--json"][..], &["show", "--json"], &["clean", "--keep", "0", "--json"]] {
+        let done = there(args);
+        let out = String::from_utf8_lossy(&done.stdout);
+        assert_eq!(done.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        assert!(out.contains("odd\u{fffd}/agent-config/logs/"), "{args:?}: {out}");
+    }
+    std::fs::rename(&odd, scene.project.root()).unwrap();
 }

@@ -210,3 +210,17 @@ fn a_run_that_goes_on_counts_what_was_spent_before() {
     assert!(resumed.out.contains("1 call was made, and there may be no more"), "{resumed}");
     assert_eq!(scene.server.requests().len(), 1);
 }
+
+#[test]
+fn who_names_no_run_means_the_newest_that_can_go_on() {
+    let scene = scene(&[BREAKS_THE_BUILD, MENDS_IT]);
+    assert_eq!(scene.commit(&["--max-calls", "1"]).code, Some(4));
+    std::fs::File::create(scene.project.root().join("agent-config/reply"))
+        .unwrap()
+        .write_all(b"^^^other.txt\nmine\n^^^end\n")
+        .unwrap();
+    let applied = scene.run(&["apply", "agent-config/reply"]);
+    assert_eq!(applied.code, Some(0), "{applied}");
+    let ran = scene.run(&["resume", "--max-calls", "2"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+}

@@ -166,6 +166,51 @@ fn an_interrupted_run_leaves_the_baseline_and_goes_on_with_the_same_command() {
     assert_eq!(scene.server.requests().len(), asked);
 }
 
+#[test]
+fn a_run_that_was_killed_before_its_first_step_begins_anew() {
+    let scene = scene(&greet(BAD));
+    let once = || scene.run(&["--max-attempts", "1"]).code;
+    assert_eq!(once(), Some(1));
+    let run = scene.runs().pop().unwrap();
+    let beginning = ["inputs.json", "work_order.json", "run.json"];
+    let begun = beginning.map(|name| (name, fs::read(run.join(name)).unwrap()));
+    for written in 0..=begun.len() {
+        fs::remove_dir_all(&run).unwrap();
+        fs::create_dir(&run).unwrap();
+        for (name, bytes) in begun.iter().take(written) {
+            fs::write(run.join(name), bytes).unwrap();
+        }
+        assert_eq!(once(), Some(1), "{written}");
+        assert_eq!(scene.verdict(), "FAIL acceptance_failed");
+    }
+    fs::remove_dir_all(&run).unwrap();
+    fs::create_dir(&run).unwrap();
+    fs::write(run.join("notes.txt"), "mine").unwrap();
+    assert_eq!(once(), Some(3));
+    assert_eq!(fs::read_to_string(run.join("notes.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn a_scripted_model_goes_on_behind_what_it_has_said() {
+    let scene = scene("");
+    let replies = [BAD, GOOD].map(|greeting| json!({ "text": greet(greeting) }));
+    scene.place("replies", json!({ "replies": replies }).to_string().as_bytes());
+    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    scene.place_order(&json!({ "acceptance_commands": [wait, "sh tests/run.sh"] }));
+    let model = format!("scripted/{}", scene.beside("replies").display());
+    let more = ["--llm-model", &model, "--max-attempts", "2"];
+    let mut child = scene.command(&more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !scene.root().join("stray").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    scene.place("go-on", b"");
+    let ran = scene.run(&more);
+    assert_eq!((ran.code, &*scene.verdict()), (Some(0), "PASS success"), "{}{}", ran.out, ran.err);
+}
+
 /// Ctrl-C.
 pub fn interrupt(child: &Child) {
     signal("-INT", &child.id().to_string());

@@ -174,7 +174,7 @@ pub fn print(done: &Done, output: &Output) {
     if let Some(help) = help {
         output.note(&format!("help: {}", printable(help)));
     }
-    output.object(&json!({ "event": "summary", "path": path, "summary": summary }));
+    output.object(&json!({ "event": "summary", "path": path.to_string_lossy(), "summary": summary }));
 }
 
 fn table(rows: &[Row], of: usize, output: &Output) {

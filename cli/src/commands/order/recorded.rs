@@ -1,5 +1,8 @@
 //! The plan of an order's run in its folder: written when the run begins, believed later only if it is the same.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -56,6 +59,20 @@ impl Beginning<'_> {
         };
         Ok(folder.store_json(RUN_JSON, &plan)?)
     }
+}
+
+/// Takes away what a run has put down that was killed before its first step; whether there is nothing else.
+pub fn discard_beginning(run: &Path) -> io::Result<bool> {
+    let is_of_beginning = |name: &OsStr| [WORK_ORDER, INPUTS, RUN_JSON].iter().any(|own| name == *own);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(run)? {
+        names.push(entry?.file_name());
+    }
+    if !names.iter().all(|name| is_of_beginning(name)) {
+        return Ok(false);
+    }
+    names.iter().try_for_each(|name| fs::remove_file(run.join(name)))?;
+    fs::remove_dir(run).map(|()| true)
 }
 
 /// A run of an order that was made here.

@@ -18,6 +18,7 @@ use crate::commands::order::perform::not_restored;
 use crate::commands::order::recorded;
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::registry;
+use crate::commands::resume::attempts;
 use crate::commands::runs::no_record;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -59,6 +60,7 @@ impl Start {
                 let (mut record, facts) = Record::resume(folder, observer).map_err(kept)?;
                 facts.iter().for_each(|fact| decide.learn(fact));
                 let calls: Vec<Fact> = facts.into_iter().filter_map(call).collect();
+                executor.model.pass_over(attempts(&calls));
                 executor.asking.spending.count(&calls, executor.model.id());
                 record.note(&OrderFact::Resumed).map_err(kept)?;
                 decide.learn(&OrderFact::Resumed);
@@ -97,6 +99,7 @@ pub fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Result<Start
             }
             move_aside(path, tree)?;
         }
+        Ok(found) if found.is_dir() && was_never_begun(path)? => {}
         _ => {
             let error = anyhow!("{} is there and is no run", path.display());
             return Err(Failure::refused(error, "move it away, or name another folder with --out"));
@@ -106,6 +109,13 @@ pub fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Result<Start
     RunFolder::create(base, &name.to_string_lossy(), redactor.clone())
         .map(Start::New)
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))
+}
+
+/// Whether a run was killed here before its first step; then nothing of it is left.
+fn was_never_begun(path: &Path) -> Result<bool, Failure> {
+    let discarded = recorded::discard_beginning(path)
+        .with_context(|| format!("cannot take away what a killed run has left in {}", path.display()));
+    discarded.map_err(|error| Failure::refused(error, "see who may write there"))
 }
 
 /// A finished run is found under the next name that is free: its answers were paid for.

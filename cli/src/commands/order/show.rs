@@ -24,7 +24,7 @@ pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     let summary = summary(&folder).filter(|_| outcome.is_some());
     let name = runs::name(run);
     output.object(&json!({
-        "run": name, "loop": "order", "outcome": outcome, "rounds": attempts, "undone": known.undone, "folder": run,
+        "run": name, "loop": "order", "outcome": outcome, "rounds": attempts, "undone": known.undone, "folder": run.to_string_lossy(),
         "verdict": summary.as_ref().map(|summary| summary.verdict),
         "stage": summary.as_ref().map(|summary| &summary.ended_stage),
     }));
@@ -45,7 +45,7 @@ pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failu
     let stats: Vec<_> = changes.iter().map(FileChange::stat).collect();
     let summary = summary(&folder);
     output.object(&json!({
-        "run": runs::name(run), "loop": "order", "undone": known.undone, "folder": run, "facts": facts, "files": stats,
+        "run": runs::name(run), "loop": "order", "undone": known.undone, "folder": run.to_string_lossy(), "facts": facts, "files": stats,
         "summary": summary,
     }));
     output.report(&format!("{}{}", output.paint(STRONG, &runs::name(run)), known.since()));

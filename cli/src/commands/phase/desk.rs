@@ -73,15 +73,15 @@ impl Counter {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let mut child = self.start()?;
-        let sent = child.stdin.as_mut().map_or(Ok(()), |stdin| {
+        let mut open = Open { child: self.start()? };
+        if let Some(stdin) = &mut open.child.stdin {
             serde_json::to_writer(&mut *stdin, &self.desk)?;
-            stdin.write_all(b"\n")
-        });
+            stdin.write_all(b"\n")?;
+        }
         let mut ready = String::new();
-        let heard = child.stdout.take().map_or(Ok(0), |stdout| BufReader::new(stdout).read_line(&mut ready));
-        let open = Open { child };
-        sent.and(heard)?;
+        if let Some(stdout) = open.child.stdout.take() {
+            BufReader::new(stdout).read_line(&mut ready)?;
+        }
         if ready.trim() == "ready" {
             Ok(Box::new(open))
         } else {

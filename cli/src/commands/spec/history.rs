@@ -91,7 +91,7 @@ pub fn list(root: &Path, output: &Output) -> usize {
         let (name, outcome) = (runs::name(&past.path), past.outcome());
         output.object(&json!({
             "run": name, "loop": "spec", "outcome": outcome.as_ref().map(Outcome::code), "rounds": iterations(outcome.as_ref()),
-            "folder": past.path,
+            "folder": past.path.to_string_lossy(),
         }));
         let style = if matches!(outcome, Some(Outcome::Done { .. })) { GOOD } else { WARN };
         let ended = output.paint(style, &word(outcome.as_ref()));
@@ -125,7 +125,9 @@ pub fn show(past: &Past, output: &Output) -> Result<(), Failure> {
         .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))?;
     let name = runs::name(&past.path);
     if output.json {
-        output.object(&json!({ "run": name, "loop": "spec", "folder": past.path, "facts": facts }));
+        output.object(
+            &json!({ "run": name, "loop": "spec", "folder": past.path.to_string_lossy(), "facts": facts }),
+        );
         return Ok(());
     }
     output.report(&output.paint(STRONG, &name));
