@@ -158,6 +158,13 @@ impl Git {
         Ok(listed.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
     }
 
+    /// Files that git takes for unchanged without looking (`--assume-unchanged`), relative to the top: nobody can tell whether they are.
+    pub fn assumed_unchanged(&self) -> Result<Vec<String>, GitError> {
+        let listed = self.run(&["ls-files", "-v", "-z"])?;
+        let files = listed.split('\0').filter(|entry| entry.starts_with(|tag: char| tag.is_ascii_lowercase()));
+        Ok(files.filter_map(|entry| entry.get(2..)).map(str::to_owned).collect())
+    }
+
     /// Files that a pattern ignores, and folders that are ignored as a whole, relative to the top.
     pub fn ignored(&self) -> Result<Vec<String>, GitError> {
         let words = ["--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all"];

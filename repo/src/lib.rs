@@ -188,7 +188,12 @@ impl WorkTree {
         asked.map_err(|e| self.git_error("read the ignore rules", &e))
     }
 
-    /// The names of the filters that its own configuration has.
+    /// Whether its own configuration names filters, which are not run: files that go through them look changed.
+    pub fn has_own_filters(&self) -> bool {
+        !self.own_filters().is_empty()
+    }
+
+    /// Their names.
     fn own_filters(&self) -> Vec<BString> {
         let config = self.repository.config_snapshot();
         let filters = config.plumbing().sections_by_name("filter").into_iter().flatten();

@@ -31,6 +31,9 @@ impl Git {
         let held = Held::take(self.index()?)?;
         let words = ["reset", "--quiet", "--hard", &id];
         let start = |source| GitError::Start { folder: self.folder.clone(), source };
+        // A file whose content is right is not written anew, with line ends that the tree did not have. That others differ is no failure.
+        let mut refresh = self.command(&["update-index", "-q", "--refresh"])?;
+        refresh.env("GIT_INDEX_FILE", held.copy()).output().map_err(start)?;
         let mut reset = self.command(&words)?;
         reset.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = reset.spawn().map_err(start)?;

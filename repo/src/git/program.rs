@@ -28,9 +28,11 @@ const HARDENED: [&str; 9] = [
     "protocol.allow=never",
 ];
 
-/// What a filter may start, and what has to be said of one that starts nothing.
-const OF_A_FILTER: [(&str, &str); 4] =
-    [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+/// What a filter may start.
+const OF_A_FILTER: [&str; 3] = ["clean", "smudge", "process"];
+
+/// What git says when it would have to store a file without its filter.
+const NO_FILTER: &str = "clean filter '";
 
 impl Git {
     /// Runs git and gives its standard output.
@@ -75,7 +77,12 @@ impl Git {
 
     /// What git said when it did not do it.
     pub(super) fn refused(&self, words: &[&str], done: &Output) -> GitError {
-        self.failed(command_of(words), text(&done.stderr).trim().to_owned())
+        let mut said = text(&done.stderr).trim().to_owned();
+        if said.contains(NO_FILTER) {
+            said += "; no filter that the repository's own configuration names is run: commit this yourself, \
+                     or name the filter in yours (git config --global)";
+        }
+        self.failed(command_of(words), said)
     }
 
     pub(super) fn failed(&self, command: &str, message: String) -> GitError {
@@ -114,7 +121,7 @@ impl Git {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
     pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
         let tree = self.tree()?;
-        let settings = tree.as_ref().map(without_own_filters).unwrap_or_default();
+        let settings = tree.as_ref().map(|tree| without_own_filters(tree, words)).unwrap_or_default();
         let top = self.found_top();
         let mut command = Command::new("git");
         command
@@ -141,13 +148,18 @@ impl Git {
     }
 }
 
-/// Settings that take every program off the filters of the repository's own configuration.
-fn without_own_filters(tree: &WorkTree) -> Vec<(OsString, &'static str)> {
+/// Settings that take every program off the filters of the repository's own configuration. Git then stores nothing that goes through
+/// one, which may be there to keep a secret out of the history.
+fn without_own_filters(tree: &WorkTree, words: &[&str]) -> Vec<(OsString, &'static str)> {
     let named = |filter: &BString, key: &str| {
         let name = [b"filter.", filter.as_slice(), b".", key.as_bytes()].concat();
         OsString::from_vec(name)
     };
-    let off = |filter| OF_A_FILTER.map(|(key, value)| (named(filter, key), value));
+    let is_required = if matches!(command_of(words), "add" | "commit") { "true" } else { "false" };
+    let off = |filter| {
+        let programs = OF_A_FILTER.map(|key| (named(filter, key), ""));
+        programs.into_iter().chain([(named(filter, "required"), is_required)])
+    };
     tree.own_filters().iter().flat_map(off).collect()
 }
 

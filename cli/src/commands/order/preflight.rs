@@ -110,10 +110,27 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     dirty.sort();
     dirty.dedup();
     if dirty.is_empty() {
-        return Ok(());
+        return known(git);
     }
     let error = anyhow!("the work tree is not clean: {}", phrases::first(&dirty, NAMED_FILES));
-    Err(Failure::refused(error, "commit these files, stash them (git stash -u) or move them away"))
+    let mut help = "commit these files, stash them (git stash -u) or move them away".to_owned();
+    if tree.has_own_filters() {
+        help += "; filters of the repository's own configuration are not run, so that files which go through one look changed: name \
+                 it in yours (git config --global)";
+    }
+    Err(Failure::refused(error, help))
+}
+
+/// What git does not look at could be lost in a rollback, which does.
+fn known(git: &Git) -> Result<(), Failure> {
+    let assumed = git.assumed_unchanged();
+    let assumed = assumed.map_err(|error| Failure::refused(error, "see what git ls-files -v says"))?;
+    if assumed.is_empty() {
+        return Ok(());
+    }
+    let names = phrases::first(&assumed, NAMED_FILES);
+    let error = anyhow!("git was told to take for unchanged, whatever they hold: {names}");
+    Err(Failure::refused(error, "git update-index --no-assume-unchanged FILE, then commit or stash what it holds"))
 }
 
 /// What another git holds could not be rolled back.

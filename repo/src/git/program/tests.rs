@@ -24,8 +24,14 @@ fn no_filter_of_the_repositorys_own_configuration_is_started() {
     scratch.write("kept", "two\n");
     scratch.write("new", "x\n");
     assert_eq!(git.dirty().unwrap(), ["kept", "new"]);
-    git.commit_paths(&["new"], "m", ME).unwrap();
-    git.commit_all(NONE, "m", ME).unwrap();
+    // What the filter was to keep out of the history is not committed without it.
+    for refused in [git.commit_paths(&["new"], "m", ME), git.commit_all(NONE, "m", ME)] {
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("no filter that the repository's own configuration names is run"), "{said}");
+    }
+    assert_eq!(git.commit_of("HEAD").unwrap().as_ref(), Some(&commit));
+    scratch.write(".gitattributes", "new filter=trap=odd.name\n");
+    git.commit_paths(&["kept", ".gitattributes"], "m", ME).unwrap();
     git.roll_back(&head, &commit).unwrap();
     assert!(!sprung.exists());
     assert_eq!(scratch.read("kept"), "one\n");
