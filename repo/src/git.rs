@@ -161,7 +161,8 @@ impl Git {
     /// Files that git takes for unchanged without looking (`--assume-unchanged`), relative to the top: nobody can tell whether they are.
     pub fn assumed_unchanged(&self) -> Result<Vec<String>, GitError> {
         let listed = self.run(&["ls-files", "-v", "-z"])?;
-        let files = listed.split('\0').filter(|entry| entry.starts_with(|tag: char| tag.is_ascii_lowercase()));
+        let files =
+            listed.split('\0').filter(|entry| entry.starts_with(|tag: char| tag.is_ascii_lowercase()));
         Ok(files.filter_map(|entry| entry.get(2..)).map(str::to_owned).collect())
     }
 

@@ -172,20 +172,22 @@ fn a_run_that_was_killed_before_its_first_step_begins_anew() {
     let once = || scene.run(&["--max-attempts", "1"]).code;
     assert_eq!(once(), Some(1));
     let run = scene.runs().pop().unwrap();
+    let id = run.file_name().unwrap().to_str().unwrap();
+    let place = |name: &str, bytes: &[u8]| scene.place(&format!("out/{id}/{name}"), bytes);
     let beginning = ["inputs.json", "work_order.json", "run.json"];
     let begun = beginning.map(|name| (name, fs::read(run.join(name)).unwrap()));
     for written in 0..=begun.len() {
         fs::remove_dir_all(&run).unwrap();
         fs::create_dir(&run).unwrap();
         for (name, bytes) in begun.iter().take(written) {
-            fs::write(run.join(name), bytes).unwrap();
+            place(name, bytes);
         }
         assert_eq!(once(), Some(1), "{written}");
         assert_eq!(scene.verdict(), "FAIL acceptance_failed");
     }
     fs::remove_dir_all(&run).unwrap();
     fs::create_dir(&run).unwrap();
-    fs::write(run.join("notes.txt"), "mine").unwrap();
+    place("notes.txt", b"mine");
     assert_eq!(once(), Some(3));
     assert_eq!(fs::read_to_string(run.join("notes.txt")).unwrap(), "mine");
 }

@@ -38,7 +38,7 @@ fn a_tree_with_untracked_changed_or_staged_files_is_refused_and_stays_as_it_is()
 fn what_git_was_told_not_to_look_at_is_refused_and_stays_as_it_is() {
     let scene = Scene::with(&[]);
     scene.project.git(&["update-index", "--assume-unchanged", "src/greet.sh"]).unwrap();
-    std::fs::write(scene.root().join("src/greet.sh"), "mine\n").unwrap();
+    scene.project.write("src/greet.sh", b"mine\n").unwrap();
     check_refused(&scene, &[], "was told to take for unchanged, whatever they hold: src/greet.sh");
 }
 
@@ -46,7 +46,7 @@ fn what_git_was_told_not_to_look_at_is_refused_and_stays_as_it_is() {
 fn a_filter_of_the_repositorys_own_configuration_is_named_where_it_makes_files_look_changed() {
     let scene = Scene::with(&[]);
     scene.project.git(&["config", "filter.loud.clean", "tr a-z A-Z"]).unwrap();
-    std::fs::write(scene.root().join(".gitattributes"), "*.sh filter=loud\n").unwrap();
+    scene.project.write(".gitattributes", b"*.sh filter=loud\n").unwrap();
     scene.project.git(&["add", "--renormalize", "."]).unwrap();
     scene.project.commit("filtered").unwrap();
     assert_eq!(scene.project.status().unwrap(), "");

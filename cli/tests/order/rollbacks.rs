@@ -125,7 +125,7 @@ fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_b
 #[test]
 fn line_ends_are_as_they_were_where_git_would_write_others() {
     let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(BAD))));
-    fs::write(scene.root().join(".gitattributes"), "*.sh eol=crlf\n").unwrap();
+    scene.project.write(".gitattributes", b"*.sh eol=crlf\n").unwrap();
     scene.project.commit("line ends").unwrap();
     assert_eq!(scene.project.status().unwrap(), "");
     // The second attempt finds the file that its prompt speaks of.

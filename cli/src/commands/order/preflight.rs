@@ -130,7 +130,10 @@ fn known(git: &Git) -> Result<(), Failure> {
     }
     let names = phrases::first(&assumed, NAMED_FILES);
     let error = anyhow!("git was told to take for unchanged, whatever they hold: {names}");
-    Err(Failure::refused(error, "git update-index --no-assume-unchanged FILE, then commit or stash what it holds"))
+    Err(Failure::refused(
+        error,
+        "git update-index --no-assume-unchanged FILE, then commit or stash what it holds",
+    ))
 }
 
 /// What another git holds could not be rolled back.
