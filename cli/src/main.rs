@@ -85,7 +85,6 @@ mod tests {
     use crate::exit::Exit;
 
     #[test]
-    #[expect(clippy::panic, reason = "that is what it is about")]
     fn a_panic_ends_as_a_fault_of_ours() {
         let failure = or_fault(|| -> Result<(), Failure> { panic!("told where it comes") }).unwrap_err();
         assert_eq!(failure.exit, Exit::Fault);

@@ -1,5 +1,7 @@
 //! Roles that do odd things, and files that are not as they should be.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
 use crate::full_disk::{has_not_begun, on_a_full_disk};
@@ -173,4 +175,16 @@ fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_b
     has_not_begun(&done);
     assert_eq!(scene.turns("builder"), 0);
     assert_eq!(scene.run(&["run"]).code, Some(0));
+}
+
+#[test]
+fn a_project_whose_path_is_no_utf8_is_refused() {
+    let scene = Scene::new(&[]);
+    let odd = scene.at("").join(OsStr::from_bytes(b"odd\xff"));
+    std::fs::rename(scene.at("project"), &odd).unwrap();
+    let done = scene.command(&["phase", "run"], &[]).current_dir(&odd).output().unwrap();
+    std::fs::rename(&odd, scene.at("project")).unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(3), "{said}");
+    assert!(said.contains("odd\u{fffd} is not UTF-8") && scene.turns("builder") == 0, "{said}");
 }

@@ -46,6 +46,10 @@ pub struct Project {
 impl Project {
     /// Looks everything over; makes the two folders and their repositories if they are not there. `root` is without links.
     pub fn open(root: &Path, environment: &Environment) -> Result<Self, Failure> {
+        if root.to_str().is_none() {
+            let error = anyhow!("{} is not UTF-8, and the roles are told of it", root.display());
+            return Err(Failure::refused(error, "move the project to a folder of another name"));
+        }
         refuse_links(root)?;
         let config = Config::parse(read(&root.join(config::FILE))?.as_deref())
             .map_err(|message| Failure::refused(anyhow!("{}: {message}", config::FILE), "mend the file"))?;
