@@ -7,6 +7,7 @@ mod support;
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 
 use runner::{Cancel, Command, Confinement, Ended, Rung, Walls, run};
@@ -409,5 +410,34 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
         };
         assert!(seen("home/tools/lib/part"), "{rung}");
         assert!(!seen("home/tools/share/keyring") && !seen("home/lib/part"), "{rung}");
+    }
+}
+
+/// As pyenv, rbenv and nodenv do it: the shim reads which version is meant, and starts its program.
+#[test]
+fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        let scratch = Scratch::new();
+        let shim = "#!/bin/sh\nroot=$(dirname \"$0\")/..\nexec \"$root/versions/$(cat \"$root/version\")/bin/tool\"\n";
+        let tool = "#!/bin/sh\necho 3.12 > \"$(dirname \"$0\")/../../../version\"\necho chosen\n";
+        for (file, text) in
+            [("shims/tool", shim), ("versions/3.11/bin/tool", tool), ("version", "3.11\n"), ("secret", "s\n")]
+        {
+            let file = scratch.at("home/.pyenv").join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut walls = scratch.walls();
+        walls.path.push(scratch.at("home/.pyenv/shims"));
+        let walls = Confinement { rung, walls };
+        let said = |argv: &[&str]| {
+            run(&scratch.command(argv), &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
+        };
+        let said_by_shim = said(&[scratch.at("home/.pyenv/shims/tool").to_str().unwrap()]);
+        assert!(said_by_shim.ends_with("chosen\n"), "{rung}: {said_by_shim}");
+        assert_eq!(fs::read_to_string(scratch.at("home/.pyenv/version")).unwrap(), "3.11\n", "{rung}");
+        let secret = said(&["cat", scratch.at("home/.pyenv/secret").to_str().unwrap()]);
+        assert!(!secret.starts_with("s\n"), "{rung}: {secret}");
     }
 }

@@ -217,13 +217,14 @@ pub(super) fn tools(walls: &Walls) -> Vec<PathBuf> {
     tools
 }
 
-/// What the programs of a toolchain load from beside their folder, `X/lib` for `X/bin`, and what the shims of version managers start.
-/// Programs right below the home have no folders of their own there.
+/// What programs load from beside their folder, `X/lib` for `X/bin`, what the shims of version managers start, and the file `version`, which
+/// tells them what (pyenv, rbenv, nodenv). Programs right below the home have nothing of their own there.
 fn beside_programs(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let is_toolchain = programs.ends_with("bin") || programs.ends_with("shims");
     let prefix = programs.parent().filter(|prefix| is_toolchain && Some(*prefix) != home);
-    let parts = prefix.into_iter().flat_map(|prefix| BESIDE_PROGRAMS.map(|name| prefix.join(name)));
-    parts.filter(|part| part.is_dir()).collect()
+    let folders = prefix.into_iter().flat_map(|prefix| BESIDE_PROGRAMS.map(|name| prefix.join(name)));
+    let chosen = prefix.map(|prefix| prefix.join("version")).filter(|file| file.is_file());
+    folders.filter(|part| part.is_dir()).chain(chosen).collect()
 }
 
 fn cargo_parts(home: &Path) -> Vec<PathBuf> {
