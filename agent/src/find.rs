@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +67,8 @@ pub struct Installed {
     pub program: PathBuf,
     /// What has to be visible for it to run: the package that holds it, or its folder.
     pub installation: PathBuf,
+    /// What has to be visible besides: the packages of platforms, where npm puts the program itself into one of them.
+    pub beside: Vec<PathBuf>,
     /// As its package says; `None` for a program without one.
     pub version: Option<String>,
 }
@@ -99,7 +102,8 @@ impl Installed {
         let package = program.ancestors().skip(1).find(|folder| is_package(folder));
         let installation = package.or(program.parent())?.to_owned();
         let version = package.and_then(version_of);
-        Some(Self { kind, program, installation, version })
+        let beside = package.map(packages_beside).unwrap_or_default();
+        Some(Self { kind, program, installation, beside, version })
     }
 }
 
@@ -107,6 +111,21 @@ impl Installed {
 fn is_package(folder: &Path) -> bool {
     folder.join("package.json").is_file()
         && folder.ancestors().skip(1).take(2).any(|above| above.ends_with("node_modules"))
+}
+
+/// Those next to a package that have its name with a `-` behind it: `@openai/codex-linux-x64` beside `@openai/codex`. A name that leads to
+/// a package elsewhere, as with pnpm, is one of them; one that leads to no package opens nothing, whatever was linked there.
+fn packages_beside(package: &Path) -> Vec<PathBuf> {
+    let Some((scope, name)) = package.parent().zip(package.file_name()) else { return Vec::new() };
+    let begins_like_it = |path: &PathBuf| {
+        let rest = path.file_name().and_then(|other| other.as_bytes().strip_prefix(name.as_bytes()));
+        rest.is_some_and(|rest| rest.starts_with(b"-"))
+    };
+    let entries = fs::read_dir(scope).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_real = |path: &PathBuf| path.canonicalize().is_ok_and(|real| is_package(&real));
+    let mut beside: Vec<PathBuf> = entries.filter(begins_like_it).filter(is_real).collect();
+    beside.sort();
+    beside
 }
 
 fn version_of(package: &Path) -> Option<String> {
@@ -120,6 +139,12 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
+    #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
+    fn manifest(package: &Path) {
+        fs::create_dir_all(package).unwrap();
+        fs::write(package.join("package.json"), r#"{"version":"0.61.0"}"#).unwrap();
+    }
+
     fn program(path: &Path, mode: u32) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::File::create(path).unwrap();
@@ -132,13 +157,32 @@ mod tests {
         let root = root.path().canonicalize().unwrap();
         let package = root.join("lib/node_modules/@google/gemini-cli");
         program(&package.join("bundle/gemini.js"), 0o755);
-        #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
-        fs::write(package.join("package.json"), r#"{"version":"0.61.0"}"#).unwrap();
+        manifest(&package);
         fs::create_dir(root.join("bin")).unwrap();
         symlink(package.join("bundle/gemini.js"), root.join("bin/gemini")).unwrap();
         let found = find(Kind::Gemini, Some(root.join("bin").as_os_str())).unwrap();
         assert_eq!(found.installation, package);
         assert_eq!(found.version.as_deref(), Some("0.61.0"));
+    }
+
+    #[test]
+    fn the_packages_of_platforms_beside_a_package_are_shown_and_nothing_else_there() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let scope = root.join("node_modules/@openai");
+        program(&scope.join("codex/bin/codex.js"), 0o755);
+        let elsewhere = root.join("node_modules/.pnpm/codex/node_modules/@openai/codex");
+        let packages =
+            ["codex", "codex-linux-x64", "codexes-linux-x64", "agents"].map(|name| scope.join(name));
+        packages.iter().chain([&elsewhere, &root.join("mine")]).for_each(|folder| manifest(folder));
+        fs::create_dir(scope.join("codex-no-package")).unwrap();
+        symlink(&elsewhere, scope.join("codex-linux-arm64")).unwrap();
+        for to in ["../../mine", "../..", "/"] {
+            symlink(to, scope.join(format!("codex-to-{}", to.replace('/', "_")))).unwrap();
+        }
+        let found = Installed::at(Kind::Codex, &scope.join("codex/bin/codex.js")).unwrap();
+        assert_eq!(found.installation, scope.join("codex"));
+        assert_eq!(found.beside, ["codex-linux-arm64", "codex-linux-x64"].map(|name| scope.join(name)));
     }
 
     #[test]

@@ -218,7 +218,7 @@ fn claude_env(env: &mut Env, spawn: &Spawn<'_>) {
 pub(crate) fn confinement(cli: &Installed, spawn: &Spawn<'_>) -> Confinement {
     let mut confinement = spawn.confinement.clone();
     let walls = &mut confinement.walls;
-    walls.readable.push(cli.installation.clone());
+    walls.readable.extend([&cli.installation].into_iter().chain(&cli.beside).cloned());
     match spawn.home {
         Home::Own(folder) => walls.writable.push(folder.to_owned()),
         Home::User => {

@@ -32,6 +32,16 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
     assert!(turn.log.contains("command_execution") && !turn.log.contains(KEY));
 }
 
+/// What npm starts is a script that looks for the program in the package of the platform beside it.
+#[test]
+fn the_package_of_npm_finds_its_platform_behind_the_wall() {
+    let steps = [shell("echo hi > hi.txt"), Step::text("Done.")];
+    let Some(scene) = scene(steps).and_then(Scene::by_its_package).map(Scene::walled) else { return };
+    let turn = scene.turn("write hi.txt", |_| {});
+    turn.ended(|end| *end == End::Ok);
+    assert_eq!(std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(), "hi\n");
+}
+
 #[test]
 fn a_session_goes_on_where_it_was_and_each_turn_counts_its_own_tokens() {
     let used = |input: u64| json!({"input_tokens": input, "output_tokens": 5, "total_tokens": input + 5});

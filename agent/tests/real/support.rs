@@ -49,6 +49,20 @@ impl Scene {
         Some(Self { cli, server, root, confinement: Confinement::off() })
     }
 
+    /// Codex as npm starts it, or a loud line where its program does not lie beside that package.
+    #[expect(clippy::print_stderr, reason = "a skip is loud")]
+    pub(crate) fn by_its_package(mut self) -> Option<Self> {
+        let scopes = self.cli.program.ancestors().filter(|folder| folder.ends_with("@openai"));
+        let mut scripts = scopes.map(|scope| scope.join("codex/bin/codex.js"));
+        let Some(cli) = scripts.find_map(|script| Installed::at(Kind::Codex, &script)) else {
+            let program = self.cli.program.display();
+            eprintln!("SKIPPED: a test of the package of Codex because {program} is not one of npm's");
+            return None;
+        };
+        self.cli = cli;
+        Some(self)
+    }
+
     /// Behind the strongest wall of this machine.
     pub(crate) fn walled(mut self) -> Self {
         let mut walls = Walls::new(self.work(), &env());
