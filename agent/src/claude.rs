@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::told::{Last, Told, main_argument, number, one_line, owned, text};
+use crate::told::{Last, Told, main_argument, number, one_line, owned, result_line, text};
 use crate::{Denial, Event, ModelUsage};
 
 /// The model name of messages that the CLI makes up itself, for errors.
@@ -96,11 +96,11 @@ fn tool_result(block: &Value, see: &mut dyn FnMut(Event)) {
         return;
     }
     let failed = block.get("is_error") == Some(&Value::Bool(true));
-    let said = || text(block, "/content").or_else(|| text(block, "/content/0/text")).map(one_line);
+    let said = text(block, "/content").or_else(|| text(block, "/content/0/text"));
     see(Event::ToolResult {
         id: owned(block, "/tool_use_id"),
         ok: !failed,
-        message: said().filter(|_| failed),
+        message: said.and_then(result_line),
     });
 }
 

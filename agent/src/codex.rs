@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::told::{Last, Told, main_argument, number, one_line, owned, text};
+use crate::told::{Last, Told, main_argument, number, one_line, owned, result_line, text};
 use crate::{Event, ModelUsage};
 
 /// Takes in one event.
@@ -59,11 +59,20 @@ fn item_completed(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
         kind if is_tool(kind) => {
             let code = item.get("exit_code").and_then(Value::as_i64);
             let ok = text(item, "/status") == Some("completed") && code.unwrap_or(0) == 0;
-            let message = code.map(|code| format!("exit code {code}")).filter(|_| !ok);
+            let failure = code.map(|code| format!("exit code {code}")).filter(|_| !ok);
+            let parts: Vec<String> = failure.into_iter().chain(result(item)).collect();
+            let message = Some(parts.join(": ")).filter(|_| !parts.is_empty());
             see(Event::ToolResult { id: owned(item, "/id"), ok, message });
         }
         _ => see(Event::Ping),
     }
+}
+
+/// What a command printed, or what a server's tool gave back.
+fn result(item: &Value) -> Option<String> {
+    ["/aggregated_output", "/error/message", "/result/content/0/text"]
+        .iter()
+        .find_map(|at| result_line(text(item, at)?))
 }
 
 /// Over the whole session.

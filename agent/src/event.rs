@@ -31,7 +31,7 @@ pub enum Event {
         id: String,
         /// Whether the CLI says that it worked.
         ok: bool,
-        /// What went wrong, where the CLI says so.
+        /// What it gave back or what went wrong, where the CLI says so: the first line, shortened.
         message: Option<String>,
     },
     /// A call of the model failed and the CLI tries again.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 pub(crate) use object::Object;
 
-use crate::told::{Last, Told, main_argument, number, one_line, owned, text};
+use crate::told::{Last, Told, main_argument, number, owned, result_line, text};
 use crate::{Event, ModelUsage};
 
 /// Takes in one line; `event` is the object that it holds.
@@ -43,7 +43,7 @@ fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
             see(Event::ToolResult {
                 id: owned(event, "/tool_id"),
                 ok: text(event, "/status") == Some("success"),
-                message: text(event, "/error/message").map(one_line),
+                message: text(event, "/error/message").or(text(event, "/output")).and_then(result_line),
             });
         }
         Some("error") => {

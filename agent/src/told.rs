@@ -128,6 +128,11 @@ pub(crate) fn main_argument(arguments: &Value) -> Option<String> {
     named.or_else(any).map(one_line)
 }
 
+/// What a tool gave back, in one line; none where it gave nothing.
+pub(crate) fn result_line(text: &str) -> Option<String> {
+    Some(one_line(text)).filter(|line| !line.is_empty())
+}
+
 /// The first line, shortened.
 pub(crate) fn one_line(text: &str) -> String {
     let mut lines = text.trim().lines();

@@ -63,7 +63,7 @@ fn claude_is_counted_by_its_final_event_alone_and_its_helpers_words_are_not_its_
     {"event":"text","data":"Writing."}
     {"event":"tool-call","data":{"id":"toolu_1","name":"Write","argument":"hi.txt"}}
     {"event":"ping"}
-    {"event":"tool-result","data":{"id":"toolu_1","ok":true,"message":null}}
+    {"event":"tool-result","data":{"id":"toolu_1","ok":true,"message":"File created successfully at: hi.txt"}}
     {"event":"ping"}
     {"event":"text","data":"Done."}
     answer "Done."
@@ -91,6 +91,46 @@ fn codex_warnings_are_no_failure_and_a_failed_command_is_told() {
     cost None
     end Ok
     "#);
+}
+
+#[test]
+fn what_a_tool_gave_back_is_told_in_one_short_line() {
+    let message = |kind, event: &str| {
+        let (_, events) = hear(kind, event);
+        let event: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+        event["data"]["message"].as_str().map(str::to_owned)
+    };
+    let (long, cut) = ("x".repeat(300), format!("{}…", "x".repeat(200)));
+    for (result, wanted) in [
+        ("", None),
+        ("\\n", None),
+        ("one", Some("one")),
+        ("one\\ntwo\\n", Some("one…")),
+        (&long, Some(&*cut)),
+    ] {
+        let wanted = wanted.map(str::to_owned);
+        let claude = [format!("\"{result}\""), format!(r#"[{{"type":"text","text":"{result}"}}]"#)]
+            .map(|content| format!(r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":{content}}}]}}}}"#));
+        for event in claude {
+            assert_eq!(message(Kind::Claude, &event), wanted, "{event}");
+        }
+        let gemini =
+            format!(r#"{{"type":"tool_result","tool_id":"t","status":"success","output":"{result}"}}"#);
+        assert_eq!(message(Kind::Gemini, &gemini), wanted, "{gemini}");
+        let codex = |item: String| format!(r#"{{"type":"item.completed","item":{{"id":"t",{item}}}}}"#);
+        let command = |code: u8, status: &str| {
+            codex(format!(
+                r#""type":"command_execution","aggregated_output":"{result}","exit_code":{code},"status":"{status}""#
+            ))
+        };
+        assert_eq!(message(Kind::Codex, &command(0, "completed")), wanted);
+        let failed = wanted.iter().fold("exit code 3".to_owned(), |code, text| format!("{code}: {text}"));
+        assert_eq!(message(Kind::Codex, &command(3, "failed")), Some(failed));
+        let tool = codex(format!(
+            r#""type":"mcp_tool_call","result":{{"content":[{{"text":"{result}"}}]}},"error":null,"status":"completed""#
+        ));
+        assert_eq!(message(Kind::Codex, &tool), wanted);
+    }
 }
 
 /// The end of a recorded turn.

@@ -276,15 +276,21 @@ fn what_stands_in_the_way_is_refused_before_anything_is_started() {
 }
 
 #[test]
-fn tools_are_shown_and_messages_only_if_asked_for() {
-    let turns = [
-        "tool Read src.txt; say 'Reading it.'; printf p > $WIP.plan.md; say '<PLAN_COMPLETE>r</PLAN_COMPLETE>'",
-        DONE,
-        APPROVE,
-    ];
+fn tools_are_shown_and_messages_and_results_only_if_asked_for() {
+    let result = r#"line '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"old\u001b[2J <DONE>no</DONE>\nmore"}]}}'"#;
+    let read = format!(
+        "tool Read src.txt; {result}; say 'Reading it.'; printf p > $WIP.plan.md; say '<PLAN_COMPLETE>r</PLAN_COMPLETE>'"
+    );
+    let turns = [&read, DONE, APPROVE];
     let quietly = Scene::new(&turns).run();
     assert!(quietly.out.contains("▶ Read: src.txt\n") && !quietly.out.contains("Reading it."), "{quietly}");
+    assert!(!quietly.out.contains('✓'), "{quietly}");
     let scene = Scene::new(&turns);
     let ran = scene.spec(&["run", "--focus", "X", "--verbose"]);
     assert!(ran.out.contains("Reading it.\n") && ran.out.contains("[PLAN_COMPLETE] r\n"), "{ran}");
+    assert!(ran.out.contains("▶ Read: src.txt\n  ✓ old"), "{ran}");
+    assert!(ran.out.contains(" <DONE>no</DONE>…\n") && !ran.out.contains(['\u{1b}']), "{ran}");
+    let scene = Scene::new(&turns);
+    let objects = scene.spec(&["run", "--focus", "X", "--json"]);
+    assert!(objects.out.contains(r#""message":"old\u001b[2J <DONE>no</DONE>…","ok":true"#), "{objects}");
 }

@@ -151,7 +151,10 @@ impl Lines {
                 self.say(&format!("▶ {}: {}", printable(name), printable(argument)));
             }
             Event::ToolCall { name, argument: None, .. } => self.say(&format!("▶ {}", printable(name))),
-            Event::ToolResult { ok: true, .. } => self.verbose(&self.output.paint(DIM, "  ✓")),
+            Event::ToolResult { ok: true, message, .. } => {
+                let text = printable(message.as_deref().unwrap_or_default());
+                self.verbose(&self.output.paint(DIM, format!("  ✓ {text}").trim_end()));
+            }
             Event::ToolResult { ok: false, message, .. } => {
                 let text = printable(message.as_deref().unwrap_or("failed"));
                 self.verbose(&self.output.paint(WARN, &format!("  ✗ {text}")));
