@@ -88,6 +88,32 @@ fn an_out_folder_inside_of_the_repository_is_refused_also_through_a_link() {
     assert_eq!(scene.project.status().unwrap(), "");
 }
 
+/// A link could lead to a file that the model may write; the fixed list in its place would be a silent surprise.
+#[test]
+fn a_verification_script_that_is_a_link_is_refused_and_not_passed_over() {
+    let moves = [("scripts/verify.sh", "src/verify.sh", "../src/verify.sh"), ("scripts", "tools", "tools")];
+    for (from, to, link) in moves {
+        let scene = Scene::with(&[&greet(GOOD)]);
+        scene.project.git(&["mv", from, to]).unwrap();
+        let place = scene.root().join(from);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(link, place).unwrap();
+        scene.project.git(&["add", "."]).unwrap();
+        scene.project.git(&["commit", "-q", "-m", "a link"]).unwrap();
+        let before = scene.state();
+        check_refused(&scene, &[], &format!("scripts/verify.sh is not run: {from} is a symbolic link"));
+        assert_eq!(scene.state(), before);
+        let checked =
+            ran(&mut scene.program(&["order", "check", scene.beside("order.json").to_str().unwrap()]));
+        assert!(checked.code == Some(1) && checked.out.contains("is a symbolic link"), "{}", checked.out);
+    }
+    let elsewhere = Scene::with(&[&greet(GOOD)]);
+    std::os::unix::fs::symlink("src", elsewhere.root().join("linked")).unwrap();
+    elsewhere.project.git(&["add", "."]).unwrap();
+    elsewhere.project.git(&["commit", "-q", "-m", "another link"]).unwrap();
+    assert_eq!(elsewhere.run(&[]).code, Some(0), "another link stands in nobody's way");
+}
+
 #[test]
 fn an_out_folder_that_is_a_file_is_refused_and_said_to_be_none() {
     let scene = Scene::with(&[]);

@@ -27,9 +27,11 @@ pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Resu
         Err(found) => problems.clone_from(found),
     }
     let git = preflight::git(&tree, environment);
-    if let Err(unclean) = preflight::clean(&tree, &git) {
-        let message = format!("{:#}; {}", unclean.error, unclean.help);
-        problems.push(FieldProblem { field: String::new(), message });
+    for found in [preflight::clean(&tree, &git), preflight::verification(tree.root())] {
+        problems.extend(found.err().map(|refusal| FieldProblem {
+            field: String::new(),
+            message: format!("{:#}; {}", refusal.error, refusal.help),
+        }));
     }
     report(&args.file, order.as_ref().ok(), &problems, output);
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })

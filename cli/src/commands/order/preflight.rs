@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use engine::VERIFY_SCRIPT;
 use guard::{Code, Guard, Op, Policy, Request, Verdict};
 use llm::{Model, Provider};
 use loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
@@ -134,6 +135,26 @@ fn known(git: &Git) -> Result<(), Failure> {
         error,
         "git update-index --no-assume-unchanged FILE, then commit or stash what it holds",
     ))
+}
+
+/// A link would run what it leads to, which is neither sealed nor kept from the model by the name of the script; and without it other
+/// commands would decide than those that a person sees in the project.
+pub fn verification(root: &Path) -> Result<(), Failure> {
+    let is_there = fs::symlink_metadata(root.join(VERIFY_SCRIPT)).is_ok();
+    let is_link = |path: &&Path| fs::symlink_metadata(root.join(path)).is_ok_and(|found| found.is_symlink());
+    match Path::new(VERIFY_SCRIPT).ancestors().filter(|path| !path.as_os_str().is_empty()).find(is_link) {
+        Some(link) if is_there => {
+            let error = anyhow!(
+                "{VERIFY_SCRIPT} is not run: {} is a symbolic link, which could lead anywhere",
+                link.display()
+            );
+            Err(Failure::refused(
+                error,
+                format!("make {VERIFY_SCRIPT} a file, which may start another script"),
+            ))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// What another git holds could not be rolled back.

@@ -42,6 +42,7 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
     let known = runs::clear_up(&state, &tree, &git, &lock, output)?;
     let known = known.filter(|run| run.is_of(&read.order.hash, &terms.hash(), &out));
     preflight::clean(&tree, &git)?;
+    preflight::verification(tree.root())?;
     preflight::unlocked(&git)?;
     if terms.commit {
         preflight::identity(&git)?;
