@@ -77,6 +77,8 @@ enum State {
     Judging(Answer),
     Building {
         reply: Arc<str>,
+        /// What has failed if the build does.
+        at: At,
     },
     /// Over, unless a person lets the run go on: the prompt would be sent again.
     Unanswered {
@@ -107,20 +109,21 @@ impl<C: Conversation> Rounds<C> {
     }
 
     fn learn_verdict(&mut self, reply: Arc<str>, fact: &Fact) {
-        if let Fact::Applied { .. } = fact {
+        if let Fact::Applied { changes, .. } = fact {
             self.conversation.applied(&reply);
             self.changed = true;
-            self.state = State::Building { reply };
+            let is_as_before = changes.iter().all(|change| change.before_sha256 == change.after_sha256);
+            self.state = State::Building { reply, at: if is_as_before { At::Unchanged } else { At::Build } };
         } else if let Fact::Rejected { report, .. } = fact {
             self.failed(At::Reply, &reply, report.as_str());
         }
     }
 
-    fn learn_build(&mut self, reply: &Arc<str>, fact: &Fact) {
+    fn learn_build(&mut self, at: At, reply: &Arc<str>, fact: &Fact) {
         if fact.is_passed_build() {
             self.state = State::Over(Outcome::Done { rounds: self.round });
         } else if let Fact::Built { output, .. } = fact {
-            self.failed(At::Build, reply, output.as_str());
+            self.failed(at, reply, output.as_str());
         }
     }
 
@@ -191,9 +194,9 @@ impl<C: Conversation> Loop for Rounds<C> {
                 let reply = Arc::clone(&answer.reply);
                 self.learn_verdict(reply, fact);
             }
-            State::Building { reply } => {
-                let reply = Arc::clone(reply);
-                self.learn_build(&reply, fact);
+            State::Building { reply, at } => {
+                let (reply, at) = (Arc::clone(reply), *at);
+                self.learn_build(at, &reply, fact);
             }
             State::Unanswered { prompt, .. } => {
                 if matches!(fact, Fact::Resumed) {

@@ -28,8 +28,10 @@ impl Failure {
 /// What a round has failed at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
-    /// The reply was used, and the build failed.
+    /// The reply changed files, and the build failed.
     Build,
+    /// The reply said that nothing has to change, or changed nothing, and the build failed.
+    Unchanged,
     /// The reply could not be used.
     Reply,
 }
@@ -39,6 +41,7 @@ pub(crate) fn notice(times: u32, at: At) -> String {
     let same = format!("[code-commit] This is the same failure {times} times in a row.");
     match at {
         At::Build => format!("{same} What you changed did not reach its cause; look elsewhere.\n"),
+        At::Unchanged => format!("{same} Your last reply changed nothing, and the build still fails.\n"),
         At::Reply => {
             format!(
                 "{same} None of these replies was used; do less in one reply, or say it in another form.\n"

@@ -28,6 +28,20 @@ fn applied() -> Fact {
     Fact::Applied { round: 1, changes: Vec::new(), warnings: Vec::new(), no_change: None }
 }
 
+/// A reply that wrote one file.
+fn written(before: &str, after: &str) -> Fact {
+    let change = apply::Changed {
+        path: "a".to_owned(),
+        action: if before == after { apply::Action::None } else { apply::Action::Write },
+        before_sha256: Some(before.to_owned()),
+        after_sha256: Some(after.to_owned()),
+        created: false,
+        before_mode: Some(0o644),
+        after_mode: Some(0o644),
+    };
+    Fact::Applied { round: 1, changes: vec![change], warnings: Vec::new(), no_change: None }
+}
+
 fn rejected(report: &str) -> Fact {
     let problem = Problem { code: "x".to_owned(), path: None, line: None, message: report.to_owned() };
     Fact::Rejected { round: 1, problems: vec![problem], report: text(report) }
@@ -190,6 +204,32 @@ fn a_model_whose_replies_cannot_be_used_is_not_told_that_a_change_of_its_did_not
     assert!(
         prompt.contains("2 times in a row. None of these replies was used; do less in one reply"),
         "{prompt}"
+    );
+}
+
+#[test]
+fn a_model_that_changed_nothing_is_not_told_that_its_change_did_not_help() {
+    let told = |reply: &str, second: Fact| {
+        let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
+        let mut decide = CommitLoop::commit(inputs, Limits::of_rounds(4));
+        for fact in [answered(A, Finish::Complete), written("0", "1"), built(1, "no\n")] {
+            decide.learn(&fact);
+        }
+        for fact in [answered(reply, Finish::Complete), second, built(1, "no\n")] {
+            decide.learn(&fact);
+        }
+        let Next::Do(Step::Ask { round: 3, prompt }) = decide.next() else { panic!("not the second repair") };
+        let (_, notice) = prompt.split_once("no\n[code-commit] ").unwrap();
+        notice.lines().next().unwrap().to_owned()
+    };
+    let nothing = "This is the same failure 2 times in a row. Your last reply changed nothing, and the build still fails.";
+    let no_change = Some("all is well".to_owned());
+    let said_so = Fact::Applied { round: 1, changes: Vec::new(), warnings: Vec::new(), no_change };
+    assert_eq!(told("$$$start\nall is well\n$$$end\n", said_so), nothing);
+    assert_eq!(told(A, written("1", "1")), nothing);
+    assert_eq!(
+        told(A, written("1", "2")),
+        "This is the same failure 2 times in a row. What you changed did not reach its cause; look elsewhere."
     );
 }
 
