@@ -25,6 +25,7 @@ fn hostile_paths_are_refused_with_their_field() {
         "/etc/passwd",
         "../outside",
         "src/../../outside",
+        "src/../src/new.sh",
         "C:/windows",
         "c:x",
         "src\\a",

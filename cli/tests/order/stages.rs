@@ -87,7 +87,10 @@ fn a_content_that_is_no_text_ends_in_llm_output_invalid() {
 
 #[test]
 fn a_file_that_is_not_allowed_ends_in_write_scope_violation() {
-    for path in ["src/other.txt", "../outside", "/etc/passwd", ".git/config", "src/../tests/run.sh"] {
+    let back_into_scope = "src/../src/greet.sh";
+    let paths =
+        ["src/other.txt", "../outside", "/etc/passwd", ".git/config", "src/../tests/run.sh", back_into_scope];
+    for path in paths {
         let scene = Scene::with(&[&proposal(path, None, "x")]);
         check_failure(&scene, &["--max-attempts", "1"], "write_scope_violation");
     }

@@ -276,6 +276,18 @@ fn what_stands_in_the_way_is_refused_before_anything_is_started() {
 }
 
 #[test]
+fn commits_that_nothing_could_take_are_refused_before_anything_is_started() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    scene.configure(&json!({ "commit": true }));
+    std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(3), 0), "{ran}");
+    assert!(ran.err.contains("there is nothing to commit to") && ran.err.contains("git init"), "{ran}");
+    scene.configure(&json!({ "commit": false }));
+    assert_eq!(scene.run().code, Some(0), "only commits need a repository");
+}
+
+#[test]
 fn tools_are_shown_and_messages_and_results_only_if_asked_for() {
     let result = r#"line '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"old\u001b[2J <DONE>no</DONE>\nmore"}]}}'"#;
     let read = format!(
