@@ -214,6 +214,9 @@ fn what_is_missing_is_named_with_its_remedy_and_nothing_is_touched() {
     insta::assert_snapshot!("no_line_in_gitignore", scene.commit(&[]));
     assert_eq!(scene.runs().len(), 0);
     assert_eq!(scene.server.requests().len(), 0);
+    scene.project.write(".gitignore", b"/agent-config/\n").unwrap();
+    let with_a_slash = scene.commit(&[]);
+    assert_eq!(with_a_slash.code, Some(0), "{with_a_slash}");
 }
 
 #[test]

@@ -137,6 +137,12 @@ fn a_key_that_git_tracks_is_found_although_its_folder_is_ignored() {
     let ran = scene.run(&["doctor", "--sandbox", "off"]);
     assert_eq!(ran.code, Some(3), "{ran}");
     assert!(ran.out.contains("NO  .gitignore      git tracks agent-config/gemini-key.txt,"), "{ran}");
+    let run = scene.commit(&[]);
+    assert!(
+        run.code == Some(3) && run.err.contains("error: git tracks agent-config/gemini-key.txt,"),
+        "{run}"
+    );
+    assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
 }
 
 #[test]

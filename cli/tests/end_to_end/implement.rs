@@ -211,13 +211,17 @@ fn what_is_off_limits_is_a_parsing_error_and_the_model_hears_of_it_as_of_a_faile
 #[test]
 fn each_run_has_a_folder_named_by_the_time_at_which_it_began() {
     let scene = scene(&[MENDS_IT]);
+    let clock = || jiff::Timestamp::now().strftime("%Y-%m-%d-%H-%M-%S").to_string();
+    let before = clock();
     assert_eq!(implement(&scene, &[]).code, Some(0));
+    let after = clock();
     let runs: Vec<_> = std::fs::read_dir(scene.project.root().join("logs"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
         .filter(|name| name != ".gitignore")
         .collect();
     let [run] = runs.as_slice() else { panic!("{runs:?}") };
-    let digits = run.to_str().unwrap().split('-').map(str::len).collect::<Vec<_>>();
-    assert_eq!(digits, [4, 2, 2, 2, 2, 2], "{run:?}");
+    let run = run.to_str().unwrap();
+    assert_eq!(run.len(), before.len(), "{run}");
+    assert!((before.as_str()..=after.as_str()).contains(&run), "{run} is not between {before} and {after}");
 }

@@ -10,7 +10,9 @@ use crate::harness::Scene;
 
 #[test]
 fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
-    let scene = Scene::new(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([]));
+    let reply = fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
+    let scene = Scene::new(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([reply]));
+    std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap();
     let first = scene.run(&["init"]);
     insta::assert_snapshot!(first, @r"
     exit 0
@@ -31,6 +33,13 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
     assert!(again.out.starts_with("everything is there already"), "{again}");
     assert!(scene.project.status().unwrap().contains("?? build.sh"));
     assert!(!scene.project.status().unwrap().contains("agent-config"));
+    scene.project.write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n").unwrap();
+    scene.project.write("agent-config/query.txt", b"Say you.\n").unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(3), "nobody makes the roll-up unasked");
+    assert_eq!(scene.run(&["rollup"]).code, Some(0));
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(scene.recorded("1-query.txt").contains("echo hello\n"));
 }
 
 #[test]
