@@ -1,5 +1,7 @@
 //! S2 §2.1, §6.4–6.6: how commands are run.
 
+use std::fs::File;
+
 use serde_json::{Value, json};
 
 use crate::harness::{FILES, GOOD, Scene, greet, ran};
@@ -62,7 +64,14 @@ fn no_shell_touches_an_argument() {
 
 #[test]
 fn commands_run_at_the_root_with_no_input_and_without_keys() {
-    let (scene, result) = result_of("sh -c 'pwd; cat; env | grep -c KEY || true'", &[]);
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.place_order(&json!({ "acceptance_commands": ["sh -c 'pwd; cat; env | grep -c KEY || true'"] }));
+    // Begun elsewhere, with an input of its own.
+    let mut command = scene.command(&["--repo", ".."]);
+    command.current_dir(scene.root().join("src")).stdin(File::open(scene.beside("order.json")).unwrap());
+    let ran = ran(&mut command);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let result = &scene.json("attempt_1/acceptance_result.json")[0];
     assert_eq!(result["stdout_trunc"], format!("{}\n0\n", scene.root().display()));
 }
 

@@ -116,8 +116,19 @@ fn a_wrong_base_hash_ends_in_stale_context() {
     let stale = proposal("src/greet.sh", Some("what it never was"), GOOD);
     let new_that_is_not = proposal("src/greet.sh", None, GOOD);
     let old_that_is_not = proposal("src/new.sh", Some("something"), GOOD);
-    for reply in [stale, new_that_is_not, old_that_is_not] {
-        check_failure(&Scene::with(&[&reply]), &["--max-attempts", "1"], "stale_context");
+    // The first of the two could be written.
+    let one_of_two = json!({ "summary": "", "writes": [
+        { "path": "src/new.sh", "base_sha256": NOTHING, "content": "x\n" },
+        { "path": "src/greet.sh", "base_sha256": NOTHING, "content": GOOD },
+    ]});
+    for reply in [stale, new_that_is_not, old_that_is_not, one_of_two.to_string()] {
+        let scene = Scene::with(&[&reply]);
+        check_failure(&scene, &["--max-attempts", "1"], "stale_context");
+        let journal = scene.recorded("events.jsonl");
+        let is_told = |fact: &str| journal.contains(&format!("\"what\":\"{fact}\""));
+        assert!(!is_told("rolled-back"), "there was nothing to be put back: {journal}");
+        assert!(is_told("refused") && !is_told("written"), "{journal}");
+        assert!(!scene.runs()[0].join("undo/1").exists(), "no transaction was begun");
     }
 }
 
