@@ -8,13 +8,14 @@ fn a_phase_that_fails_once_passes_in_its_second_iteration() {
         ("builder-1", "echo one > app"),
         ("verifier-1", "fails 404"),
         ("builder-2", "echo two > app"),
+        ("verifier-2", ": > failed_specs.md"),
     ]);
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/build/step-2", "phase1/passed"]);
     assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"]);
     assert_eq!(scene.state(), ("completed".to_owned(), 2));
-    assert!(!scene.project(".abl/tests/failed_specs.md").exists());
+    assert!(!scene.project(".abl/tests/failed_specs.md").exists(), "the empty one goes too");
     let rows = scene.read(".abl/logs/tokens.csv");
     let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split(',').collect()).collect();
     assert_eq!(rows[0].join(","), "timestamp,phase,step,role,model,input,candidates,cached,total,session_id");
@@ -28,8 +29,21 @@ fn a_phase_that_fails_once_passes_in_its_second_iteration() {
             "1,2,verifier,gemini-test,10,3,2,15,s-verifier-2",
         ]
     );
-    assert!(scene.read(".abl/logs/builder.log").contains("s-builder-2"));
-    assert!(scene.read(".abl/project_map.txt").contains("specs/phase1.md"));
+    for role in ["builder", "verifier"] {
+        let log = scene.read(&format!(".abl/logs/{role}.log"));
+        let printed = [
+            format!(r#"{{"type":"init","session_id":"s-{role}-2","model":"gemini-test"}}"#),
+            r#"{"type":"message","role":"assistant","content":"Done.","delta":true}"#.to_owned(),
+        ];
+        assert!(log.starts_with(&(printed.join("\n") + "\n{\"type\":\"result\",")), "{log}");
+        assert_eq!(log.lines().count(), 3, "{log}");
+    }
+    let logs = scene.files(".abl/logs");
+    let query = |file: &str| &logs.iter().find(|(path, _)| path.ends_with(file)).unwrap().1;
+    let map = scene.read(".abl/project_map.txt");
+    assert!(map.contains("specs/phase1.md") && query("4-verifier-query.txt").ends_with(&map), "{map}");
+    let (first, second) = (query("1-builder-query.txt"), query("3-builder-query.txt"));
+    assert!(second.contains("\napp\n") && !first.contains("\napp\n"), "made anew before each turn: {second}");
 }
 
 #[test]
@@ -140,6 +154,9 @@ fn init_overwrites_nothing_and_check_names_the_faults_of_a_spec() {
     scene.write("prompts/builder.md", "mine");
     assert!(scene.run(&["init"]).out.contains("kept prompts/builder.md"));
     assert_eq!(scene.read("prompts/builder.md"), "mine");
+    scene.git("", &["init", "-q"]);
+    assert_eq!(scene.git("", &["check-ignore", ".env"]), [".env"]);
+    assert_eq!(scene.read(".gitignore"), "/.env\n", "added once");
     assert_eq!(scene.run(&["check"]).code, Some(0));
     scene.write(".abl/specs/phase2.md", "Phase 2\n- a → b → c\n");
     let checked = scene.run(&["check"]);
