@@ -235,6 +235,18 @@ pub fn all_settings() -> Value {
     json!({ "setupCommand": "echo set up", "checkCommand": "echo checked; exit 1", "commit": true })
 }
 
+/// Whether a file's name begins with a `UUIDv7` of the last hour: 48 bits of milliseconds, version 7, variant 2.
+#[track_caller]
+pub fn assert_is_uuid_v7(name: &str) {
+    let id = name.split('.').next().unwrap();
+    let parts: Vec<usize> = id.split('-').map(str::len).collect();
+    assert_eq!((parts.as_slice(), &id[14..15]), (&[8, 4, 4, 4, 12][..], "7"), "{name}");
+    assert!("89ab".contains(&id[19..20]), "{name}");
+    let made_ms = u128::from_str_radix(&id[..13].replace('-', ""), 16).unwrap();
+    let now_ms = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
+    assert!(made_ms <= now_ms && now_ms - made_ms < 3_600_000, "{name} at {now_ms}");
+}
+
 /// Whether a path is there.
 pub fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()

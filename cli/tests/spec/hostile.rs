@@ -46,13 +46,14 @@ fn an_empty_marker_says_that_nothing_was_said() {
 #[test]
 fn a_marker_of_a_megabyte_is_committed_with_its_beginning() {
     let long = "echo new > src.txt; line \"{\\\"type\\\":\\\"assistant\\\",\\\"message\\\":{\\\"content\\\":[{\\\"type\\\":\\\"text\\\",\
-        \\\"text\\\":\\\"<DONE>big$(head -c 1000000 /dev/zero | tr '\\0' 'é')\\u0000</DONE>\\\"}]}}\"; last=x";
+        \\\"text\\\":\\\"<DONE>big\\n\\nin detail: $(head -c 1000000 /dev/zero | tr '\\0' 'é')\\u0000</DONE>\\\"}]}}\"; last=x";
     let scene = Scene::new(&[PLAN, long, APPROVE]);
     scene.configure(&json!({ "commit": true }));
     let (code, events) = scene.events();
     assert_eq!((code, names(&events).contains(&"CommitFailed")), (Some(0), false));
     let message = scene.git(&["log", "-1", "--format=%B"]);
-    assert!(message.starts_with("big") && message.len() < 70_000, "{}", message.len());
+    assert!(message.starts_with("big\n\nin detail: "), "{message}");
+    assert!((65_000..70_000).contains(&message.len()), "{}", message.len());
 }
 
 #[test]

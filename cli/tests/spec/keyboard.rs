@@ -100,14 +100,14 @@ fn plan_hands_the_terminal_to_the_agent_and_its_exit_code_back() {
 #[test]
 fn plan_keeps_specs_and_tasks_and_puts_everything_else_back() {
     let scene = Scene::new(&[
-        "echo spec > .specs/b.md; echo task > .cuggino/backlog/a.md; echo x > .cuggino/memory.md; echo code > src.txt; echo new > new.txt; exit 0",
+        "echo spec > .specs/b.md; for box in backlog spec-issues tbd; do echo $box > .cuggino/$box/a.md; done; echo x > .cuggino/memory.md; echo code > src.txt; echo new > new.txt; exit 0",
     ]);
     let mut terminal = plan(&scene);
     assert_eq!(terminal.finish().unwrap(), Some(0));
-    assert_eq!(
-        (scene.read(".specs/b.md"), scene.read(".cuggino/backlog/a.md")),
-        ("spec\n".into(), "task\n".into())
-    );
+    assert_eq!(scene.read(".specs/b.md"), "spec\n");
+    for mailbox in ["backlog", "spec-issues", "tbd"] {
+        assert_eq!(scene.read(&format!(".cuggino/{mailbox}/a.md")), format!("{mailbox}\n"));
+    }
     assert_eq!((scene.read("src.txt"), scene.read("new.txt")), ("old\n".into(), String::new()));
     assert_eq!(scene.read(".cuggino/memory.md"), "");
     assert!(

@@ -2,15 +2,22 @@
 
 use serde_json::json;
 
-use crate::harness::{APPROVE, DONE, PLAN, Scene, all_settings, event, is_alive, names};
+use crate::harness::{APPROVE, DONE, PLAN, Scene, all_settings, assert_is_uuid_v7, event, is_alive, names};
+
+/// Opens the file of the check's output by the name that the prompt gives it.
+const READ_CHECK: &str = "cat $(printf '%s' \"$prompt\" | grep -o '[^`]*check\\.txt') >> $HOME/checked";
 
 #[test]
 fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     let scene = Scene::new(&[
         PLAN,
-        "tool Edit src.txt; echo one > src.txt; say '<NOTE>seen</NOTE>'; say '<PROGRESS>task one</PROGRESS>'",
+        &format!(
+            "{READ_CHECK}; ls .cuggino/wip > $HOME/wip; tool Edit src.txt; echo one > src.txt; say '<NOTE>seen</NOTE>'; say '<PROGRESS>task one</PROGRESS>'"
+        ),
         "echo two > src.txt; say '<DONE>task two</DONE>'",
-        "cat $WIP.md > $HOME/session; echo 'fix it' > $WIP.review.md; say '<REQUEST_CHANGES>not yet</REQUEST_CHANGES>'",
+        &format!(
+            "{READ_CHECK}; cat $WIP.md > $HOME/session; echo 'fix it' > $WIP.review.md; say '<REQUEST_CHANGES>not yet</REQUEST_CHANGES>'"
+        ),
         "cat $WIP.review.md > $HOME/review; printf '# Plan 2\\n' > $WIP.plan.md; say '<PLAN_COMPLETE>again</PLAN_COMPLETE>'",
         "echo three > src.txt; say '<DONE>task three</DONE>'",
         APPROVE,
@@ -64,6 +71,9 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     </DONE>
     ");
     assert_eq!(home("review"), "fix it\n");
+    assert_eq!(home("checked"), "checked\nchecked\n", "who implements and who reviews can read it");
+    assert_eq!(home("wip").lines().count(), 3, "session, check and setup: {}", home("wip"));
+    home("wip").lines().for_each(assert_is_uuid_v7);
     assert!(scene.prompt(4).contains(&format!("git diff {}..HEAD", first.trim())));
     assert!(scene.prompt(2).contains("The check command exited with code 1."));
     assert!(
@@ -124,6 +134,7 @@ fn a_spec_issue_ends_the_loop_at_once_and_is_kept() {
         let issue = event(&events, "LoopSpecIssue");
         let stored = scene.stored("spec-issues");
         assert_eq!((stored.len(), issue["filename"].as_str()), (1, stored.first().map(String::as_str)));
+        assert_is_uuid_v7(&stored[0]);
         assert_eq!(issue["content"], "which colour?");
         assert_eq!(scene.read(&format!(".cuggino/spec-issues/{}", stored[0])), "which colour?\n");
         assert!(scene.stored("wip").is_empty());

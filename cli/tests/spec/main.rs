@@ -1,6 +1,6 @@
 //! The built program with a scripted agent: a shell script that plays Claude Code. One binary, so that it links once.
-//! With `CODE_COMMIT_TEST_CLAUDE` and `CODE_COMMIT_TEST_GEMINI` set to the real programs, `real` and `real_gemini` drive those against a
-//! scripted service.
+//! With `CODE_COMMIT_TEST_CLAUDE`, `CODE_COMMIT_TEST_GEMINI` and `CODE_COMMIT_TEST_CODEX` set to the real programs, `real` and `real_others`
+//! drive those against a scripted service.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ mod keyboard;
 mod loops;
 mod reach;
 mod real;
-mod real_gemini;
+mod real_others;
 mod schema;
 #[path = "../terminal/screen.rs"]
 #[expect(dead_code, reason = "the tests of colours need the rest")]

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::harness::{APPROVE, DONE, PLAN, Scene, is_there, names};
+use crate::harness::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7, is_there, names};
 
 /// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then, and what it said on standard error.
 pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
@@ -120,6 +120,7 @@ fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let found = scene.stored("tbd");
     assert_eq!(found.len(), 1);
+    assert_is_uuid_v7(&found[0]);
     assert_eq!(scene.read(&format!(".cuggino/tbd/{}", found[0])), "A or B?\n");
     assert_eq!(scene.read("src.txt"), "old\n");
 }
