@@ -54,6 +54,12 @@ pub enum UndoError {
         /// Relative to the root.
         path: String,
     },
+    /// A folder that should hold pre-images has no manifest: without it nothing is known of what its set has changed.
+    #[error("what was changed cannot be told: {} is not there", path.display())]
+    NoManifest {
+        /// The manifest.
+        path: PathBuf,
+    },
     /// A pre-image is not what it was when it was kept.
     #[error("the old content of {path} is damaged: {}", kept.display())]
     Damaged {
@@ -86,7 +92,8 @@ pub enum UndoError {
 /// Puts back the tree from before the first of the sets whose folders are given, oldest first.
 ///
 /// Files that already are as they were are left alone, and so are folders that somebody has put something into.
-/// The list of files changed since is complete. Folders of sets that were never applied are passed over.
+/// The list of files changed since is complete. Each folder has to hold the manifest of a set that was applied: to pass over one that
+/// was lost would make a tree that never was.
 pub fn undo(lock: &Lock, root: &Path, undo_folders: &[PathBuf], force: Force) -> Result<Undone, UndoError> {
     undo_with(lock, root, undo_folders, force, &mut |_| {})
 }
@@ -105,6 +112,9 @@ pub(crate) fn undo_with(
     // The journal must make sense to a process that was started elsewhere.
     let root = &std::path::absolute(root).map_err(failed(root))?;
     let folder = Arc::new(Folder::open(root).map_err(failed(root))?);
+    for folder in undo_folders {
+        manifest(folder)?.ok_or_else(|| UndoError::NoManifest { path: folder.join(MANIFEST) })?;
+    }
     let history = History::read(undo_folders)?;
     guard::raise_descriptor_limit();
     let mut finder = Finder::new(&folder);

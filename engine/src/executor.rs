@@ -16,6 +16,7 @@ use logging::{Durability, FolderError, Layout};
 use runner::Cancel;
 
 use crate::intake::Intake;
+use crate::kept::{UNDO, folders_to_undo, undo_folders};
 use crate::own::{append_once_to_own, append_to_own};
 use crate::record::RecordError;
 use crate::{Answer, Event, Executor, Fact, Facts, Problem, Record, Rules, Step, Text};
@@ -23,9 +24,6 @@ use crate::{Answer, Event, Executor, Fact, Facts, Problem, Record, Rules, Step, 
 pub use ask::Asking;
 pub use build::BuildCommand;
 pub use spending::Spending;
-
-/// Folder for pre-images in a run folder, one subfolder for each round.
-pub const UNDO: &str = "undo";
 
 /// What stops a run from the outside. The journal stays as it is, so that the run can be resumed.
 #[derive(Debug, thiserror::Error)]
@@ -177,33 +175,12 @@ impl CommitExecutor<'_> {
 
     /// Takes back every round's changes, the newest first.
     fn restore(&self, record: &Record<'_>) -> Result<Fact, Fault> {
-        let rounds = undo_folders(record.folder().path())?;
+        let rounds = folders_to_undo::<Fact>(record.folder())?;
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the pre-images.
         let undone = apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::Yes)
             .map_err(Fault::Restore)?;
         Ok(Fact::Restored { paths: undone.applied.changes.into_iter().map(|change| change.path).collect() })
     }
-}
-
-/// The folders with pre-images of the run in `folder`, the oldest first. A round whose reply was rejected has none.
-///
-/// # Errors
-///
-/// Fails where they cannot be listed: whoever took that for none would not put back what they hold.
-pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
-    let all = folder.join(UNDO);
-    let entries = match std::fs::read_dir(&all) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(Fault::file("list", &all))?,
-    };
-    let mut rounds: Vec<(u32, PathBuf)> = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(Fault::file("list", &all))?.path();
-        let number = path.file_name().and_then(|name| name.to_str()?.parse().ok());
-        rounds.extend(number.map(|number| (number, path)));
-    }
-    rounds.sort();
-    Ok(rounds.into_iter().map(|(_, path)| path).collect())
 }
 
 /// Files that were changed between two writes of this run, or while the model was at the first: by the build, or by a person, whose

@@ -6,7 +6,7 @@ use runner::Ended;
 use serde::{Deserialize, Serialize};
 
 use crate::record::Facts;
-use crate::{CallFact, Outcome, Text};
+use crate::{CallFact, OnTree, Outcome, Text};
 
 /// One thing that happened in a run. The journal holds them in order; a loop fed with them again comes to the same decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,6 +103,13 @@ impl Facts for Fact {
     /// The wall hides the record.
     fn warned(warning: &Problem) -> Option<Self> {
         Some(Self::Warned { warning: warning.clone() })
+    }
+
+    fn on_tree(&self) -> OnTree {
+        if let Self::Applied { round, changes, .. } = self {
+            return OnTree::of_changes(*round, changes);
+        }
+        if matches!(self, Self::Restored { .. }) { OnTree::Restored } else { OnTree::Untouched }
     }
 
     fn durability(&self) -> Durability {

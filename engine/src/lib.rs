@@ -6,6 +6,7 @@ mod drive;
 mod executor;
 mod fact;
 mod intake;
+mod kept;
 mod observe;
 mod order;
 mod outcome;
@@ -22,9 +23,10 @@ pub use agents::{
 };
 pub use call::CallFact;
 pub use drive::{Executor, drive};
-pub use executor::{Asking, BuildCommand, CommitExecutor, Fault, Spending, UNDO, undo_folders};
+pub use executor::{Asking, BuildCommand, CommitExecutor, Fault, Spending};
 pub use fact::{Fact, Problem};
 pub use intake::{Intake, Rules, Taken, normalized_path};
+pub use kept::{OnTree, UNDO, folders_to_undo, undo_folders};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
     Baseline, CommandSettings, Condition, Ignored, KEPT_CHARS, KEPT_LINES, Left, OrderExecutor, OrderFact,

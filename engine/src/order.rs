@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::executor::trial::WALL;
 use crate::record::Facts;
-use crate::{Answer, CallFact, Outcome, Problem, Text};
+use crate::{Answer, CallFact, OnTree, Outcome, Problem, Text};
 
 pub use baseline::Baseline;
 pub use command::{CommandSettings, KEPT_CHARS, KEPT_LINES, last_part};
@@ -238,6 +238,13 @@ impl Facts for OrderFact {
     /// The run folder may lie in the tree, where a command could read what a hint tells of the world behind the wall.
     fn warned(warning: &Problem) -> Option<Self> {
         (warning.code != WALL).then(|| Self::Warned { warning: warning.clone() })
+    }
+
+    fn on_tree(&self) -> OnTree {
+        if let Self::Written { attempt, changes, .. } = self {
+            return OnTree::of_changes(*attempt, changes);
+        }
+        if matches!(self, Self::RolledBack { .. }) { OnTree::Restored } else { OnTree::Untouched }
     }
 
     fn durability(&self) -> Durability {

@@ -4,7 +4,7 @@ use logging::{Durability, FolderError, Journal, JournalError, RunFolder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Event, Fact, Observer, Outcome, Problem, Text};
+use crate::{Event, Fact, Observer, OnTree, Outcome, Problem, Text};
 
 /// Name of the journal in a run folder.
 pub const JOURNAL: &str = "events.jsonl";
@@ -21,6 +21,11 @@ pub trait Facts: Serialize + DeserializeOwned {
     /// able to read that.
     fn warned(_warning: &Problem) -> Option<Self> {
         None
+    }
+
+    /// What it says of the tree.
+    fn on_tree(&self) -> OnTree {
+        OnTree::Untouched
     }
 
     /// Whether it must outlive a power cut: money and the tree depend on answers and on what was applied; the rest can be

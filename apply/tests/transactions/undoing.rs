@@ -1,6 +1,7 @@
 //! `undo`: from the pre-images alone, one set or several, and never over somebody's work unless told to.
 
 use std::fs;
+use std::path::PathBuf;
 
 use apply::{Force, UndoError};
 
@@ -93,9 +94,19 @@ fn a_symlink_on_the_way_blocks_the_undo_even_by_force() {
 }
 
 #[test]
-fn a_set_that_was_never_applied_is_passed_over() {
-    let tree = Tree::new(&[("a", "a")]);
-    let undone = apply::undo(&tree.lock, &tree.root, &[tree.undo(7)], Force::No).unwrap();
-    assert_eq!(undone.applied.changes, []);
-    assert_eq!(apply::read_applied(&tree.undo(7)).unwrap(), None);
+fn one_set_of_several_whose_manifest_is_lost_keeps_all_from_being_undone() {
+    let mut tree = Tree::new(&[("a", "a")]);
+    tree.apply(&[("a", Some(b"1"))]).unwrap();
+    tree.apply(&[("a", Some(b"2"))]).unwrap();
+    let undos = tree.undos();
+    for lose in
+        [fs::remove_file as fn(PathBuf) -> _, |manifest| fs::remove_dir_all(manifest.parent().unwrap())]
+    {
+        lose(tree.undo(1).join("manifest.json")).unwrap();
+        let error = apply::undo(&tree.lock, &tree.root, &undos, Force::Yes).unwrap_err();
+        let UndoError::NoManifest { path } = error else { panic!("{error:?}") };
+        assert_eq!(path, tree.undo(1).join("manifest.json"));
+        assert_eq!(tree.read("a"), "2");
+        assert_eq!(apply::read_applied(&tree.undo(1)).unwrap(), None);
+    }
 }

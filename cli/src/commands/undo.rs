@@ -1,14 +1,16 @@
 //! `code-commit undo`: every file that a run has written or deleted, as it was before; without git.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use apply::{Action, Force, UndoError};
-use engine::{UNDO, undo_folders};
+use engine::{Fact, Fault, OrderFact, UNDO, folders_to_undo};
+use logging::{Redactor, RunFolder};
 use serde_json::json;
 
 use crate::args::UndoArgs;
 use crate::changes;
+use crate::commands::order::Recorded;
 use crate::commands::{registry, runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -23,7 +25,7 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         return Err(spec::history::refuse_undo(&past));
     }
     let run = known?.path(tree.root());
-    let rounds = undo_folders(&run).map_err(|error| {
+    let rounds = folders(&run).map_err(|error| {
         Failure::refused(error, "see that the folder can be read; it holds the old contents")
     })?;
     if rounds.is_empty() {
@@ -57,6 +59,16 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         runs::name(&run)
     ));
     Ok(Exit::Done)
+}
+
+/// Where the old contents are.
+fn folders(run: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+    if Recorded::is_in(run) {
+        folders_to_undo::<OrderFact>(&folder)
+    } else {
+        folders_to_undo::<Fact>(&folder)
+    }
 }
 
 /// All is put back or nothing; whichever it is, the old contents stay in the run folder.

@@ -8,7 +8,8 @@ use apply::Lock;
 use repo::{EmptyFolder, Git, Head};
 
 use crate::Problem;
-use crate::executor::{Fault, UNDO, undo_folders};
+use crate::executor::Fault;
+use crate::kept::{UNDO, undo_folders};
 use crate::order::executor::unreadable;
 use crate::order::ignored::Ignored;
 use crate::order::left::{self, Left};

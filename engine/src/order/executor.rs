@@ -9,7 +9,8 @@ use logging::{Durability, Stamp};
 use runner::Cancel;
 
 use crate::executor::ask::{Asker, Files, Question, with_sources};
-use crate::executor::{Fault, UNDO, untidy};
+use crate::executor::{Fault, untidy};
+use crate::kept::UNDO;
 use crate::order::baseline::Baseline;
 use crate::order::command::{CommandSettings, Run};
 use crate::order::{Condition, OrderFact, OrderStep};

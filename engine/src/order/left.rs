@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use logging::{Redactor, RunFolder, Stamp};
 use repo::Git;
 
-use crate::executor::{Fault, undo_folders};
+use crate::executor::Fault;
+use crate::kept::undo_folders;
 use crate::{Problem, own};
 
 /// So many bytes are kept: commands may have made far more than a person would miss.

@@ -197,6 +197,14 @@ fn runs_that_cannot_be_undone() {
                 .model(one)
                 .after(&done)
                 .after(&|scene| put(&newest(scene).join("undo/1/manifest.json"), b"{")),
+            case("a list that is gone", &["undo"])
+                .model(&[BREAKS_THE_BUILD, MENDS_IT])
+                .after(&done)
+                .after(&|scene| fs::remove_file(newest(scene).join("undo/1/manifest.json")).unwrap()),
+            case("all that was kept is gone", &["undo"])
+                .model(one)
+                .after(&done)
+                .after(&|scene| fs::remove_dir_all(newest(scene).join("undo")).unwrap()),
             case("an old content that is damaged", &["undo"]).model(one).after(&done).after(&damage),
             case("an old content that is gone", &["undo"]).model(one).after(&done).after(&lose),
         ],
