@@ -108,6 +108,11 @@ pub struct OutputArgs {
     pub color: When,
 }
 
+/// Whether `--json` stands among words that may say nothing that can be understood.
+pub fn wants_json(words: impl IntoIterator<Item = OsString>) -> bool {
+    words.into_iter().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
+}
+
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {

@@ -56,10 +56,21 @@ fn or_fault<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         .unwrap_or_else(|_| Err(Failure::from(anyhow!("the program came to a place where it cannot be"))))
 }
 
-/// Help and version on standard output, what is wrong with the command line on standard error: it may hold a key.
+/// Help and version on standard output, what is wrong with the command line on standard error: it may hold a key. A program that wants
+/// JSON is told of it as of any other error.
 fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCode {
     let redactor = Redactor::new(keys(environment).exposed());
     let text = error.render().to_string();
+    let code = u8::try_from(error.exit_code()).unwrap_or(2);
+    if error.use_stderr() && args::wants_json(std::env::args_os()) {
+        let (message, help) = text.split_once('\n').unwrap_or((&text, ""));
+        let output = output::Output::of_json(redactor.clone());
+        output.object(&serde_json::json!({
+            "event": "error", "exit": code,
+            "message": message.trim_start_matches("error: "), "help": help.trim(),
+        }));
+        output.closing(exit::Exit::Failed);
+    }
     if error.use_stderr() && redactor.finds_key(&text) {
         output::Output::raw_note(&redactor.redact(&text));
     } else {
@@ -71,7 +82,7 @@ fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCod
             return exit::Exit::Fault.into();
         }
     }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    ExitCode::from(code)
 }
 
 /// Every key that the environment and the current folder hold.

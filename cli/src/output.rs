@@ -87,6 +87,19 @@ impl Output {
         }
     }
 
+    /// For a command line that cannot be understood and asks for JSON.
+    pub fn of_json(redactor: Redactor) -> Self {
+        Self {
+            json: true,
+            volume: Volume::Normal,
+            live: false,
+            colour_out: false,
+            colour_err: false,
+            redactor: Arc::new(Mutex::new(redactor)),
+            lost: Arc::default(),
+        }
+    }
+
     /// From now on these keys, and no others, are struck out of everything that is printed, panics included. Gives what strikes them out
     /// elsewhere.
     pub fn strike_out<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Redactor {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::harness::Scene;
+use crate::harness::{KEY, Scene};
 
 #[test]
 fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
@@ -339,6 +339,31 @@ fn a_line_ending_style_that_changes_is_told() {
     let ran = scene.run(&["apply", "agent-config/reply"]);
     assert!(ran.err.contains("`dos.txt` had lines that end in CRLF; now it has LF."), "{ran}");
     assert!(ran.err.contains("`dos.txt` began with a byte order mark, which is gone."), "{ran}");
+}
+
+#[test]
+fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
+    let scene = Scene::with_replies([]);
+    insta::assert_snapshot!(scene.run(&["--json", "--model", "bogus"]), @r#"
+    exit 2
+    --- out
+    {"event":"error","exit":2,"help":"For more information, try '--help'.","message":"invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN"}
+    --- err
+    error: invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write gemini/NAME, openai/NAME, scripted/FILE or recorded/RUN
+
+    For more information, try '--help'.
+    "#);
+    let lines = [vec!["nosuch", "--json"], vec!["spec", "--json"], vec!["undo", "one", "two", "--json"]];
+    for line in lines {
+        let ran = scene.run_with(&line, &[("GEMINI_API_KEY", KEY)]);
+        let told: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
+        assert_eq!((&told["event"], &told["exit"]), (&"error".into(), &2.into()), "{ran}");
+        assert_eq!(ran.code, Some(2), "{ran}");
+    }
+    let with_key = scene.run_with(&["--json", KEY], &[("GEMINI_API_KEY", KEY)]);
+    assert!(!with_key.to_string().contains(KEY) && with_key.out.contains("[key …77]"), "{with_key}");
+    let a_path = scene.run(&["guard", "--nosuch", "--", "--json"]);
+    assert_eq!((a_path.code, a_path.out.as_str()), (Some(2), ""), "{a_path}");
 }
 
 #[test]
