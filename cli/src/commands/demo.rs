@@ -1,6 +1,8 @@
 //! `code-commit demo`: the real loop in a scratch project, with a scripted model on loopback.
 
-use anyhow::Context as _;
+use std::io;
+
+use anyhow::{Context as _, anyhow};
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::project::Project;
 use fixtures::server::{Script, Server, Step};
@@ -9,6 +11,7 @@ use repo::WorkTree;
 
 use crate::args::{DemoArgs, SettingArgs};
 use crate::changes;
+use crate::commands::doctor::on_path;
 use crate::commands::run::{self, Prepared, begin};
 use crate::commands::wall::Otherwise;
 use crate::config::Settings;
@@ -25,7 +28,7 @@ const MODEL: &str = "gemini/demo";
 
 /// Makes the project, starts the server, runs the loop, shows what came of it.
 pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let project = Project::with(&FILES).context("cannot make the demo's project (is git installed?)")?;
+    let project = Project::with(&FILES).map_err(|error| no_project(error, environment))?;
     let tree = super::work_tree(project.root())?;
     let rollup = super::rollup::roll_up(&tree)?;
     project.write(CODE_ROLLUP, &rollup.text).context("cannot write the demo's roll-up")?;
@@ -55,6 +58,16 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     output.object(&serde_json::json!({ "event": "kept", "folder": root.to_string_lossy() }));
     output.report(&format!("the project is kept in {}; look around, then remove it", root.display()));
     Ok(finished.exit)
+}
+
+/// Its folder is made by us, and what is in it by the git program.
+fn no_project(error: io::Error, environment: &Environment) -> Failure {
+    if on_path("git", environment).is_none() {
+        let error = anyhow!("there is no git program, and the demo makes its project with it");
+        return Failure::refused(error, "install git");
+    }
+    let error = anyhow::Error::from(error).context("cannot make the demo's project");
+    Failure::refused(error, "see that TMPDIR, or /tmp, can be written and that the disk has room")
 }
 
 /// Nobody's configuration counts here: the demo is the same on every machine.

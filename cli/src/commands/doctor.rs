@@ -2,6 +2,8 @@
 
 mod checks;
 
+pub use checks::on_path;
+
 use serde_json::json;
 
 use crate::args::DoctorArgs;

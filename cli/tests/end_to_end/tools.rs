@@ -115,6 +115,14 @@ fn the_demo_shows_a_refusal_a_failure_and_a_repair() {
 }
 
 #[test]
+fn a_demo_without_a_place_for_its_project_is_refused() {
+    let scene = Scene::with_replies([]);
+    let nowhere = scene.project.beside().join("nowhere").display().to_string();
+    let ran = scene.run_with(&["demo"], &[("TMPDIR", &nowhere)]);
+    assert!(ran.code == Some(3) && ran.err.contains("see that TMPDIR, or /tmp, can be written"), "{ran}");
+}
+
+#[test]
 fn the_demo_says_as_json_where_its_project_is_kept() {
     let scene = Scene::with_replies([]);
     let temporary = scene.project.beside().display().to_string();

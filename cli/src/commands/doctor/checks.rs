@@ -214,7 +214,7 @@ fn from(name: &str, missing: Missing) -> Check {
 }
 
 /// A program that can be started, by its name.
-fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
+pub fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
     std::env::split_paths(environment.path()?).map(|folder| folder.join(name)).find(|file| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     })

@@ -24,6 +24,7 @@ fn what_the_tools_cannot_do() {
                 .after(&write("agent-config", b"")),
             case("a roll-up in the place of a folder", &["rollup", "--output", "file/rollup.txt"])
                 .after(&write("file", b"")),
+            case("a demo without git", &["demo"]).env(&[("PATH", "[BESIDE]/bin")]),
             case("manual pages in the place of a file", &["man", "build.sh"]),
             case("a roll-up of nothing", &["rollup"])
                 .after(&|scene| drop(scene.project.git(&["rm", "-rq", "--cached", "."]).unwrap()))
