@@ -71,6 +71,12 @@ impl Failure {
         Self { exit: Exit::Refused, error: error.into(), help: help.into() }
     }
 
+    /// A place whose path cannot stand in a record: that is JSON, whose texts are Unicode.
+    pub fn not_utf8(path: &std::path::Path, record: &str, help: &str) -> Self {
+        let error = anyhow::anyhow!("{} is not UTF-8, and {record} names it", path.display());
+        Self::refused(error, help)
+    }
+
     /// What to do about it, in the command's own words.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();

@@ -25,6 +25,10 @@ pub fn run(args: &TrustArgs, environment: &Environment, output: &Output) -> Resu
         output.object(&object(&files, file));
         return Ok(Exit::Done);
     }
+    if file.path.to_str().is_none() {
+        let help = "rename the folder; until then the file can only tighten, and flags can weaken";
+        return Err(Failure::not_utf8(&file.path, "the list of trusted files", help));
+    }
     show(&files, output);
     if !args.yes {
         ask(output)?;

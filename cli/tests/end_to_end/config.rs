@@ -170,6 +170,26 @@ fn a_project_that_is_not_trusted_does_not_send_the_key_elsewhere() {
 }
 
 #[test]
+fn a_file_whose_path_cannot_stand_in_the_list_is_not_trusted() {
+    let scene = Scene::with_replies([]);
+    let odd = scene
+        .project
+        .beside()
+        .join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff"));
+    std::fs::create_dir(&odd).unwrap();
+    std::fs::File::create(odd.join("code-commit.toml")).unwrap();
+    let done = scene.command(&["trust", "--yes"], &[]).current_dir(&odd).output().unwrap();
+    let err = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(3), "{err}");
+    assert!(
+        err.contains("is not UTF-8, and the list of trusted files names it")
+            && err.contains("rename the folder"),
+        "{err}"
+    );
+    assert!(!scene.project.beside().join(".local").exists());
+}
+
+#[test]
 fn trust_pins_the_file_until_it_changes() {
     let scene = Scene::with_replies([]);
     let trusted = || scene.run(&["config"]).out.contains("code-commit.toml (trusted)");

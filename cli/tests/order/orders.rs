@@ -1,8 +1,13 @@
 //! S2 §4.1: orders that are refused, each with its field named; `order check` and `order new`.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
 use serde_json::{Value, json};
 
-use crate::harness::{Scene, order, ran};
+use crate::harness::{KEY, Scene, order, ran};
 
 /// The order is refused by `run` and by `check`, and both name the field.
 #[track_caller]
@@ -102,6 +107,34 @@ fn text_that_is_no_json_object_is_refused() {
         scene.place("order.json", bytes);
         assert_eq!(scene.run(&[]).code, Some(3));
     }
+}
+
+#[test]
+fn a_path_that_the_record_cannot_name_is_refused_before_anything_is_made() {
+    let scene = Scene::with(&[]);
+    let odd = scene.project.beside().join(OsStr::from_bytes(b"odd\xff"));
+    fs::create_dir(&odd).unwrap();
+    let (plain, odd_order) = (scene.beside("order.json"), odd.join("order.json"));
+    fs::copy(&plain, &odd_order).unwrap();
+    let refused = |repo: &Path, order: &Path, out: &Path| {
+        let mut command =
+            scene.program(&["order", "run", "--sandbox", "off", "--llm-model", "openai/test", "--json"]);
+        command.env("OPENAI_API_KEY", KEY).args([OsStr::new("--repo"), repo.as_os_str()]);
+        command.args([OsStr::new("--out"), out.as_os_str(), order.as_os_str()]);
+        let ran = ran(&mut command);
+        assert_eq!(ran.code, Some(3), "{}", ran.err);
+        assert!(ran.err.contains("is not UTF-8, and the record of an order's run names it"), "{}", ran.err);
+        assert!(!out.exists());
+        command
+    };
+    let (root, out) = (scene.root(), scene.beside("out"));
+    refused(root, &plain, &odd.join("out"));
+    // A table names each of several orders.
+    let mut several = refused(root, &odd_order, &out);
+    assert_eq!(ran(several.args([plain.as_os_str(), OsStr::new("--commit")])).code, Some(3));
+    fs::rename(root, odd.join("project")).unwrap();
+    fs::create_dir(root).unwrap();
+    refused(&odd.join("project"), &plain, &out);
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn table(rows: &[Row], of: usize, output: &Output) {
     }
     let rows: Vec<_> = rows
         .iter()
-        .map(|row| json!({ "file": row.file, "verdict": row.verdict, "stage": row.stage, "attempts": row.attempts }))
+        .map(|row| json!({ "file": row.file.display().to_string(), "verdict": row.verdict, "stage": row.stage, "attempts": row.attempts }))
         .collect();
     output.object(&json!({ "event": "orders", "orders": rows, "not_begun": skipped }));
 }

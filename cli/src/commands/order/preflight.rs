@@ -175,6 +175,13 @@ pub fn identity(git: &Git) -> Result<(), Failure> {
     Err(Failure::refused(error, "git config user.name NAME; git config user.email ADDRESS"))
 }
 
+/// The record of a run names the order, the repository and the folder it lies in.
+pub fn nameable<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
+    let odd = paths.into_iter().find(|path| path.to_str().is_none());
+    let help = "name another place, or rename what is not UTF-8 in its path";
+    odd.map_or(Ok(()), |path| Err(Failure::not_utf8(path, "the record of an order's run", help)))
+}
+
 /// The out folder, absolute; not made yet. Nothing of it may lie inside of the repository.
 pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
     let cannot = |error: io::Error| {

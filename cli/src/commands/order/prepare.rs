@@ -36,6 +36,7 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
     let Setting { terms, settings, environment, output, .. } = setting;
     let tree = preflight::repository(setting.repo)?;
     let out = preflight::out(setting.out, tree.root())?;
+    preflight::nameable([read.path.as_path(), tree.root(), &out])?;
     let git = preflight::git(&tree, environment);
     let state = crate::commands::state(&tree)?;
     let lock = super::super::lock(&tree, output)?;
