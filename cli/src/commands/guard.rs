@@ -12,7 +12,7 @@ use crate::args::GuardArgs;
 use crate::config::{self, Layer};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, GOOD, Output, printable};
+use crate::output::{BAD, GOOD, Output, name_as_text, printable};
 use crate::plan;
 
 /// Judges the paths as one reply and prints a verdict for each.
@@ -27,7 +27,7 @@ pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Resu
     let verdicts = guard.judge(&requests).map_err(anyhow::Error::from)?;
     let mut exit = Exit::Done;
     for (path, verdict) in paths.iter().zip(verdicts) {
-        let shown = path.to_string_lossy();
+        let shown = name_as_text(path);
         match verdict {
             Verdict::Admitted(_) => {
                 output.object(&json!({ "path": shown, "verdict": "allow", "code": null, "reason": null }));

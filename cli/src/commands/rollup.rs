@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::args::RollupArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable_name};
+use crate::output::{Output, name_as_text, printable_name};
 use crate::preflight::{self, AGENT_CONFIG};
 use crate::terminal::phrases;
 
@@ -53,7 +53,8 @@ pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
     if rollup.left_out.len() > NAMED_FILES {
         output.note(&format!("left out: {} more", rollup.left_out.len() - NAMED_FILES));
     }
-    let odd: Vec<String> = rollup.besides.not_utf8.iter().map(|path| path.display().to_string()).collect();
+    let odd: Vec<String> =
+        rollup.besides.not_utf8.iter().map(|path| name_as_text(path.as_os_str()).into_owned()).collect();
     warn_of(&rollup.besides.links, "symbolic links", output);
     warn_of(&odd, "names that are not UTF-8", output);
     if rollup.files == 0 {

@@ -74,6 +74,19 @@ fn a_line_for_guard_that_is_not_utf8_is_refused_by_its_number() {
 }
 
 #[test]
+fn two_paths_for_guard_that_are_not_utf8_stay_two() {
+    let scene = Scene::with_replies([]);
+    let names = [b"a\xff".as_slice(), b"a\xfe", b"a\\xff"]
+        .map(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes);
+    let done = scene.command(&["guard", "--json"], &[]).args(names).output().unwrap();
+    let told = String::from_utf8(done.stdout).unwrap();
+    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = told.iter().map(|line| (line["path"].as_str(), line["code"].as_str())).collect();
+    let [odd, other, text] = [("a\\xff", "not-utf8"), ("a\\xfe", "not-utf8"), ("a\\xff", "backslash")];
+    assert_eq!(told, [odd, other, text].map(|(path, code)| (Some(path), Some(code))));
+}
+
+#[test]
 fn apply_and_undo_say_what_a_replaced_file_has_lost() {
     let scene = Scene::with_replies([]);
     let tool = scene.project.root().join("tool.sh");
@@ -308,7 +321,7 @@ fn a_roll_up_says_which_links_and_odd_names_it_leaves_out_and_which_file_it_cann
     scene.project.git(&["add", "."]).unwrap();
     let ran = scene.run(&["rollup"]);
     assert!(ran.err.contains("warning: left out: src/link (symbolic links: 1)"), "{ran}");
-    assert!(ran.err.contains("warning: left out: odd\u{fffd} (names that are not UTF-8: 1)"), "{ran}");
+    assert!(ran.err.contains("warning: left out: odd\\xff (names that are not UTF-8: 1)"), "{ran}");
     let closed = root.join("src/greet.sh");
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::File::open(&closed).is_err() {
