@@ -57,7 +57,7 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
         Some(Command::Spec(args)) => spec::run(args, environment, output),
         Some(Command::Costs) => costs::run(environment, output),
         Some(Command::Init) => init::run(output),
-        Some(Command::Rollup(args)) => rollup::run(args, output),
+        Some(Command::Rollup(args)) => rollup::run(args, environment, output),
         Some(Command::Parse(args)) => parse::run(args, output),
         Some(Command::Guard(args)) => guard::run(args, environment, output),
         Some(Command::Apply(args)) => apply::run(args, environment, output),

@@ -7,6 +7,7 @@ use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::project::Project;
 use fixtures::server::{Script, Server, Step};
 use llm::Secret;
+use logging::Redactor;
 use repo::WorkTree;
 
 use crate::args::{DemoArgs, SettingArgs};
@@ -30,7 +31,7 @@ const MODEL: &str = "gemini/demo";
 pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let project = Project::with(&FILES).map_err(|error| no_project(error, environment))?;
     let tree = super::work_tree(project.root())?;
-    let rollup = super::rollup::roll_up(&tree)?;
+    let rollup = super::rollup::roll_up(&tree, &Redactor::default())?;
     project.write(CODE_ROLLUP, &rollup.text).context("cannot write the demo's roll-up")?;
     let server = Server::start(Script::new([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)))
         .context("cannot start a server on 127.0.0.1")?;

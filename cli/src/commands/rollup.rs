@@ -7,12 +7,15 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use logging::Redactor;
 use prompt::rollup::{LeftOut, append, left_out};
 use repo::{Besides, WorkTree};
 use serde_json::json;
 
 use crate::args::RollupArgs;
+use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
+use crate::keys::Keys;
 use crate::output::{Output, name_as_text, printable_name};
 use crate::preflight::{self, AGENT_CONFIG};
 use crate::terminal::phrases;
@@ -27,14 +30,17 @@ pub struct RollUp {
     pub text: Vec<u8>,
     pub files: usize,
     pub left_out: Vec<(String, LeftOut)>,
+    /// Files in it that hold a key: no run sends it.
+    pub with_key: Vec<String>,
     /// What is no regular file with a name that a model could write.
     pub besides: Besides,
 }
 
 /// Writes the roll-up, and says what is in it and what is not.
-pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
-    let rollup = roll_up(&tree)?;
+    let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
+    let rollup = roll_up(&tree, &redactor)?;
     if args.output == Path::new("-") {
         output.raw(&rollup.text);
     } else {
@@ -57,6 +63,12 @@ pub fn run(args: &RollupArgs, output: &Output) -> Result<Exit, Failure> {
         rollup.besides.not_utf8.iter().map(|path| name_as_text(path.as_os_str()).into_owned()).collect();
     warn_of(&rollup.besides.links, "symbolic links", output);
     warn_of(&odd, "names that are not UTF-8", output);
+    if !rollup.with_key.is_empty() {
+        let first = phrases::first(&rollup.with_key, NAMED_LINKS);
+        output.warn(&format!(
+            "{first}: an API key stands there, so the next run will not send this roll-up; take the key out"
+        ));
+    }
     if rollup.files == 0 {
         output.warn(
             "git tracks no files here, so the model would see none: git add what belongs to the project",
@@ -82,11 +94,12 @@ fn warn_of(names: &[String], kind: &str, output: &Output) {
     output.warn(&format!("left out: {first} ({kind}: {})", names.len()));
 }
 
-/// Every tracked file that a model should see, in git's order, as it is on disk now.
-pub fn roll_up(tree: &WorkTree) -> Result<RollUp, Failure> {
+/// Every tracked file that a model should see, in git's order, as it is on disk now. The redactor knows the keys that are looked for.
+pub fn roll_up(tree: &WorkTree, redactor: &Redactor) -> Result<RollUp, Failure> {
     let unreadable = |error| Failure::refused(error, "see what git status says");
     let (tracked, besides) = (tree.tracked().map_err(unreadable)?, tree.besides().map_err(unreadable)?);
-    let mut rollup = RollUp { text: Vec::new(), files: 0, left_out: Vec::new(), besides };
+    let mut rollup =
+        RollUp { text: Vec::new(), files: 0, left_out: Vec::new(), with_key: Vec::new(), besides };
     for file in tracked {
         let on_disk = tree.root().join(&file.path);
         // Deleted, or a folder by now: git tracks it, but there is nothing to show.
@@ -106,7 +119,12 @@ pub fn roll_up(tree: &WorkTree) -> Result<RollUp, Failure> {
             .with_context(|| format!("cannot read {}", file.path))
             .map_err(|error| Failure::refused(error, "make it readable, or let git track it no more"))?;
         match append(&mut rollup.text, &file.path, &content).context("cannot grow the roll-up")? {
-            Ok(()) => rollup.files += 1,
+            Ok(()) => {
+                rollup.files += 1;
+                if redactor.finds_key(&String::from_utf8_lossy(&content)) {
+                    rollup.with_key.push(file.path);
+                }
+            }
             Err(why) => rollup.left_out.push((file.path, why)),
         }
     }

@@ -332,6 +332,21 @@ fn a_roll_up_says_which_links_and_odd_names_it_leaves_out_and_which_file_it_cann
 }
 
 #[test]
+fn a_roll_up_with_a_key_in_it_says_which_file_holds_the_key() {
+    let scene = Scene::with_replies([]);
+    scene.project.write("src/client.sh", format!("key={KEY}\n").as_bytes()).unwrap();
+    scene.project.git(&["add", "."]).unwrap();
+    let without_key = scene.run(&["rollup"]);
+    assert!(!without_key.err.contains("API key"), "{without_key}");
+    for to in [vec!["rollup"], vec!["rollup", "-o", "-"], vec!["rollup", "--quiet", "--json"]] {
+        let ran = scene.run_with(&to, &[("GEMINI_API_KEY", KEY)]);
+        let warning = "warning: src/client.sh: an API key stands there, so the next run will not send this roll-up; take the key out\n";
+        assert!(ran.code == Some(0) && ran.err == warning, "{ran}");
+    }
+    assert_eq!(scene.commit(&[]).code, Some(3));
+}
+
+#[test]
 fn errors_that_are_not_listed_are_counted() {
     let scene = Scene::with_replies([]);
     scene.project.write("agent-config/reply", "^^^end\n".repeat(1500).as_bytes()).unwrap();
