@@ -67,7 +67,9 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
     for entry in entries {
         let path = entry.map_err(Fault::file("list", &all))?.path();
         let number = path.file_name().and_then(|name| name.to_str()?.parse().ok());
-        rounds.extend(number.map(|number| (number, path)));
+        // Who is killed before the manifest is written has changed nothing yet.
+        let is_set = !matches!(apply::read_applied(&path), Ok(None));
+        rounds.extend(number.filter(|_| is_set).map(|number| (number, path)));
     }
     Ok(rounds)
 }
@@ -82,4 +84,16 @@ fn rounds_written<F: Facts>(facts: &[F]) -> BTreeSet<u32> {
         }
     }
     rounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_that_was_killed_before_it_changed_anything_is_not_asked_for() {
+        let run = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(run.path().join(UNDO).join("1")).unwrap();
+        assert!(undo_folders(run.path()).unwrap().is_empty());
+    }
 }
