@@ -61,8 +61,8 @@ impl Redactor {
 
     /// Whether `text` holds a key in any spelling.
     #[must_use]
-    pub fn finds_key(&self, text: &str) -> bool {
-        self.0.automaton.as_ref().is_some_and(|automaton| automaton.is_match(text))
+    pub fn finds_key(&self, text: &(impl AsRef<[u8]> + ?Sized)) -> bool {
+        self.0.automaton.as_ref().is_some_and(|automaton| automaton.is_match(text.as_ref()))
     }
 
     /// `text` without keys; borrowed when there was none.

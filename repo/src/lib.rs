@@ -215,6 +215,9 @@ impl WorkTree {
         if !path.components().all(|part| matches!(part, Component::Normal(_))) {
             return None;
         }
+        if self.root == self.top {
+            return Some(path.into_owned());
+        }
         self.top.join(path).strip_prefix(&self.root).ok().map(Path::to_owned)
     }
 

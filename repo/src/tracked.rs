@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use gix::bstr::ByteSlice as _;
+use gix::bstr::{BStr, ByteSlice as _};
 use gix::index::entry::Mode;
 
 use crate::{RepoError, WorkTree};
@@ -30,20 +30,28 @@ impl WorkTree {
     /// The regular files below the root that git tracks, relative to the root, in git's order, with the length git last saw. Names that
     /// are not UTF-8 are left out, see [`besides`](Self::besides).
     pub fn tracked(&self) -> Result<Vec<Tracked>, RepoError> {
-        let found = self.entries(|mode| matches!(mode, Mode::FILE | Mode::FILE_EXECUTABLE))?;
+        let found = self.entries(|mode, _| matches!(mode, Mode::FILE | Mode::FILE_EXECUTABLE))?;
         let named =
-            found.into_iter().filter_map(|(path, bytes)| Some(Tracked { path: named(path).ok()?, bytes }));
+            found.into_iter().filter_map(|(path, _, bytes)| Some(Tracked { path: named(path).ok()?, bytes }));
         Ok(named.collect())
     }
 
     /// What git tracks below the root besides [`tracked`](Self::tracked), submodules apart.
     pub fn besides(&self) -> Result<Besides, RepoError> {
-        let links = self.entries(|mode| mode == Mode::SYMLINK)?;
-        let all = self.entries(|mode| mode != Mode::COMMIT && mode != Mode::DIR)?;
-        Ok(Besides {
-            links: links.into_iter().filter_map(|(path, _)| named(path).ok()).collect(),
-            not_utf8: all.into_iter().filter_map(|(path, _)| named(path).err()).collect(),
-        })
+        let found = self.entries(|mode, path| {
+            mode == Mode::SYMLINK
+                || (mode != Mode::COMMIT && mode != Mode::DIR && std::str::from_utf8(path).is_err())
+        })?;
+        let mut besides = Besides::default();
+        for (path, mode, _) in found {
+            match named(path) {
+                Ok(link) if mode == Mode::SYMLINK => besides.links.push(link),
+                // A file below a folder of another encoding, which is above the root.
+                Ok(_) => (),
+                Err(odd) => besides.not_utf8.push(odd),
+            }
+        }
+        Ok(besides)
     }
 
     /// The entries of this index whose paths from the root begin with one of these.
@@ -57,12 +65,13 @@ impl WorkTree {
         entries.filter_map(|entry| self.relative(entry.path(index))).collect()
     }
 
-    /// The entries of the index below the root whose mode is wanted, with the length git last saw.
-    fn entries(&self, wanted: impl Fn(Mode) -> bool) -> Result<Vec<(PathBuf, u64)>, RepoError> {
+    /// The entries of the index below the root that are wanted by their mode and their path from git's top, with the length git last
+    /// saw.
+    fn entries(&self, wanted: impl Fn(Mode, &BStr) -> bool) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
         let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
-        let entries = index.entries().iter().filter(|entry| wanted(entry.mode));
+        let entries = index.entries().iter().filter(|entry| wanted(entry.mode, entry.path(&index)));
         let below = |entry: &gix::index::Entry| {
-            Some((self.relative(entry.path(&index))?, u64::from(entry.stat.size)))
+            Some((self.relative(entry.path(&index))?, entry.mode, u64::from(entry.stat.size)))
         };
         Ok(entries.filter_map(below).collect())
     }

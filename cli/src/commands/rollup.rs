@@ -1,6 +1,7 @@
 //! `code-commit rollup`: the files that git tracks, as one text for the model.
 
 pub mod age;
+mod on_disk;
 
 use std::fs;
 use std::io::Write as _;
@@ -8,10 +9,11 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use logging::Redactor;
-use prompt::rollup::{LeftOut, append, left_out};
-use repo::{Besides, WorkTree};
+use prompt::rollup::{LeftOut, append};
+use repo::{Besides, Tracked, WorkTree};
 use serde_json::json;
 
+use self::on_disk::{Found, OnDisk};
 use crate::args::RollupArgs;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -34,6 +36,21 @@ pub struct RollUp {
     pub with_key: Vec<String>,
     /// What is no regular file with a name that a model could write.
     pub besides: Besides,
+}
+
+impl RollUp {
+    fn add(&mut self, path: String, content: &[u8], redactor: &Redactor) -> Result<(), Failure> {
+        match append(&mut self.text, &path, content).context("cannot grow the roll-up")? {
+            Err(why) => self.left_out.push((path, why)),
+            Ok(()) => {
+                self.files += 1;
+                if redactor.finds_key(content) {
+                    self.with_key.push(path);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Writes the roll-up, and says what is in it and what is not.
@@ -100,32 +117,19 @@ pub fn roll_up(tree: &WorkTree, redactor: &Redactor) -> Result<RollUp, Failure> 
     let (tracked, besides) = (tree.tracked().map_err(unreadable)?, tree.besides().map_err(unreadable)?);
     let mut rollup =
         RollUp { text: Vec::new(), files: 0, left_out: Vec::new(), with_key: Vec::new(), besides };
-    for file in tracked {
-        let on_disk = tree.root().join(&file.path);
-        // Deleted, or a folder by now: git tracks it, but there is nothing to show.
-        let Ok(found) = fs::symlink_metadata(&on_disk) else { continue };
-        if found.is_symlink() {
-            rollup.besides.links.push(file.path);
-            continue;
-        }
-        if !found.is_file() {
-            continue;
-        }
-        if let Some(why) = left_out(&file.path, found.len()) {
-            rollup.left_out.push((file.path, why));
-            continue;
-        }
-        let content = fs::read(&on_disk)
-            .with_context(|| format!("cannot read {}", file.path))
+    let on_disk =
+        OnDisk::at(tree.root()).map_err(|error| Failure::refused(error, "make the folder readable"))?;
+    let mut content = Vec::new();
+    for Tracked { path, .. } in tracked {
+        let found = on_disk
+            .read(&path, &mut content)
+            .with_context(|| format!("cannot read {path}"))
             .map_err(|error| Failure::refused(error, "make it readable, or let git track it no more"))?;
-        match append(&mut rollup.text, &file.path, &content).context("cannot grow the roll-up")? {
-            Ok(()) => {
-                rollup.files += 1;
-                if redactor.finds_key(&String::from_utf8_lossy(&content)) {
-                    rollup.with_key.push(file.path);
-                }
-            }
-            Err(why) => rollup.left_out.push((file.path, why)),
+        match found {
+            Found::Content => rollup.add(path, &content, redactor)?,
+            Found::LeftOut(why) => rollup.left_out.push((path, why)),
+            Found::Link => rollup.besides.links.push(path),
+            Found::Other => (),
         }
     }
     Ok(rollup)

@@ -63,6 +63,20 @@ fn init_and_rollup_write_through_no_link_that_a_repository_has_brought() {
 }
 
 #[test]
+fn a_roll_up_shows_nothing_through_a_folder_that_became_a_link() {
+    let scene = Scene::with_replies([]);
+    let (inside, outside) = (scene.project.root().join("src"), scene.project.beside().join("elsewhere"));
+    scene.project.write("src/notes.txt", b"somebody's diary\n").unwrap();
+    scene.project.git(&["add", "."]).unwrap();
+    std::fs::rename(&inside, &outside).unwrap();
+    symlink(&outside, &inside).unwrap();
+    let ran = scene.run(&["rollup"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let rollup = scene.project.read("agent-config/codeRollup.txt").unwrap();
+    assert!(rollup.contains("--- FILE build.sh ---") && !rollup.contains("diary"), "{rollup}");
+}
+
+#[test]
 fn a_line_for_guard_that_is_not_utf8_is_refused_by_its_number() {
     let scene = Scene::with_replies([]);
     let mut command = scene.command(&["guard", "--json", "--stdin"], &[]);
