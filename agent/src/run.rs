@@ -93,10 +93,8 @@ fn prepare(kind: Kind, spawn: &Spawn<'_>) -> Result<tempfile::TempDir, AgentErro
     if let Home::Own(folder) = spawn.home {
         home::prepare(kind, folder, spawn).map_err(|(path, source)| AgentError::Prepare { path, source })?;
     }
-    tempfile::Builder::new()
-        .prefix("code-commit-agent-")
-        .tempdir()
-        .map_err(|source| at(&std::env::temp_dir(), source))
+    let parent = std::env::temp_dir();
+    runner::temporary_folder(&parent).map_err(|source| at(&parent, source))
 }
 
 fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, AgentError> {

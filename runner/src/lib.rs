@@ -18,6 +18,7 @@ mod reap;
 mod run;
 mod sandbox;
 mod spawn;
+mod temporary;
 mod wait;
 
 pub use cancel::Cancel;
@@ -30,3 +31,4 @@ pub use output::{Apart, Ended, Output};
 pub use reap::{Swept, sweep};
 pub use run::{RunError, run};
 pub use sandbox::{Confinement, Mode, NoSandbox, Probed, Reason, Rung, Walls, probe, survey};
+pub use temporary::temporary_folder;

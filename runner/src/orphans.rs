@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::path::Path;
 
 use crate::procfs::{self, Process};
 use crate::reap::{PATIENCE, kill_all, own_pid, wait_for_one};
 use crate::run::now;
-use crate::{RUN_MARKER, owner, sandbox};
+use crate::{RUN_MARKER, owner, sandbox, temporary};
 
 /// What was found and ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,11 +28,18 @@ pub struct Containers {
 }
 
 /// Ends what is left of the commands of every harness that is gone; those of a harness that lives are not touched. A process
-/// that has wiped its environment is not found. `docker_host` is where the daemon listens, if not in the usual place.
+/// that has wiped its environment is not found. Its folders for temporary files go, too. `docker_host` is where the daemon listens, if not in the usual place.
 pub fn remove_orphans(docker_host: Option<&OsStr>) -> Orphans {
     // First the containers: their clients are among the processes.
     let containers = sandbox::remove_orphans(docker_host);
-    Orphans { processes: kill_processes(), containers }
+    let processes = kill_processes();
+    let temporary = std::env::temp_dir();
+    let usual = Path::new("/tmp");
+    temporary::remove_left(usual);
+    if temporary != usual {
+        temporary::remove_left(&temporary);
+    }
+    Orphans { processes, containers }
 }
 
 fn kill_processes() -> usize {

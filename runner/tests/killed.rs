@@ -139,3 +139,23 @@ fn the_next_harness_removes_the_containers_of_a_killed_one_and_no_others() {
     kill(alive);
     assert_eq!(remove(), removed(1));
 }
+
+#[test]
+fn the_next_harness_removes_the_temporary_folder_of_a_killed_one() {
+    let _turn = turn();
+    if !works(Rung::Landlock) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let harness = harness(&scratch, Rung::Landlock, &["sh", "-c", "echo ready; sleep 60; :"]);
+    let own = format!("code-commit-{}-", harness.0.id());
+    let is_own = |name: std::ffi::OsString| name.to_string_lossy().starts_with(&own);
+    let folders = || {
+        std::fs::read_dir("/tmp").unwrap().filter(|entry| is_own(entry.as_ref().unwrap().file_name())).count()
+    };
+    remove_orphans(None);
+    assert_eq!(folders(), 1, "the harness lives");
+    kill(harness);
+    remove_orphans(None);
+    assert_eq!(folders(), 0);
+}

@@ -20,6 +20,7 @@ use seccompiler::BpfProgram;
 use super::mounts;
 use super::seccomp::{self, Sockets};
 use super::{Aftercare, Launch, Walls, direct};
+use crate::temporary::{self, temporary_folder};
 use crate::{Command, RunError, Rung};
 
 mod grants;
@@ -35,14 +36,12 @@ pub(crate) struct Private {
     folder: tempfile::TempDir,
 }
 
-/// How the name of that folder begins.
-const PRIVATE: &str = "code-commit-";
 /// The home in it.
 const HOME: &str = "home";
 
 /// Whether a path lies in the home that a command has behind this wall.
 pub(crate) fn is_in_private_home(path: &Path) -> bool {
-    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(PRIVATE.as_bytes());
+    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(temporary::PREFIX.as_bytes());
     path.iter().zip(path.iter().skip(1)).any(|(folder, below)| is_ours(folder) && below == HOME)
 }
 
@@ -71,8 +70,7 @@ pub(super) fn prepare(command: &Command, walls: &Walls) -> Result<Launch, String
 
 fn private_folder(command: &Command) -> io::Result<(Private, PathBuf)> {
     let parent = command.env.get("TMPDIR").map_or(Path::new("/tmp"), Path::new);
-    let folder =
-        super::in_temporary(parent.to_owned(), |at| tempfile::Builder::new().prefix(PRIVATE).tempdir_in(at))?;
+    let folder = super::in_temporary(parent.to_owned(), |at| temporary_folder(&at))?;
     let path = folder.path().canonicalize()?;
     fs::create_dir(path.join("tmp"))?;
     fs::create_dir(path.join(HOME))?;

@@ -40,7 +40,7 @@ impl Counter {
     /// Makes the folder for one role. `program` is this program.
     pub fn new(program: &Path, mut desk: Desk) -> io::Result<Self> {
         // A socket's path may be 107 bytes long: not below the project.
-        let folder = tempfile::Builder::new().prefix("code-commit-abl-").tempdir_in("/tmp")?;
+        let folder = runner::temporary_folder(Path::new("/tmp"))?;
         fs::create_dir(folder.path().join("bin"))?;
         symlink(program, folder.path().join("bin").join(client::NAME))?;
         desk.socket = folder.path().join("desk");

@@ -1,0 +1,68 @@
+//! Folders for what a harness needs while it runs. Their names say whose they are, so that a later harness can remove those of one
+//! that was killed.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use tempfile::{Builder, TempDir};
+
+use crate::owner::{is_gone, next_marker};
+
+/// How their names begin; a marker and a random end follow, with a full stop between.
+pub(crate) const PREFIX: &str = "code-commit-";
+
+/// A new folder in `parent`, for its owner alone. Removed when dropped, or, where the harness is killed, by
+/// [`remove_orphans`](crate::remove_orphans) if `parent` is the folder for temporary files or `/tmp`.
+///
+/// # Errors
+///
+/// Those of `mkdir`.
+pub fn temporary_folder(parent: &Path) -> io::Result<TempDir> {
+    Builder::new().prefix(&format!("{PREFIX}{}.", next_marker())).tempdir_in(parent)
+}
+
+/// Removes what harnesses that are gone have left in `parent`, as far as this user may.
+pub(crate) fn remove_left(parent: &Path) {
+    let user = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_left = entry.file_name().to_str().is_some_and(is_of_one_gone);
+        if is_left && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user) {
+            // What a build has made unreadable stays; nobody waits for it.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn is_of_one_gone(name: &str) -> bool {
+    let marker = name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('.'));
+    marker.is_some_and(|(marker, _)| is_gone(marker))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_folders_of_a_harness_that_is_gone_are_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        let own = temporary_folder(parent.path()).unwrap();
+        let mut gone: Vec<String> = next_marker().split('-').map(str::to_owned).collect();
+        // Our own number, which another process had before us.
+        gone[1] = "1".to_owned();
+        let gone = format!("{PREFIX}{}", gone.join("-"));
+        fs::create_dir_all(at(&format!("{gone}.a/below"))).unwrap();
+        let stays = [gone.clone(), "code-commit-Ab12Cd".to_owned(), format!("other-{gone}.a")];
+        stays.iter().for_each(|name| fs::create_dir(at(name)).unwrap());
+        symlink(at(&stays[1]), at(&format!("{gone}.link"))).unwrap();
+        remove_left(parent.path());
+        assert!(own.path().exists() && !at(&format!("{gone}.a")).exists());
+        assert!(
+            stays.iter().chain([&format!("{gone}.link")]).all(|name| at(name).symlink_metadata().is_ok())
+        );
+    }
+}
