@@ -145,6 +145,19 @@ pub fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
     Ok(tree.repositories_below()?.into_iter().map(|folder| folder.join(DOT_GIT)).collect())
 }
 
+/// What a wall around agents holds for them: what is there, and where nothing is checked out the folder, in which git tracks nothing.
+pub fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let there = |path: &Path| path.symlink_metadata().is_ok();
+    let held = dot_gits.iter().map(|path| root.join(path)).filter_map(move |path| {
+        if there(&path) {
+            Some(path)
+        } else {
+            path.parent().filter(|folder| there(folder)).map(Path::to_owned)
+        }
+    });
+    held.take(MOST_HELD)
+}
+
 /// Those of them that a seal holds: files, and those that are not there. The latter only behind a wall, where git could check nothing
 /// out: without one a build may do so.
 pub fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, RepoError> {

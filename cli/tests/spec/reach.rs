@@ -46,19 +46,23 @@ fn setup_and_check_cannot_change_the_specs_behind_the_wall() {
 #[test]
 fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
     for rung in ["bwrap", "landlock"] {
-        let evil =
-            "echo gitdir: ../ignored > sub/.git; mv sub aside; echo '[core]' > nested/.git/config; true";
+        let evil = "for sub in sub empty; do echo gitdir: ../ignored > $sub/.git; mv $sub aside; done; \
+            echo '[core]' > nested/.git/config; true";
         let scene = Scene::new(&[&format!("{evil}; {BY_PROMPT}")]);
         scene.configure(&json!({ "checkCommand": evil }));
         let from = scene.root().display().to_string();
-        scene.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, "sub"]);
-        scene.git(&["commit", "-q", "-m", "a submodule"]);
+        for name in ["sub", "empty"] {
+            scene.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, name]);
+        }
+        scene.git(&["commit", "-q", "-m", "submodules"]);
+        scene.git(&["submodule", "--quiet", "deinit", "empty"]);
         scene.git(&["init", "-q", "nested"]);
         let files = ["sub/.git", "nested/.git/config"];
         let before = files.map(|file| scene.read(file));
         let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung]);
         assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
         assert_eq!(files.map(|file| scene.read(file)), before, "{rung}");
+        assert!(!crate::harness::is_there(&scene.root().join("empty/.git")), "{rung}");
     }
 }
 

@@ -144,13 +144,15 @@ impl Setup<'_> {
         let phase = inputs.phase;
         let logs = self.project.root.join(project::ABL).join(LOGS);
         let desks = self.desks()?;
-        let role = |name: &str, chosen| (name.to_owned(), self.role(name, chosen, desks.get(name), &logs));
+        let role = |name: &str, chosen| {
+            Ok::<_, Failure>((name.to_owned(), self.role(name, chosen, desks.get(name), &logs)?))
+        };
         let mut around = |name: &str| -> std::io::Result<Guarded> {
             desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
         };
         let mut watch = Lines::new(self.output.clone());
         let mut executor = AgentExecutor {
-            roles: [role(BUILDER, builder), role(VERIFIER, verifier)].into(),
+            roles: [role(BUILDER, builder)?, role(VERIFIER, verifier)?].into(),
             places: self.places(),
             repositories: self.repositories(),
             shell_cwd: self.project.root.clone(),

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use repo::WorkTree;
 use runner::{Env, Mode, Probed, Walls, probe};
 
 use crate::args::Sandbox;
 use crate::commands::phase::agents::DOT_ENV;
 use crate::commands::phase::project::{ABL, SPECS};
+use crate::commands::wall;
 use crate::exit::Failure;
 use crate::output::Output;
 
@@ -24,17 +26,38 @@ pub const HIDDEN: [&str; 8] = [
     ".abl/abl.config.yaml",
 ];
 
-/// The walls of one role. The same for a container and for bubblewrap.
-pub fn around(root: &Path, own: &Path, other: &Path, visible: &[PathBuf], env: &Env) -> Walls {
-    let hidden = HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")]);
+/// The `.git` of every repository inside of a role's folder that is neither hidden from it nor in the other's, relative to that folder.
+pub fn dot_gits(root: &Path, own: &Path, other: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut inside = WorkTree::at(own)
+        .map_err(anyhow::Error::from)
+        .and_then(|tree| Ok(wall::dot_gits(&tree)?))
+        .map_err(|error| Failure::refused(error, format!("see what git status says in {}", own.display())))?;
+    inside.retain(|path| !hidden(root, other).any(|hidden| own.join(path).starts_with(hidden)));
+    Ok(inside)
+}
+
+fn hidden(root: &Path, other: &Path) -> impl Iterator<Item = PathBuf> {
+    HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")])
+}
+
+/// The walls of one role, in whose folder these `.git` lie. The same for a container and for bubblewrap.
+pub fn around(
+    root: &Path,
+    (own, inside): (&Path, &[PathBuf]),
+    other: &Path,
+    visible: &[PathBuf],
+    env: &Env,
+) -> Walls {
+    let hidden = hidden(root, other);
     Walls {
         // A role's own repository may be looked at; the harness commits. All of `.abl`: around the specs alone a role could move it away and
         // put one of its own there, whose commands the next run would take for the person's.
         read_only: [own.join(".git"), root.join(ABL)]
             .into_iter()
             .filter(|path| path.starts_with(own))
+            .chain(wall::held_dot_gits(own, inside))
             .collect(),
-        pinned: between(own, other),
+        pinned: between(own, other).into_iter().chain(wall::ways(own, inside)).collect(),
         masked: hidden.filter(|path| path.starts_with(own) && path != &own.join(".git")).collect(),
         readable: visible.iter().cloned().chain([root.join(SPECS)]).collect(),
         // The agent has to reach its service.

@@ -253,7 +253,7 @@ impl<'b> Workspace<'b> {
         let set = |places: &[config::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
-        let dot_gits = self.dot_gits.iter().map(|name| self.root.join(name)).take(wall::MOST_HELD);
+        let dot_gits = wall::held_dot_gits(&self.root, &self.dot_gits);
         Walls {
             read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
             pinned: wall::ways(&self.root, &self.dot_gits),

@@ -60,7 +60,13 @@ impl Setup<'_> {
         }
     }
 
-    pub(super) fn role(&self, name: &str, chosen: Chosen, desk: Option<&Counter>, logs: &Path) -> Role {
+    pub(super) fn role(
+        &self,
+        name: &str,
+        chosen: Chosen,
+        desk: Option<&Counter>,
+        logs: &Path,
+    ) -> Result<Role, Failure> {
         let project = self.project;
         let (own, other) =
             if name == BUILDER { (project.src(), project.tests()) } else { (project.tests(), project.src()) };
@@ -69,7 +75,8 @@ impl Setup<'_> {
         // The harness's own folder is held fast or hidden where it lies in the role's.
         let state = self.state.join("agents").join(name);
         let home = desk.filter(|_| state.starts_with(own)).map_or(state, |desk| desk.home(name));
-        let mut walls = walls::around(&project.root, own, other, &visible, &env);
+        let inside = walls::dot_gits(&project.root, own, other)?;
+        let mut walls = walls::around(&project.root, (own, &inside), other, &visible, &env);
         walls.docker_host = self.docker_host.map(OsString::from);
         if let Some(desk) = desk {
             let path = env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
@@ -78,7 +85,7 @@ impl Setup<'_> {
             env.set(SOCKET, desk.socket());
         }
         let address = address(chosen.cli.kind, self.args.base_url.as_ref());
-        Role {
+        Ok(Role {
             cli: chosen.cli,
             cwd: own.to_owned(),
             confinement: self.probed.confine(walls),
@@ -92,7 +99,7 @@ impl Setup<'_> {
             idle_timeout: Some(self.args.idle_timeout),
             watched: self.watched(own),
             log: Some(logs.join(format!("{name}.log"))),
-        }
+        })
     }
 
     /// All that its walls let it touch, but for what the configuration protects.
