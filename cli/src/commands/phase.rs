@@ -38,7 +38,10 @@ pub struct PhaseArgs {
     /// init: make what a project needs; check: look the specs over; run: go on with the open phase or the next one; N: that phase
     #[arg(value_name = "init|check|run|N")]
     pub action: Action,
-    /// The builder's model, instead of the configured one: gemini-…, claude-…, gpt-…, or gemini/NAME, claude/NAME, codex/NAME
+    /// The model of both roles, instead of the configured ones: gemini-…, claude-…, gpt-…, or gemini/NAME, claude/NAME, codex/NAME
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// The builder's model
     #[arg(long, short, value_name = "MODEL")]
     pub builder_model: Option<String>,
     /// The verifier's model
@@ -54,7 +57,7 @@ pub struct PhaseArgs {
     #[command(flatten)]
     pub limits: LimitArgs,
     /// How long one turn of a role may take
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1h")]
+    #[arg(long, visible_alias = "timeout", value_name = "DURATION", value_parser = duration, default_value = "1h")]
     pub turn_timeout: Duration,
     /// How long a role may be silent
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15m")]

@@ -102,7 +102,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "MODE")]
     pub sandbox: Option<Sandbox>,
     /// How long one turn of an agent may take
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "2h")]
+    #[arg(long, visible_alias = "timeout", value_name = "DURATION", value_parser = duration, default_value = "2h")]
     pub turn_timeout: Duration,
     /// How long an agent may be silent
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30m")]

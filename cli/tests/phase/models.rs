@@ -35,15 +35,17 @@ fn each_role_is_asked_with_the_model_of_the_configuration() {
 }
 
 #[test]
-fn a_flag_names_another_model_for_its_role_alone() {
+fn a_flag_names_another_model_for_its_role_alone_or_for_both() {
     for (flags, expected) in [
-        (["-b", "gemini-three"], ["gemini-three", "gemini-two"]),
-        (["--builder-model", "gemini/gemini-three"], ["gemini-three", "gemini-two"]),
-        (["-v", "gemini-four"], ["gemini-one", "gemini-four"]),
-        (["--verifier-model", "gemini-four"], ["gemini-one", "gemini-four"]),
+        (&["-b", "gemini-three"][..], ["gemini-three", "gemini-two"]),
+        (&["--builder-model", "gemini/gemini-three"], ["gemini-three", "gemini-two"]),
+        (&["-v", "gemini-four"], ["gemini-one", "gemini-four"]),
+        (&["--verifier-model", "gemini-four"], ["gemini-one", "gemini-four"]),
+        (&["--model", "gemini-five"], ["gemini-five", "gemini-five"]),
+        (&["--model", "gemini-five", "-v", "gemini-four"], ["gemini-five", "gemini-four"]),
     ] {
         let scene = configured(&[]);
-        let ran = scene.run(&["run", flags[0], flags[1]]);
+        let ran = scene.run(&[&["run"], flags].concat());
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(models(&scene), expected.map(|name| Some(name.to_owned())), "{flags:?}");
     }

@@ -53,7 +53,7 @@ fn a_turn_that_ctrl_c_ends_leaves_a_row_at_once_with_what_is_known() {
 
 #[test]
 fn a_turn_that_a_limit_ends_leaves_a_row() {
-    for limit in ["--turn-timeout", "--max-time"] {
+    for limit in ["--turn-timeout", "--timeout", "--max-time"] {
         let scene = Scene::new(&[("builder-1", "exec sleep 60")]);
         scene.run(&["run", limit, "1s"]);
         let rows = scene.read(".abl/logs/tokens.csv");

@@ -121,7 +121,8 @@ impl Setup<'_> {
         let keys = Keys::find(environment, &project.root);
         let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
         let choose = |flag: &Option<String>, own: &str| {
-            agents::choose(flag.as_deref().unwrap_or(own), &secrets, environment)
+            let flag = flag.as_deref().or(args.model.as_deref());
+            agents::choose(flag.unwrap_or(own), &secrets, environment)
         };
         let builder = choose(&args.builder_model, &project.config.builder_model)?;
         let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
