@@ -158,6 +158,9 @@ impl Loop for SpecLoop {
         if let AgentFact::TurnBegins { number, .. } = fact {
             self.begun = *number;
         }
+        if let AgentFact::CutOff { usage, cost_usd, elapsed_ms, .. } = fact {
+            self.used.add_cut_off(usage, *cost_usd, *elapsed_ms);
+        }
         if !self.steps.front().is_some_and(|step| answers(fact, step)) {
             return;
         }

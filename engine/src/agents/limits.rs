@@ -1,6 +1,6 @@
 //! What a run may use, and has used: looked at before each turn, as far as the agents say what they use.
 
-use agent::End;
+use agent::{End, ModelUsage};
 use llm::Limit;
 use serde::{Deserialize, Serialize};
 
@@ -44,10 +44,19 @@ pub struct LimitPassed {
 impl AgentUsage {
     /// Counts a turn.
     pub fn add(&mut self, turned: &Turned) {
-        let cost = turned.cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0);
+        self.add_parts(cost(turned.cost_usd), tokens(&turned.usage), turned.elapsed_ms);
+    }
+
+    /// Counts a turn that a person has cut off, as far as its agent came to say what it used. What it did not come to say is no reason to
+    /// end the run: all that the agents say comes at the end of a turn.
+    pub fn add_cut_off(&mut self, usage: &[ModelUsage], cost_usd: Option<f64>, elapsed_ms: u64) {
+        self.add_parts(cost(cost_usd).or(Some(0.0)), tokens(usage).or(Some(0)), elapsed_ms);
+    }
+
+    fn add_parts(&mut self, cost: Option<f64>, tokens: Option<u64>, elapsed_ms: u64) {
         self.cost_usd = self.cost_usd.zip(cost).map(|(sum, cost)| sum + cost);
-        self.tokens = self.tokens.zip(tokens(turned)).map(|(sum, tokens)| sum.saturating_add(tokens));
-        self.add_time(turned.elapsed_ms);
+        self.tokens = self.tokens.zip(tokens).map(|(sum, tokens)| sum.saturating_add(tokens));
+        self.add_time(elapsed_ms);
     }
 
     /// Counts the time of something else.
@@ -94,9 +103,14 @@ impl AgentUsage {
     }
 }
 
+/// None if it is no amount of money.
+fn cost(said: Option<f64>) -> Option<f64> {
+    said.filter(|cost| cost.is_finite() && *cost >= 0.0)
+}
+
 /// None if any model of the turn is not counted, or none is named at all.
-fn tokens(turned: &Turned) -> Option<u64> {
-    let each = turned.usage.iter().map(|used| Some(used.input_tokens?.saturating_add(used.output_tokens?)));
+fn tokens(usage: &[ModelUsage]) -> Option<u64> {
+    let each = usage.iter().map(|used| Some(used.input_tokens?.saturating_add(used.output_tokens?)));
     let sum = each.sum::<Option<u64>>()?;
-    (!turned.usage.is_empty()).then_some(sum)
+    (!usage.is_empty()).then_some(sum)
 }

@@ -25,7 +25,8 @@ impl PhaseLoop {
     pub(super) fn lose(&mut self, fact: &AgentFact) {
         if let AgentFact::TurnBegins { at, .. } = fact {
             self.lost = self.rows(at, None, &[]);
-        } else if let AgentFact::CutOff { at, session, usage, .. } = fact {
+        } else if let AgentFact::CutOff { at, session, usage, cost_usd, elapsed_ms, .. } = fact {
+            self.used.add_cut_off(usage, *cost_usd, *elapsed_ms);
             self.lost = self.rows(at, session.as_deref(), usage);
         }
     }

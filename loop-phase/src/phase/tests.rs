@@ -327,6 +327,26 @@ fn every_turn_that_was_cut_off_leaves_a_row_before_it_is_made_again() {
 }
 
 #[test]
+fn what_a_turn_that_was_cut_off_has_used_counts_when_the_run_goes_on() {
+    let goes_on = |usage, limits| {
+        let mut decide = at_work();
+        decide.learn(&begins("t1"));
+        decide.learn(&cut_off(usage));
+        decide.learn(&AgentFact::Wrote { place: Place::new("abl", crate::TOKENS) });
+        decide.limit(limits);
+        next(&decide)
+    };
+    let said = || turned(1, BUILDER, End::Ok, true).usage;
+    let tokens = |most| AgentLimits { max_tokens: Some(most), ..AgentLimits::default() };
+    assert!(goes_on(said(), tokens(3)).contains("limit-tokens"));
+    assert_eq!(goes_on(said(), tokens(4)), "turn 1 builder");
+    assert_eq!(goes_on(Vec::new(), tokens(1)), "turn 1 builder", "nobody can tell");
+    let time = |most| AgentLimits { max_time_ms: Some(most), ..AgentLimits::default() };
+    assert!(goes_on(Vec::new(), time(9)).contains("limit-time"));
+    assert_eq!(goes_on(Vec::new(), time(10)), "turn 1 builder");
+}
+
+#[test]
 fn a_turn_that_was_cut_off_leaves_its_row_also_where_a_limit_ends_the_run() {
     let mut decide = at_work();
     decide.learn(&begins("t1"));

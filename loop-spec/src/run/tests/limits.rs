@@ -105,6 +105,38 @@ fn a_turn_that_the_time_of_the_run_cut_off_ends_the_run_at_its_limit() {
 }
 
 #[test]
+fn what_a_turn_that_was_cut_off_has_used_counts_when_the_run_goes_on() {
+    let goes_on = |limits: AgentLimits| {
+        let mut decide = SpecLoop::new(Inputs::new(ID, "X"));
+        for _ in 0..2 {
+            let Next::Do(step) = decide.next() else { panic!("there is more") };
+            decide.learn(&answer(&step, &mut |_, _| panic!("no turn yet")));
+        }
+        let (number, role, session, at) = (1, "planning".to_owned(), None, String::new());
+        let usage =
+            vec![agent::ModelUsage { input_tokens: Some(100), output_tokens: Some(1), ..Default::default() }];
+        let (cost_usd, elapsed_ms) = (None, 60_000);
+        decide.learn(&AgentFact::CutOff { number, role, session, usage, cost_usd, elapsed_ms, at });
+        decide.limit(limits);
+        while let Next::Do(step) = decide.next() {
+            if matches!(step, AgentStep::Turn { .. }) {
+                return "a turn".to_owned();
+            }
+            decide.learn(&answer(&step, &mut |_, _| panic!("no turn")));
+        }
+        match decide.next() {
+            Next::Stop(Outcome::ModelUnavailable { cause, .. }) => cause.code,
+            other => panic!("{other:?}"),
+        }
+    };
+    let limits = AgentLimits::default();
+    assert_eq!(goes_on(AgentLimits { max_tokens: Some(101), ..limits }), "limit-tokens");
+    assert_eq!(goes_on(AgentLimits { max_tokens: Some(102), ..limits }), "a turn");
+    assert_eq!(goes_on(AgentLimits { max_time_ms: Some(60_000), ..limits }), "limit-time");
+    assert_eq!(goes_on(AgentLimits { max_cost_usd: Some(0.01), ..limits }), "a turn", "nobody can tell");
+}
+
+#[test]
 fn a_quota_that_stays_used_up_is_waited_for_at_growing_intervals_and_not_for_ever() {
     let used_up = || (End::Quota { message: "limit".into(), resets_unix: Some(1) }, &[][..]);
     let patient = Inputs { patience: Patience::Wait, ..Inputs::new(ID, "X") };
