@@ -33,24 +33,23 @@ impl Spending {
     /// the time that its attempts took.
     pub fn count<'f>(&self, facts: impl IntoIterator<Item = &'f Fact>, model: &ModelId) {
         let mut asked: Option<Forecast> = None;
-        let mut attempts_ms = 0;
+        let mut attempts = Attempts::default();
         for fact in facts {
             match fact {
                 Fact::Call(CallFact::Asked { prompt, .. }) => {
                     self.lost(asked.take(), model);
-                    self.take_time(std::mem::take(&mut attempts_ms));
+                    self.take_time(std::mem::take(&mut attempts).took_ms);
                     let request = Request { prompt: prompt.as_str(), ..Request::default() };
                     asked = Some(Forecast::of(&request, None, self.price(model, None)));
                 }
                 Fact::Call(CallFact::Attempted { attempt, .. }) => {
-                    let took = attempt.duration_ms.saturating_add(attempt.wait_ms.unwrap_or(0));
-                    attempts_ms = took.saturating_add(attempts_ms);
+                    attempts.add(attempt);
                     if let Some(forecast) = &asked {
                         self.add(attempt, forecast, model);
                     }
                 }
                 Fact::Call(CallFact::Answered { elapsed_ms, .. }) => {
-                    (asked, attempts_ms) = (None, 0);
+                    (asked, attempts) = (None, Attempts::default());
                     self.take_time(*elapsed_ms);
                 }
                 Fact::Call(CallFact::Unanswered { .. }) => asked = None,
@@ -64,7 +63,7 @@ impl Spending {
             }
         }
         self.lost(asked, model);
-        self.take_time(attempts_ms);
+        self.take_time(attempts.took_ms);
     }
 
     /// What was used so far.
@@ -137,6 +136,22 @@ impl Spending {
             Provider::Scripted | Provider::Recorded => Budget { max_cost: None, ..self.budget },
             Provider::Gemini | Provider::OpenAi => self.budget,
         }
+    }
+}
+
+/// How long the attempts of a call took whose answer is not on record.
+#[derive(Default)]
+struct Attempts {
+    took_ms: u64,
+    /// The wait behind the last one. It may have been cut short, so that it counts once another has followed.
+    wait_ms: u64,
+}
+
+impl Attempts {
+    fn add(&mut self, attempt: &Attempt) {
+        let took_ms = self.wait_ms.saturating_add(attempt.duration_ms);
+        self.took_ms = self.took_ms.saturating_add(took_ms);
+        self.wait_ms = attempt.wait_ms.unwrap_or(0);
     }
 }
 

@@ -144,6 +144,8 @@ fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
     // The answer's own time holds its attempts.
     let answered = [asked(1), attempted(1000, Some(200)), attempted(30, None), answered(1, 1250)];
     assert_eq!(count(&answered), 1250);
+    // A wait that nothing came behind may have been cut short at once.
+    assert_eq!(count(&[asked(1), attempted(1000, Some(60_000)), Fact::Resumed]), 1000);
     assert_eq!(count(&[asked(1), attempted(7, None), asked(1), attempted(8, None), unanswered]), 15);
 }
 
