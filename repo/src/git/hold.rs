@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -29,18 +29,22 @@ impl Git {
         let none = || self.failed("reset", format!("there is no commit `{commit}`"));
         let id = self.commit_of(commit)?.ok_or_else(none)?;
         let held = Held::take(self.index()?)?;
-        let words = ["reset", "--quiet", "--hard", &id];
-        let start = |source| GitError::Start { folder: self.folder.clone(), source };
         // A file whose content is right is not written anew, with line ends that the tree did not have. That others differ is no failure.
-        let mut refresh = self.command(&["update-index", "-q", "--refresh"])?;
-        refresh.env("GIT_INDEX_FILE", held.copy()).output().map_err(start)?;
-        let mut reset = self.command(&words)?;
-        reset.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let child = reset.spawn().map_err(start)?;
+        self.work_on(&held, &["update-index", "-q", "--refresh"])?;
+        let words = ["reset", "--quiet", "--hard", &id];
+        let done = self.work_on(&held, &words)?;
+        if done.status.success() { held.replace() } else { Err(self.refused(&words, &done)) }
+    }
+
+    /// Lets git work on the copy, and notes which one does.
+    fn work_on(&self, held: &Held, words: &[&str]) -> Result<Output, GitError> {
+        let start = |source| GitError::Start { folder: self.folder.clone(), source };
+        let mut git = self.command(words)?;
+        git.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = git.spawn().map_err(start)?;
         // Without the note nobody waits for a git that outlives us; its work is done again all the same.
         let _ = held.note(child.id());
-        let done = child.wait_with_output().map_err(start)?;
-        if done.status.success() { held.replace() } else { Err(self.refused(&words, &done)) }
+        child.wait_with_output().map_err(start)
     }
 
     /// The lock that another git holds on the index, also after a few seconds.
@@ -100,9 +104,11 @@ impl Held {
         &self.copy
     }
 
-    /// Notes which git works on it.
+    /// Notes which git works on it, in the place of the one before.
     fn note(&self, pid: u32) -> io::Result<()> {
-        OpenOptions::new().append(true).open(&self.lock)?.write_all(pid.to_string().as_bytes())
+        let mut lock = OpenOptions::new().append(true).open(&self.lock)?;
+        lock.set_len(WORDS.len() as u64)?;
+        lock.write_all(pid.to_string().as_bytes())
     }
 
     /// Puts the copy in the index's place.

@@ -1,5 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests make the locks of another git with plain writes")]
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
 use crate::git::tests::commit_without_its_file;
 use crate::scratch::Scratch;
@@ -27,6 +29,30 @@ fn a_lock_that_a_killed_rollback_has_left_is_no_obstacle() {
         );
         assert!(!lock(&scratch).exists() && !scratch.path().join(".git/index.code-commit").exists());
     }
+}
+
+/// A git that does not begin to work on the index before the lock names it.
+const WAITS: &str = "#!/bin/sh
+case \"$*\" in *update-index*|*--hard*)
+    n=0
+    until test \"$(tail -n 1 '[LOCK]')\" = $$ || test $n = 500; do n=$((n + 1)); sleep 0.02; done
+    test $n = 500 || echo noted >> '[HERE]/said'
+esac
+PATH='[PATH]' exec git \"$@\"
+";
+
+#[test]
+fn each_git_that_works_for_a_rollback_is_noted_in_its_lock() {
+    let (scratch, beside) = (Scratch::with_files(), tempfile::tempdir().unwrap());
+    scratch.write("kept", "two\n");
+    let (here, path) = (beside.path().display().to_string(), std::env::var("PATH").unwrap());
+    let (words, git) =
+        (WAITS.replace("[LOCK]", &lock(&scratch).display().to_string()), beside.path().join("git"));
+    fs::write(&git, words.replace("[HERE]", &here).replace("[PATH]", &path)).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    scratch.hardened(&[("PATH", &format!("{here}:{path}"))]).reset_hard("HEAD").unwrap();
+    assert_eq!(fs::read_to_string(beside.path().join("said")).unwrap(), "noted\nnoted\n");
+    assert_eq!(scratch.read("kept"), "one\n");
 }
 
 #[test]
