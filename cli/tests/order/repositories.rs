@@ -44,13 +44,20 @@ fn what_git_was_told_not_to_look_at_is_refused_and_stays_as_it_is() {
 
 #[test]
 fn a_filter_of_the_repositorys_own_configuration_is_named_where_it_makes_files_look_changed() {
-    let scene = Scene::with(&[]);
+    let scene = Scene::with(&[&greet(GOOD)]);
     scene.project.git(&["config", "filter.loud.clean", "tr a-z A-Z"]).unwrap();
     scene.project.write(".gitattributes", b"*.sh filter=loud\n").unwrap();
     scene.project.git(&["add", "--renormalize", "."]).unwrap();
     scene.project.commit("filtered").unwrap();
     assert_eq!(scene.project.status().unwrap(), "");
-    check_refused(&scene, &[], "filters of the repository's own configuration are not run");
+    let place = "name it in yours (git config --global) and not in the repository's";
+    let told = "filters of the repository's own configuration are not run, so that files which go through one look changed";
+    check_refused(&scene, &[], &format!("{told}: {place}"));
+    scene.place(".gitconfig", b"[filter \"loud\"]\n\tclean = tr a-z A-Z\n");
+    check_refused(&scene, &[], place);
+    scene.project.git(&["config", "--remove-section", "filter.loud"]).unwrap();
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
 }
 
 #[test]

@@ -31,9 +31,6 @@ const HARDENED: [&str; 9] = [
 /// What a filter may start.
 const OF_A_FILTER: [&str; 3] = ["clean", "smudge", "process"];
 
-/// What git says when it would have to store a file without its filter.
-const NO_FILTER: &str = "clean filter '";
-
 impl Git {
     /// Runs git and gives its standard output.
     pub(super) fn run(&self, words: &[&str]) -> Result<String, GitError> {
@@ -78,11 +75,17 @@ impl Git {
     /// What git said when it did not do it.
     pub(super) fn refused(&self, words: &[&str], done: &Output) -> GitError {
         let mut said = text(&done.stderr).trim().to_owned();
-        if said.contains(NO_FILTER) {
+        if self.misses_own_filter(&said) {
             said += "; no filter that the repository's own configuration names is run: commit this yourself, \
-                     or name the filter in yours (git config --global)";
+                     or name the filter in yours (git config --global) and not in the repository's";
         }
         self.failed(command_of(words), said)
+    }
+
+    /// Whether git would have had to store a file without a filter that we took from it.
+    fn misses_own_filter(&self, said: &str) -> bool {
+        let own = self.tree().ok().flatten().map(|tree| tree.own_filters()).unwrap_or_default();
+        own.iter().any(|filter| said.contains(&format!("clean filter '{filter}' failed")))
     }
 
     pub(super) fn failed(&self, command: &str, message: String) -> GitError {

@@ -117,7 +117,7 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     let mut help = "commit these files, stash them (git stash -u) or move them away".to_owned();
     if tree.has_own_filters() {
         help += "; filters of the repository's own configuration are not run, so that files which go through one look changed: name \
-                 it in yours (git config --global)";
+                 it in yours (git config --global) and not in the repository's";
     }
     Err(Failure::refused(error, help))
 }

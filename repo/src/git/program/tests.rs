@@ -38,6 +38,30 @@ fn no_filter_of_the_repositorys_own_configuration_is_started() {
 }
 
 #[test]
+fn a_filter_is_run_where_the_users_configuration_names_it_and_the_repositorys_does_not() {
+    let scratch = Scratch::with_files();
+    let home = tempfile::tempdir().unwrap();
+    let configuration = home.path().join(".gitconfig").display().to_string();
+    let filter = |clean| format!("[filter \"loud\"]\n\tclean = {clean}\n\trequired = true\n");
+    let of_user = |clean| scratch.write(&configuration, &filter(clean));
+    let git = scratch.hardened(&[("HOME", home.path().to_str().unwrap())]);
+    let commit = || git.commit_paths(&["new"], "m", ME).map_err(|refused| refused.to_string());
+    scratch.write(".gitattributes", "new filter=loud\n");
+    scratch.commit();
+    scratch.write("new", "x\n");
+    of_user("tr a-z A-Z");
+    scratch.git(&["config", "filter.loud.clean", "cat"]);
+    assert!(commit().unwrap_err().ends_with("(git config --global) and not in the repository's"));
+    scratch.git(&["config", "--remove-section", "filter.loud"]);
+    of_user("false");
+    let failed = commit().unwrap_err();
+    assert!(failed.contains("clean filter 'loud' failed") && !failed.contains("configuration"), "{failed}");
+    of_user("tr a-z A-Z");
+    commit().unwrap();
+    assert_eq!(scratch.git(&["show", "HEAD:new"]), "X\n");
+}
+
+#[test]
 fn no_git_is_started_in_a_submodule_that_a_command_has_made() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
