@@ -79,9 +79,9 @@ fn enter<'o>(
     observer: &'o mut dyn engine::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
     let plan = prepared.plan.store(folder).map_err(no_record)?;
-    // The wall holds what is there: the record comes first.
-    let confinement = confine(prepared)?;
+    // The wall holds what is there, and hides the records that are listed.
     registry::add(prepared.tree, folder.path(), Some(plan))?;
+    let confinement = confine(prepared)?;
     let record = Record::begin(folder.clone(), observer).map_err(no_record)?;
     Ok((confinement, record))
 }

@@ -10,7 +10,7 @@ use repo::{RepoError, WorkTree};
 use runner::{Confinement, Env, Mode, Rung, Walls};
 
 use crate::args::Sandbox;
-use crate::commands::runs;
+use crate::commands::{registry, runs};
 use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::Failure;
@@ -68,7 +68,7 @@ fn walls(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) ->
     Walls {
         read_only: own.chain(held(root, &folders, rung)).chain(held(root, &plan.sealed, rung)).collect(),
         pinned: ways(root, plan.sealed.iter().chain(&folders)),
-        masked: keys::hidden(root).into_iter().chain(records(root)).collect(),
+        masked: keys::hidden(root).into_iter().chain(records(tree)).collect(),
         network: settings.network.value,
         writable: writable(root, settings),
         readable: readable.chain(tree.git_elsewhere()).collect(),
@@ -76,13 +76,19 @@ fn walls(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) ->
     }
 }
 
-/// The records of `implement`, the newest first: what they tell of how to open the wall is for the person.
-fn records(root: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = std::fs::read_dir(runs::implement_logs(root)).into_iter().flatten().flatten();
-    let mut records: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|run| run.join(RUN_JSON).is_file()).collect();
-    records.sort_unstable();
-    records.into_iter().rev().take(MOST_HELD)
+/// The records of `implement`: what they tell of how to open the wall is for the person. Those that were made here come first, the newest
+/// before the others: a repository may bring along more folders than a wall can hide.
+fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
+    let logs = runs::implement_logs(tree.root());
+    // The run that is to be walled in stands in the list, so that it has been read.
+    let known = registry::all(tree).unwrap_or_default();
+    let known: Vec<PathBuf> =
+        known.iter().map(|run| run.path(tree.root())).filter(|run| run.parent() == Some(&logs)).collect();
+    let entries = std::fs::read_dir(&logs).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut others: Vec<PathBuf> =
+        entries.filter(|run| run.join(RUN_JSON).is_file() && !known.contains(run)).collect();
+    others.sort_unstable();
+    known.into_iter().chain(others.into_iter().rev()).take(MOST_HELD)
 }
 
 /// The runner's word for it.

@@ -304,6 +304,27 @@ fn no_build_reads_in_the_record_what_the_wall_hides() {
     }
 }
 
+/// A wall hides no more than 500 records: a repository that brings as many along must not make the run's own one visible.
+#[test]
+fn a_repository_full_of_records_does_not_let_a_build_read_that_of_its_run() {
+    let scene = Scene::with_replies([MENDS_IT; 3]);
+    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
+    for number in 0..500 {
+        scene.project.write(&format!("logs/z{number}/run.json"), b"planted\n").unwrap();
+    }
+    let build = b"#!/bin/sh\ncat logs/[0-9]*/* 2>/dev/null\necho 'connect: Network is unreachable'\nexit 1\n";
+    scene.project.write("build.sh", build).unwrap();
+    let args = ["--base-url", scene.server.origin(), "--sandbox", "landlock", "--rounds", "3"];
+    let args = [&["implement", "--model", "gemini-test"], &args[..]].concat();
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    assert!(ran.code == Some(1) && ran.err.contains("warning: the sandbox has no network"), "{ran}");
+    let asked = scene.server.requests().pop().unwrap().json().to_string();
+    assert!(
+        asked.contains("Network is unreachable") && !asked.contains("the sandbox has no network"),
+        "{asked}"
+    );
+}
+
 #[test]
 fn a_protected_folder_that_the_build_removes_is_there_again_with_what_was_not_committed() {
     let scene = Scene::with_replies([MENDS_IT]);
