@@ -79,6 +79,11 @@ fn failed(error: UndoError, run: &Path) -> Failure {
     }
     let help = if matches!(error, UndoError::OtherVersion { .. }) {
         format!("undo with that version; the old contents are in {}", kept.display())
+    } else if matches!(error, UndoError::NoManifest { .. }) {
+        format!(
+            "nothing was put back; git may have the old contents, and {} what is left of the copies",
+            kept.display()
+        )
     } else if matches!(error, UndoError::Blocked { .. }) {
         format!("move away what stands there, then undo again; the old contents are in {}", kept.display())
     } else if matches!(&error, UndoError::Apply(error) if error.leaves_tree_changed()) {
