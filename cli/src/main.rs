@@ -63,11 +63,12 @@ fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCod
     let text = error.render().to_string();
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
     if error.use_stderr() && args::wants_json(std::env::args_os()) {
-        let (message, help) = text.split_once('\n').unwrap_or((&text, ""));
+        let (message, help) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let message: Vec<&str> = message.trim_start_matches("error: ").lines().map(str::trim).collect();
         let output = output::Output::of_json(redactor.clone());
         output.object(&serde_json::json!({
             "event": "error", "exit": code,
-            "message": message.trim_start_matches("error: "), "help": help.trim(),
+            "message": message.join(" "), "help": help.trim(),
         }));
         output.closing(exit::Exit::Failed);
     }

@@ -410,6 +410,10 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
         assert_eq!((&told["event"], &told["exit"]), (&"error".into(), &2.into()), "{ran}");
         assert_eq!(ran.code, Some(2), "{ran}");
     }
+    let clean = scene.run(&["clean", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(clean.out.trim()).unwrap();
+    let missing = "the following required arguments were not provided: <--keep <NUMBER>|--older-than <DAYS>>";
+    assert_eq!(told["message"], missing);
     let with_key = scene.run_with(&["--json", KEY], &[("GEMINI_API_KEY", KEY)]);
     assert!(!with_key.to_string().contains(KEY) && with_key.out.contains("[key …77]"), "{with_key}");
     let a_path = scene.run(&["guard", "--nosuch", "--", "--json"]);
