@@ -25,15 +25,13 @@ use crate::plan::Plan;
 pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
     let unfinished = if args.run.is_none() { newest_unfinished(&tree)? } else { None };
-    let known = if let Some(known) = unfinished {
-        known
-    } else {
-        let known = runs::find_known(&tree, args.run.as_deref());
-        if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
-            return Err(spec::history::refuse_resume(&past));
-        }
-        known?
-    };
+    let can_go_on = unfinished.is_some();
+    let known = unfinished.map_or_else(|| runs::find_known(&tree, args.run.as_deref()), Ok);
+    let past = spec::history::meant(&tree, args.run.as_deref(), &known);
+    if let Some(past) = past.filter(|past| !can_go_on || past.outcome().is_none()) {
+        return Err(spec::history::refuse_resume(&past));
+    }
+    let known = known?;
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {
         return order::resume(&known, &args.limits, &tree, environment, output);
     }

@@ -230,6 +230,40 @@ fn runs_and_show_know_runs_of_specs_and_resume_names_who_goes_on_with_them() {
     );
 }
 
+/// Runs of one second cannot be told apart by their names.
+fn until_the_next_second() {
+    let second = || std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let now = second();
+    while second() == now {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn resume_passes_over_a_run_of_a_spec_only_where_it_is_over() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE, "kill -INT $PPID; sleep 60"]);
+    for (file, text) in [("query.txt", "x\n"), ("codeRollup.txt", "x\n"), ("replies", "{\"replies\":[]}")] {
+        scene.write(&format!("agent-config/{file}"), text);
+    }
+    scene.write(".gitignore", "/agent-config\n");
+    let ask = |args: &[&str]| {
+        let done = scene.command(args, &[]).output().unwrap();
+        let text = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+        (done.status.code(), text)
+    };
+    let args = ["--model", "scripted/agent-config/replies", "--build-command", "false", "--sandbox", "off"];
+    let (code, said) = ask(&args);
+    assert!(code == Some(4) && said.contains("go on with: code-commit resume"), "{said}");
+    until_the_next_second();
+    assert_eq!(scene.run().code, Some(0));
+    let (code, said) = ask(&["resume"]);
+    assert!(code == Some(4) && said.contains("going on with"), "the spec's is over: {said}");
+    until_the_next_second();
+    assert_eq!(scene.run().code, Some(130));
+    let (code, said) = ask(&["resume"]);
+    assert!(code == Some(3) && said.contains("code-commit spec run --resume"), "{said}");
+}
+
 #[test]
 fn clean_removes_the_runs_of_specs_that_are_over() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, "kill -INT $PPID; sleep 60"]);
