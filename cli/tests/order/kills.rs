@@ -6,7 +6,7 @@
 use std::fs;
 use std::process::{Child, Stdio};
 
-use fixtures::server::{Script, Step};
+use fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
 use crate::harness::{BAD, FILES, GOOD, Scene, greet, ran};
@@ -190,6 +190,30 @@ fn a_run_that_was_killed_before_its_first_step_begins_anew() {
     place("notes.txt", b"mine");
     assert_eq!(once(), Some(3));
     assert_eq!(fs::read_to_string(run.join("notes.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn what_a_person_writes_after_a_run_was_killed_before_its_first_step_stays_in_the_tree() {
+    let scene = Scene::scripted(
+        &FILES,
+        Script::new([Step::text("").hang(Hang::BeforeHead), Step::text(&greet(GOOD))]),
+    );
+    let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while scene.server.requests().is_empty() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = scene.runs().pop().unwrap();
+    fs::remove_file(run.join("events.jsonl")).unwrap();
+    fs::remove_dir_all(run.join("attempt_1")).unwrap();
+    scene.project.write("src/greet.sh", b"mine\n").unwrap();
+    let refused = scene.run(&[]);
+    assert!(refused.code == Some(3) && refused.err.contains("the work tree is not clean"), "{}", refused.err);
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), "mine\n");
+    scene.project.git(&["checkout", "-q", "."]).unwrap();
+    assert_eq!(scene.run(&[]).code, Some(0));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! The plan of an order's run in its folder: written when the run begins, believed later only if it is the same.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,17 +60,31 @@ impl Beginning<'_> {
     }
 }
 
-/// Takes away what a run has put down that was killed before its first step; whether there is nothing else.
-pub fn discard_beginning(run: &Path) -> io::Result<bool> {
-    let is_of_beginning = |name: &OsStr| [WORK_ORDER, INPUTS, RUN_JSON].iter().any(|own| name == *own);
-    let mut names = Vec::new();
+/// What a run puts down before its first step.
+const BEGINNING: [&str; 3] = [WORK_ORDER, INPUTS, RUN_JSON];
+
+/// Whether a run was killed here before its first step, as far as one can see: nothing else is there.
+pub fn is_beginning(run: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(run)? {
-        names.push(entry?.file_name());
+        let name = entry?.file_name();
+        if !BEGINNING.iter().any(|own| name == *own) {
+            return Ok(false);
+        }
     }
-    if !names.iter().all(|name| is_of_beginning(name)) {
+    Ok(true)
+}
+
+/// Takes away what is there then; whether it was so.
+pub fn discard_beginning(run: &Path) -> io::Result<bool> {
+    if !is_beginning(run)? {
         return Ok(false);
     }
-    names.iter().try_for_each(|name| fs::remove_file(run.join(name)))?;
+    for name in BEGINNING {
+        match fs::remove_file(run.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
     fs::remove_dir(run).map(|()| true)
 }
 

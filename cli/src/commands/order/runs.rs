@@ -22,6 +22,7 @@ use crate::commands::resume::attempts;
 use crate::commands::runs::no_record;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::plan::RUN_JSON;
 
 /// How a run begins.
 pub enum Start {
@@ -171,7 +172,7 @@ pub fn clear_up(
     let Some(run) = Unfinished::read(state)? else { return Ok(None) };
     let folder = RunFolder::open(run.run.clone(), Redactor::default());
     let has_journal = run.run.join(JOURNAL).is_file();
-    if has_journal && is_finished(&folder)? {
+    if was_killed_at_once(&run.run) || (has_journal && is_finished(&folder)?) {
         Unfinished::forget(state)?;
         return Ok(None);
     }
@@ -197,6 +198,12 @@ pub fn clear_up(
         }
     }
     Ok(Some(run).filter(|_| has_journal))
+}
+
+/// Whether a run has put down all that it begins with, and no more. It has changed nothing, so that whatever is in the tree is a person's.
+/// Where that is gone too, somebody has cleared the folder: nobody can tell any more.
+fn was_killed_at_once(run: &Path) -> bool {
+    run.join(RUN_JSON).is_file() && recorded::is_beginning(run).unwrap_or(false)
 }
 
 /// Copies of every file that rolling back would change or take away; a person may have worked on them since.
