@@ -95,7 +95,10 @@ fn is_empty(folder: &Path) -> io::Result<bool> {
 pub fn hide_from_git(folder: &Path) -> Result<(), RepoError> {
     let ignore = folder.join(".gitignore");
     match fs::OpenOptions::new().write(true).create_new(true).open(&ignore) {
-        Ok(mut file) => io::Write::write_all(&mut file, b"*\n"),
+        // An empty one would hide nothing, and the next start would take it for somebody's.
+        Ok(mut file) => {
+            io::Write::write_all(&mut file, b"*\n").inspect_err(|_| drop(fs::remove_file(&ignore)))
+        }
         Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(other) => Err(other),
     }

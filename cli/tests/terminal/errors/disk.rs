@@ -43,9 +43,7 @@ struct Ran {
 
 #[test]
 fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
-    let probe = ["--mount", "--map-root-user", "true"];
-    let may_mount = Command::new("unshare").args(probe).stderr(Stdio::null()).status();
-    if !may_mount.is_ok_and(|status| status.success()) {
+    if !may_mount() {
         eprintln!("SKIPPED a_full_disk_is_named: no mount can be had here (unshare --mount)");
         return;
     }
@@ -80,23 +78,64 @@ fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
     assert!(refused > 2 && not_begun > 1, "the disk was never full");
 }
 
+/// The same run twice, the second time on a disk with room; then what git sees.
+const TWICE: &str = r#"
+"$@"
+: > .git/filler
+"$@"
+echo "second $?" >&2
+git status --porcelain >&2
+"#;
+
+#[test]
+fn the_record_of_implement_is_hidden_from_git_also_after_a_start_on_a_full_disk() {
+    if !may_mount() {
+        eprintln!("SKIPPED the_record_of_implement_is_hidden: no mount can be had here (unshare --mount)");
+        return;
+    }
+    for pages in 0..4 {
+        let scene = Scene::new(Script::new([Step::text(MENDS_IT)]));
+        scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
+        let implement = [&["/bin/sh", "-c", TWICE, "sh", PROGRAM, "implement"][..], &scene.flags()].concat();
+        let (_, words) = there(&scene, pages, &implement);
+        assert!(
+            words.contains("No space left on device") && words.contains("second 0\n"),
+            "{pages}: {words}"
+        );
+        assert!(words.contains("?? README.md\n") && !words.contains("?? logs"), "{pages}: {words}");
+    }
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_code-commit");
+
+fn may_mount() -> bool {
+    let probe = ["--mount", "--map-root-user", "true"];
+    let probed = Command::new("unshare").args(probe).stderr(Stdio::null()).status();
+    probed.is_ok_and(|status| status.success())
+}
+
 fn on_a_small_disk(scene: &Scene, pages: u32) -> Ran {
+    let (out, words) = there(scene, pages, &[&[PROGRAM][..], &scene.flags()].concat());
+    let (rest, code) = out.trim_end().rsplit_once("exit ").unwrap();
+    let (runs, greet) = rest.strip_prefix("runs ").unwrap().split_once('\n').unwrap();
+    let (runs, greet) = (runs.to_owned(), greet.to_owned());
+    Ran { code: code.parse().unwrap(), words, runs, greet }
+}
+
+/// What is printed where a program runs there, on standard output and on standard error.
+fn there(scene: &Scene, pages: u32, argv: &[&str]) -> (String, String) {
     let small = scene.project.beside().join("small");
     std::fs::create_dir(&small).unwrap();
     let done = Command::new("unshare")
         .args(["--mount", "--map-root-user", "/bin/sh", "-c", ON_A_SMALL_DISK, "sh"])
         .args([&small, scene.project.root()])
         .arg(pages.to_string())
-        .arg(env!("CARGO_BIN_EXE_code-commit"))
-        .args(scene.flags())
+        .args(argv)
         .env("GEMINI_API_KEY", KEY)
         .env("HOME", scene.project.beside())
         .output()
         .unwrap();
-    let (out, words) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    let [out, words] = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     assert!(out.contains("exit "), "{words}");
-    let (rest, code) = out.trim_end().rsplit_once("exit ").unwrap();
-    let (runs, greet) = rest.strip_prefix("runs ").unwrap().split_once('\n').unwrap();
-    let (runs, greet) = (runs.to_owned(), greet.to_owned());
-    Ran { code: code.parse().unwrap(), words: words.into_owned(), runs, greet }
+    (out, words)
 }
