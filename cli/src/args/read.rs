@@ -79,9 +79,11 @@ impl Cli {
     }
 }
 
-/// `..` may lead anywhere.
+/// By whatever way the folder is named; `..` in what is not there may lead anywhere.
 fn is_below(folder: &Path, root: &Path) -> bool {
-    folder.starts_with(root) && !folder.components().any(|part| part == Component::ParentDir)
+    let there = folder.ancestors().find_map(|above| above.canonicalize().ok());
+    let is_plain = !folder.components().any(|part| part == Component::ParentDir);
+    is_plain && there.is_some_and(|there| there.starts_with(root))
 }
 
 fn misplaced(command: &mut Command, matches: &ArgMatches) -> Option<Error> {

@@ -379,6 +379,11 @@ fn a_writable_folder_outside_that_is_not_there_is_an_error_and_is_not_made() {
     assert!(!outside.exists() && scene.runs().is_empty());
     std::fs::create_dir(&outside).unwrap();
     assert_eq!(scene.commit(&["--writable", "~/outside", "--writable", "target/new"]).code, Some(0));
+    let way = scene.project.beside().join("way");
+    std::os::unix::fs::symlink(scene.project.root(), &way).unwrap();
+    assert_eq!(scene.run(&["config", "--writable", "~/way/target/newer"]).code, Some(0), "it is the project");
+    std::os::unix::fs::symlink(&outside, scene.project.root().join("out")).unwrap();
+    assert_eq!(scene.run(&["config", "--writable", "out/new"]).code, Some(2), "it is not the project");
 }
 
 #[test]
