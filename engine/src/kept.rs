@@ -89,11 +89,41 @@ fn rounds_written<F: Facts>(facts: &[F]) -> BTreeSet<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::OrderFact;
 
     #[test]
     fn a_round_that_was_killed_before_it_changed_anything_is_not_asked_for() {
         let run = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(run.path().join(UNDO).join("1")).unwrap();
         assert!(undo_folders(run.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_asked_for_of_what_was_put_back() {
+        let change = |action| Changed {
+            path: "a".to_owned(),
+            action,
+            before_sha256: None,
+            after_sha256: None,
+            created: false,
+            before_mode: None,
+            after_mode: None,
+        };
+        let written = |attempt, action| OrderFact::Written {
+            attempt,
+            touched: Vec::new(),
+            changes: vec![change(action)],
+            warnings: Vec::new(),
+            verify_script: false,
+        };
+        let (first, second) = (written(1, Action::Write), written(2, Action::Write));
+        let rounds = |facts: &[OrderFact]| rounds_written(facts).into_iter().collect::<Vec<_>>();
+        assert_eq!(rounds(&[first.clone(), second.clone()]), [1, 2]);
+        assert_eq!(
+            rounds(&[first.clone(), OrderFact::RolledBack { warnings: Vec::new() }, second.clone()]),
+            [2]
+        );
+        assert_eq!(rounds(&[first, OrderFact::Resumed, second]), [2]);
+        assert_eq!(rounds(&[written(3, Action::None)]), [0; 0]);
     }
 }

@@ -244,7 +244,9 @@ impl Facts for OrderFact {
         if let Self::Written { attempt, changes, .. } = self {
             return OnTree::of_changes(*attempt, changes);
         }
-        if matches!(self, Self::RolledBack { .. }) { OnTree::Restored } else { OnTree::Untouched }
+        // What a run that was stopped had written is put back before it goes on, and its pre-images are removed.
+        let is_as_before = matches!(self, Self::RolledBack { .. } | Self::Resumed);
+        if is_as_before { OnTree::Restored } else { OnTree::Untouched }
     }
 
     fn durability(&self) -> Durability {
