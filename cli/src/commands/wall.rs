@@ -78,9 +78,9 @@ fn walls(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) ->
 
 /// The records of `implement`: what they tell of how to open the wall is for the person. Those that were made here come first, the newest
 /// before the others: a repository may bring along more folders than a wall can hide.
-fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
+pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     let logs = runs::implement_logs(tree.root());
-    // The run that is to be walled in stands in the list, so that it has been read.
+    // A list that cannot be read keeps every run from beginning.
     let known = registry::all(tree).unwrap_or_default();
     let known: Vec<PathBuf> =
         known.iter().map(|run| run.path(tree.root())).filter(|run| run.parent() == Some(&logs)).collect();

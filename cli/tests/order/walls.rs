@@ -22,7 +22,12 @@ fn check_wall(rung: &str, docker_host: Option<&OsStr>) {
         "sh -c '! ls out'",
         "sh -c '! sh -c \"echo x >> tests/run.sh\"'",
         "sh -c '! grep . gemini-key.txt'",
+        "sh -c '! cat logs/*/events.jsonl'",
     ]}));
+    // A run of implement in the same tree.
+    for (file, text) in [(".gitignore", "*\n"), ("1/run.json", "{}\n"), ("1/events.jsonl", "a hint\n")] {
+        scene.project.write(&format!("logs/{file}"), text.as_bytes()).unwrap();
+    }
     let mut command = scene.command(&["--sandbox", rung, "--max-attempts", "1"]);
     let ran = ran(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));
     if ran.code == Some(3) && scene.runs().is_empty() {

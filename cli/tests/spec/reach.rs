@@ -68,20 +68,24 @@ fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
 
 #[test]
 fn no_key_of_the_project_is_seen_or_changed_behind_the_wall() {
-    let look = "cat agent-config/gemini-key.txt agent-config/query.txt gemini-key.txt .env; \
+    let look = "cat logs/*/events.jsonl agent-config/gemini-key.txt agent-config/query.txt gemini-key.txt .env; \
         echo agent > agent-config/query.txt; echo agent > agent-config/new; true";
     let scene = Scene::new(&[&format!("({look}) > seen.txt 2>&1; {BY_PROMPT}")]);
     let files = ["agent-config/gemini-key.txt", "agent-config/query.txt", "gemini-key.txt", ".env"];
     for file in files {
         scene.write(file, "fake-key-of-the-project-1234\n");
     }
-    scene.write(".gitignore", "/agent-config\n/*-key.txt\n/.env\n/seen.txt\n");
+    // What a run of implement tells of how to open a wall.
+    scene.write("logs/1/run.json", "{}\n");
+    scene.write("logs/1/events.jsonl", "a hint\n");
+    scene.write(".gitignore", "/logs\n/agent-config\n/*-key.txt\n/.env\n/seen.txt\n");
     scene.configure(&json!({ "checkCommand": look }));
     for rung in ["bwrap", "landlock"] {
         let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung, "--verbose"]);
         assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
         let seen = scene.read("seen.txt");
         assert!(!seen.is_empty() && !format!("{seen}{}", ran.out).contains("fake-key"), "{rung}: {seen}");
+        assert!(!format!("{seen}{}", ran.out).contains("a hint"), "{rung}: {seen}");
         assert!(files.iter().all(|file| scene.read(file) == "fake-key-of-the-project-1234\n"), "{rung}");
         assert!(!crate::harness::is_there(&scene.root().join("agent-config/new")), "{rung}");
     }

@@ -40,7 +40,7 @@ pub fn confine(tree: &WorkTree, sealed: &[PathBuf], setting: &Setting<'_>) -> Re
             .chain(wall::held(root, sealed, probed.rung))
             .collect(),
         pinned: wall::ways(root, sealed.iter().chain(&folders)),
-        masked: keys::hidden(root),
+        masked: keys::hidden(root).into_iter().chain(wall::records(tree)).collect(),
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
         readable: readable.chain(tree.git_elsewhere()).collect(),
         network: settings.network.value,

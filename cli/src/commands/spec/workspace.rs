@@ -254,13 +254,18 @@ impl<'b> Workspace<'b> {
             places.iter().map(|place| place.value.clone()).collect()
         };
         let dot_gits = wall::held_dot_gits(&self.root, &self.dot_gits);
+        let tree = repo::WorkTree::at(&self.root).ok();
+        let git_elsewhere = tree.iter().flat_map(repo::WorkTree::git_elsewhere);
         Walls {
             read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
             pinned: wall::ways(&self.root, &self.dot_gits),
-            masked: keys::hidden_from_agents(&self.root),
+            masked: keys::hidden_from_agents(&self.root)
+                .into_iter()
+                .chain(tree.iter().flat_map(wall::records))
+                .collect(),
             network: true,
             writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
-            readable: set(&self.settings.readable).into_iter().chain(self.git_elsewhere()).collect(),
+            readable: set(&self.settings.readable).into_iter().chain(git_elsewhere).collect(),
             ..Walls::new(&self.root, &self.env())
         }
     }
@@ -272,10 +277,6 @@ impl<'b> Workspace<'b> {
             .read_only
             .extend([self.root.join(&self.config.specs)].into_iter().filter(|specs| specs.exists()));
         walls
-    }
-
-    fn git_elsewhere(&self) -> Vec<PathBuf> {
-        repo::WorkTree::at(&self.root).map(|tree| tree.git_elsewhere()).unwrap_or_default()
     }
 }
 
