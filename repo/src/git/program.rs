@@ -31,6 +31,12 @@ const HARDENED: [&str; 9] = [
 /// What a filter may start.
 const OF_A_FILTER: [&str; 3] = ["clean", "smudge", "process"];
 
+/// Behind what git says where it would have had to store a file without a filter that it may not run.
+const OWN_FILTER: &str = "; no filter that the repository's own configuration names is run: commit this yourself, \
+    or name the filter in yours (git config --global) and not in the repository's";
+const SYSTEM_FILTER: &str = "; no filter that only the system's configuration names is run: commit this yourself, \
+    or name the filter in yours (git config --global)";
+
 impl Git {
     /// Runs git and gives its standard output.
     pub(super) fn run(&self, words: &[&str]) -> Result<String, GitError> {
@@ -75,17 +81,23 @@ impl Git {
     /// What git said when it did not do it.
     pub(super) fn refused(&self, words: &[&str], done: &Output) -> GitError {
         let mut said = text(&done.stderr).trim().to_owned();
-        if self.misses_own_filter(&said) {
-            said += "; no filter that the repository's own configuration names is run: commit this yourself, \
-                     or name the filter in yours (git config --global) and not in the repository's";
+        if let Ok(Some(tree)) = self.tree() {
+            let remedy = self.remedy_of(&said, &tree);
+            said.push_str(remedy);
         }
         self.failed(command_of(words), said)
     }
 
-    /// Whether git would have had to store a file without a filter that we took from it.
-    fn misses_own_filter(&self, said: &str) -> bool {
-        let own = self.tree().ok().flatten().map(|tree| tree.own_filters()).unwrap_or_default();
-        own.iter().any(|filter| said.contains(&format!("clean filter '{filter}' failed")))
+    /// What can be done where git would have had to store a file without a filter that we took from it.
+    fn remedy_of(&self, said: &str, tree: &WorkTree) -> &'static str {
+        let is_missed = |filter: &BString| said.contains(&format!("clean filter '{filter}' failed"));
+        if tree.own_filters().iter().any(is_missed) {
+            OWN_FILTER
+        } else if self.system_filters().iter().any(is_missed) {
+            SYSTEM_FILTER
+        } else {
+            ""
+        }
     }
 
     pub(super) fn failed(&self, command: &str, message: String) -> GitError {
@@ -120,28 +132,19 @@ impl Git {
         top.and_then(|top| top.canonicalize().ok()).unwrap_or_else(|| self.folder.clone())
     }
 
-    /// In a process group of its own: Ctrl-C in a terminal is for the harness, which must not find a rollback cut in half.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
     pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
         let tree = self.tree()?;
-        let settings = tree.as_ref().map(|tree| without_own_filters(tree, words)).unwrap_or_default();
-        let top = self.found_top();
-        let mut command = Command::new("git");
+        let settings = tree.as_ref().map(|tree| self.without_filters(tree, words)).unwrap_or_default();
+        let mut command = self.bare();
         command
             .args(HARDENED.iter().flat_map(|setting| ["-c", setting]))
             .args(words)
-            .current_dir(&self.folder)
-            .env_clear()
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_NO_LAZY_FETCH", "1")
             // Whatever `core.worktree` says.
-            .env("GIT_WORK_TREE", top)
+            .env("GIT_WORK_TREE", self.found_top())
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env("LC_ALL", "C.UTF-8")
-            .env("GIT_CONFIG_COUNT", settings.len().to_string())
-            .stdin(Stdio::null())
-            .process_group(0);
+            .env("GIT_CONFIG_COUNT", settings.len().to_string());
         for (number, (key, value)) in settings.iter().enumerate() {
             command
                 .env(format!("GIT_CONFIG_KEY_{number}"), key)
@@ -149,21 +152,61 @@ impl Git {
         }
         Ok(command)
     }
+
+    /// In a process group of its own: Ctrl-C in a terminal is for the harness, which must not find a rollback cut in half.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
+    fn bare(&self) -> Command {
+        let mut command = Command::new("git");
+        command
+            .current_dir(&self.folder)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .env("LC_ALL", "C.UTF-8")
+            .stdin(Stdio::null())
+            .process_group(0);
+        command
+    }
+
+    /// Settings that take every program off the filters of the repository's own configuration. Git then stores nothing that goes through
+    /// one, which may be there to keep a secret out of the history; nor what goes through one of the system's, which it would not know.
+    fn without_filters(&self, tree: &WorkTree, words: &[&str]) -> Vec<(OsString, &'static str)> {
+        let named = |filter: &BString, key: &str| {
+            let name = [b"filter.", filter.as_slice(), b".", key.as_bytes()].concat();
+            OsString::from_vec(name)
+        };
+        let stores = matches!(command_of(words), "add" | "commit");
+        let is_required = if stores { "true" } else { "false" };
+        let off = |filter: &BString| {
+            let programs = OF_A_FILTER.map(|key| (named(filter, key), ""));
+            programs.into_iter().chain([(named(filter, "required"), is_required)]).collect::<Vec<_>>()
+        };
+        let of_system = if stores { self.system_filters() } else { Vec::new() };
+        tree.own_filters().iter().chain(&of_system).flat_map(off).collect()
+    }
+
+    /// The filters that the system's configuration names and the user's does not.
+    fn system_filters(&self) -> Vec<BString> {
+        let mut names = self.filters_in("--system");
+        if !names.is_empty() {
+            let of_user = self.filters_in("--global");
+            names.retain(|name| !of_user.contains(name));
+        }
+        names
+    }
+
+    /// None where there is no such configuration.
+    fn filters_in(&self, which: &str) -> Vec<BString> {
+        let asked = ["config", which, "--null", "--name-only", "--get-regexp", r"^filter\."];
+        let listed = self.bare().args(asked).output().map(|done| done.stdout).unwrap_or_default();
+        listed.split(|byte| *byte == 0).filter_map(filter_of).collect()
+    }
 }
 
-/// Settings that take every program off the filters of the repository's own configuration. Git then stores nothing that goes through
-/// one, which may be there to keep a secret out of the history.
-fn without_own_filters(tree: &WorkTree, words: &[&str]) -> Vec<(OsString, &'static str)> {
-    let named = |filter: &BString, key: &str| {
-        let name = [b"filter.", filter.as_slice(), b".", key.as_bytes()].concat();
-        OsString::from_vec(name)
-    };
-    let is_required = if matches!(command_of(words), "add" | "commit") { "true" } else { "false" };
-    let off = |filter| {
-        let programs = OF_A_FILTER.map(|key| (named(filter, key), ""));
-        programs.into_iter().chain([(named(filter, "required"), is_required)])
-    };
-    tree.own_filters().iter().flat_map(off).collect()
+/// `x.y` of `filter.x.y.clean`.
+fn filter_of(key: &[u8]) -> Option<BString> {
+    let name = key.strip_prefix(b"filter.")?;
+    let end = name.iter().rposition(|byte| *byte == b'.')?;
+    name.get(..end).map(BString::from)
 }
 
 /// `commit` of `-c user.name=x --literal-pathspecs commit -m y`.

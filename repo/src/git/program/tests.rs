@@ -62,6 +62,27 @@ fn a_filter_is_run_where_the_users_configuration_names_it_and_the_repositorys_do
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a git of the test's own stands in front of the real one")]
+fn nothing_is_committed_without_a_filter_that_only_the_system_names() {
+    let (scratch, beside) = (Scratch::with_files(), tempfile::tempdir().unwrap());
+    let at = |name: &str| beside.path().join(name).display().to_string();
+    scratch.write(&at("system"), "[filter \"loud.er\"]\n\tclean = tr a-z A-Z\n");
+    let (here, path) = (at(""), std::env::var("PATH").unwrap());
+    let words = format!("#!/bin/sh\nGIT_CONFIG_SYSTEM='{}' PATH='{path}' exec git \"$@\"\n", at("system"));
+    scratch.write(&at("git"), &words);
+    std::fs::set_permissions(at("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let git = scratch.hardened(&[("PATH", &format!("{here}:{path}")), ("HOME", &here)]);
+    scratch.write(".gitattributes", "new filter=loud.er\n");
+    scratch.write("new", "x\n");
+    git.commit_paths(&[".gitattributes", "kept"], "m", ME).unwrap();
+    let refused = git.commit_paths(&["new"], "m", ME).unwrap_err().to_string();
+    assert!(refused.contains("no filter that only the system's configuration names is run"), "{refused}");
+    scratch.write(&at(".gitconfig"), "[filter \"loud.er\"]\n\tclean = tr a-z A-Z\n");
+    git.commit_paths(&["new"], "m", ME).unwrap();
+    assert_eq!(scratch.git(&["show", "HEAD:new"]), "X\n");
+}
+
+#[test]
 fn no_git_is_started_in_a_submodule_that_a_command_has_made() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
