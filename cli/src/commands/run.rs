@@ -204,7 +204,10 @@ fn finish(
     summary.print(output);
     output.object(&json!({ "event": "summary", "summary": summary }));
     if can_go_on(&facts) {
-        output.note(&format!("go on with: code-commit resume {}", super::runs::name(folder.path())));
+        output.note(&format!(
+            "go on with the same settings: code-commit resume {}",
+            super::runs::name(folder.path())
+        ));
     }
     Ok(Finished { exit: exit(&summary.outcome), changes })
 }

@@ -65,7 +65,7 @@ fn the_last_allowed_call_is_made_and_the_next_is_not() {
                FAILED: nobody is the world: expected 'Hello, world!', got 'Hello, !'
                exit code: 1
     round 3/4  no answer: 2 calls were made, and there may be no more
-    go on with: code-commit resume [STAMP]-commit
+    go on with the same settings: code-commit resume [STAMP]-commit
     ");
     assert_eq!(scene.server.requests().len(), 2);
     assert!(scene.recorded("events.jsonl").contains("\"limit-calls\""));
@@ -90,7 +90,7 @@ fn a_run_that_a_limit_ended_goes_on_under_a_higher_one_and_can_be_replayed() {
     let scene = scene(&[BREAKS_THE_BUILD, BREAKS_THE_BUILD, MENDS_IT]);
     let ran = scene.commit(&["--max-calls", "2"]);
     assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(ran.err.contains("go on with: code-commit resume"), "{ran}");
+    assert!(ran.err.contains("go on with the same settings: code-commit resume"), "{ran}");
 
     let same_limit = scene.run(&["resume"]);
     assert_eq!(same_limit.code, Some(4), "{same_limit}");
@@ -167,6 +167,17 @@ fn each_limit_ends_the_run_with_exit_code_4_before_it_is_passed() {
 }
 
 #[test]
+fn a_run_that_a_limit_kept_from_its_first_call_goes_on_under_a_higher_one() {
+    for (limit, low, high) in [("--max-tokens", "1500", "9000"), ("--max-cost", "0.001", "1")] {
+        let scene = scene(&[MENDS_IT]);
+        let ran = scene.commit(&[limit, low]);
+        assert!(ran.err.contains("go on with the same settings: code-commit resume"), "{limit}: {ran}");
+        let higher = scene.run_with(&["resume", limit, high], &[("GEMINI_API_KEY", KEY)]);
+        assert_eq!(higher.code, Some(0), "{limit}: {higher}");
+    }
+}
+
+#[test]
 fn a_limit_on_money_is_not_kept_by_guessing() {
     let scene = Scene::with_replies([MENDS_IT]);
     let ran = scene.commit(&["--max-cost", "100"]);
@@ -174,14 +185,14 @@ fn a_limit_on_money_is_not_kept_by_guessing() {
     exit 4
     --- out
     Failed in round 1: the price of this model is unknown, so that the limit of $100.00 cannot be kept
-    help: put its price into [[price]] of the configuration, or leave --max-cost away
+    help: put its price into [[price]] of the configuration, or leave --max-cost away, and begin a new run
       no file was changed
     rounds 0, cost $0.0000, [TIME]
     log: agent-config/logs/[STAMP]-commit
     --- err
     sandbox: OFF, commands run with all your rights (asked for)
     round 1/4  no answer: the price of this model is unknown, so that the limit of $100.00 cannot be kept
-    go on with: code-commit resume [STAMP]-commit
+    go on with the same settings: code-commit resume [STAMP]-commit
     ");
     assert_eq!(scene.server.requests().len(), 0);
 }

@@ -96,13 +96,14 @@ impl Asker<'_> {
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
         }
+        // Kept before a limit is looked at: a run that one keeps from asking goes on with this prompt.
+        let query = store(record, &files.prompt, prompt, Durability::Written)?;
         let mut request = self.asking.request(prompt, schema);
         let spending = &self.asking.spending;
         let forecast = match spending.allow(self.model, &mut request, &mut Waiting(self.cancel)) {
             Ok(forecast) => forecast,
             Err(error) => return Ok(CallFact::Unanswered { round, cause: spending::cause(&error) }),
         };
-        let query = store(record, &files.prompt, prompt, Durability::Written)?;
         record.tell(&Event::AskBegins { round, prompt_bytes: prompt.len() as u64 });
         record.note(&CallFact::Asked { round, prompt: query }.into())?;
         let bill = CallSpending { spending, forecast, model: self.model.id() };

@@ -184,7 +184,9 @@ impl CallSpending<'_> {
 pub(crate) fn cause(error: &BudgetError) -> Cause {
     let flag = error.limit().flag();
     let remedy = if matches!(error, BudgetError::Unpriced { .. }) {
-        format!("put its price into [[price]] of the configuration, or leave {flag} away")
+        format!(
+            "put its price into [[price]] of the configuration, or leave {flag} away, and begin a new run"
+        )
     } else {
         format!("raise {flag} if it is worth that")
     };
