@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use engine::{CallFact, Fact, JOURNAL, outline_of};
+use llm::{Attempt, ErrorCode};
 use logging::{Redactor, RunFolder};
 use repo::WorkTree;
 
@@ -83,7 +84,7 @@ fn go_on(
     output.note(&format!("going on with {name}"));
     let cancel = crate::interrupt::watched()?;
     let client = models::open(&plan.settings, &keys, environment, tree)?;
-    client.pass_over(attempts(&facts));
+    client.pass_over(answers_used(&facts));
     let guard = run::guard(tree, &plan)?;
     let (model, without_wall) = (&*client, Otherwise::Refuse);
     let prepared =
@@ -96,9 +97,11 @@ fn closed(name: &str, why: &str) -> Failure {
     Failure::refused(anyhow!("{name} {why}"), help)
 }
 
-/// How often the model was asked: answers that come from a file go on behind these.
-pub fn attempts(facts: &[Fact]) -> usize {
-    facts.iter().filter(|fact| matches!(fact, Fact::Call(CallFact::Attempted { .. }))).count()
+/// How many answers of a file were used up: the next one goes on behind these. An attempt that found the file at its end used none.
+pub fn answers_used(facts: &[Fact]) -> usize {
+    let found_none = |attempt: &Attempt| attempt.error.as_deref() == Some(ErrorCode::NothingLeft.as_str());
+    let used = |fact: &&Fact| matches!(fact, Fact::Call(CallFact::Attempted { attempt, .. }) if !found_none(attempt));
+    facts.iter().filter(used).count()
 }
 
 /// A run that was killed goes on, and one that ended because the model gave no answer. One whose changes were taken back is over.

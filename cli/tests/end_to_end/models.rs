@@ -79,6 +79,19 @@ fn replies_of_a_file_are_a_model_that_needs_neither_key_nor_network() {
 }
 
 #[test]
+fn a_script_that_was_at_its_end_is_gone_on_with_by_the_replies_that_were_added() {
+    let scene = Scene::with_replies([]);
+    let script = |text: &str| scene.project.write("agent-config/replies.txt", text.as_bytes()).unwrap();
+    script(BREAKS_THE_BUILD);
+    let ran = scene.run(&["--model", "scripted/agent-config/replies.txt", "--sandbox", "off"]);
+    assert!(ran.code == Some(4) && ran.out.contains("help: add replies to the script"), "{ran}");
+    assert_eq!(scene.run(&["resume"]).code, Some(4), "nothing was added yet");
+    script(&format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}"));
+    let resumed = scene.run(&["resume"]);
+    assert!(resumed.code == Some(0) && resumed.out.contains("Done after 2 rounds"), "{resumed}");
+}
+
+#[test]
 fn a_run_can_be_the_model_of_another() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));

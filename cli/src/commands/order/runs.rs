@@ -18,7 +18,7 @@ use crate::commands::order::perform::not_restored;
 use crate::commands::order::recorded;
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::registry;
-use crate::commands::resume::attempts;
+use crate::commands::resume::answers_used;
 use crate::commands::runs::no_record;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -61,7 +61,7 @@ impl Start {
                 let (mut record, facts) = Record::resume(folder, observer).map_err(kept)?;
                 facts.iter().for_each(|fact| decide.learn(fact));
                 let calls: Vec<Fact> = facts.into_iter().filter_map(call).collect();
-                executor.model.pass_over(attempts(&calls));
+                executor.model.pass_over(answers_used(&calls));
                 executor.asking.spending.count(&calls, executor.model.id());
                 record.note(&OrderFact::Resumed).map_err(kept)?;
                 decide.learn(&OrderFact::Resumed);
