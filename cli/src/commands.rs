@@ -8,7 +8,7 @@ mod completions;
 mod config;
 mod costs;
 mod demo;
-mod doctor;
+pub mod doctor;
 mod guard;
 mod init;
 pub mod order;

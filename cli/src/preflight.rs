@@ -11,7 +11,9 @@ use anyhow::{Context as _, anyhow};
 use llm::{ModelId, Provider};
 use repo::WorkTree;
 
+use crate::commands::doctor::on_path;
 use crate::config::values::CommandLine;
+use crate::environment::Environment;
 use crate::keys::{self, Keys};
 use crate::output::printable;
 
@@ -97,14 +99,19 @@ pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
         if error.kind() == io::ErrorKind::NotFound {
             return Missing::new(format!("there is no {path}"), remedy);
         }
-        Missing::new(format!("cannot read {path}: {error}"), "see who may read it")
+        let is_other = fs::metadata(root.join(path)).is_ok_and(|found| !found.is_file());
+        let remedy = if is_other { "put a text file in its place" } else { "see who may read it" };
+        Missing::new(format!("cannot read {path}: {error}"), remedy)
     })?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         Missing::new(format!("{path} is not UTF-8 (at byte {at})"), "save it as UTF-8")
     })?;
     if text.trim().is_empty() {
-        return Err(Missing::new(format!("{path} is empty"), remedy));
+        // One that was made of nothing would be made so again.
+        let first =
+            if path.ends_with("codeRollup.txt") { "git add what belongs to the project, then " } else { "" };
+        return Err(Missing::new(format!("{path} is empty"), format!("{first}{remedy}")));
     }
     Ok(text)
 }
@@ -145,9 +152,12 @@ pub fn key(model: &ModelId, base_url: Option<&str>, keys: &Keys) -> Result<(), M
     }
 }
 
-/// What decides whether the work is done must be a file that can be started. A program without a slash is looked up when it is run.
-pub fn build_command(root: &Path, command: &CommandLine) -> Result<(), Missing> {
-    let Some(program) = command.argv.first().filter(|program| program.contains('/')) else { return Ok(()) };
+/// What decides whether the work is done must be a file that can be started, by its path or by a name on PATH: no model can mend that.
+pub fn build_command(root: &Path, command: &CommandLine, environment: &Environment) -> Result<(), Missing> {
+    let Some(program) = command.argv.first() else { return Ok(()) };
+    if !program.contains('/') {
+        return named_program(program, environment);
+    }
     let name = program.strip_prefix("./").unwrap_or(program);
     let Ok(found) = fs::metadata(root.join(name)) else {
         let first = format!("code-commit init makes a first {BUILD}");
@@ -166,6 +176,15 @@ pub fn build_command(root: &Path, command: &CommandLine) -> Result<(), Missing> 
         return Err(Missing::new(format!("{name} cannot be executed"), format!("chmod +x {name}")));
     }
     interpreter(root, name)
+}
+
+/// The build looks it up in the same folders. Without a PATH it takes its own, which are not known here.
+fn named_program(program: &str, environment: &Environment) -> Result<(), Missing> {
+    if environment.path().is_none() || on_path(program, environment).is_some() {
+        return Ok(());
+    }
+    let what = format!("there is no program {} on PATH, which the build starts", printable(program));
+    Err(Missing::new(what, "install it, or see build.command in code-commit config"))
 }
 
 /// The kernel says of a script whose interpreter is missing that the script is not there; and no model can mend it.

@@ -47,7 +47,7 @@ pub fn run(
     if args.edit {
         edit_query(which, &tree, environment)?;
     }
-    let task = preflight(which, &tree, &settings, &keys)?;
+    let task = preflight(which, &tree, &settings, &keys, environment)?;
     let lock = super::lock(&tree, output)?;
     let cancel = crate::interrupt::watched()?;
     let client = models::open(&settings, &keys, environment, &tree)?;
@@ -126,7 +126,13 @@ fn sealed(settings: &Settings) -> Vec<PathBuf> {
 }
 
 /// Everything that is missing, at once (S1 §The Initial Query, §Safety).
-fn preflight(which: Which, tree: &WorkTree, settings: &Settings, keys: &Keys) -> Result<Task, Failure> {
+fn preflight(
+    which: Which,
+    tree: &WorkTree,
+    settings: &Settings,
+    keys: &Keys,
+    environment: &Environment,
+) -> Result<Task, Failure> {
     let root = tree.root();
     let mut missing = Vec::new();
     let ignored = preflight::agent_config_is_ignored(root);
@@ -143,7 +149,7 @@ fn preflight(which: Which, tree: &WorkTree, settings: &Settings, keys: &Keys) ->
     let system = (which == Which::Implement).then(|| text(SYSTEM_PROMPT, SYSTEM_PROMPT_REMEDY)).flatten();
     let base_url = settings.base_url.value.as_deref();
     missing.extend(preflight::key(&settings.model.value, base_url, keys).err());
-    missing.extend(preflight::build_command(root, &settings.build.value).err());
+    missing.extend(preflight::build_command(root, &settings.build.value, environment).err());
     match (query, codebase) {
         (Some(query), Some(codebase)) if missing.is_empty() => Ok(match system {
             None => Task::commit(query, codebase, protected_for_model(settings)),

@@ -31,7 +31,7 @@ fn a_pipe_in_the_place_of_the_query_is_refused_and_not_waited_for() {
     --- out
     --- err
     error: cannot read agent-config/query.txt: it is no regular file
-     help: see who may read it
+     help: put a text file in its place
     ");
 }
 

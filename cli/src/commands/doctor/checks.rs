@@ -36,7 +36,7 @@ pub(super) fn all(
         Ok(tree) => {
             checks.extend(model(args, &settings, &keys, environment, &tree));
             checks.push(state_folder(&tree));
-            checks.extend(project(&tree, &settings));
+            checks.extend(project(&tree, &settings, environment));
         }
         Err(failure) => checks.push(Check::failed("work tree", failure)),
     }
@@ -161,7 +161,7 @@ fn state_folder(tree: &WorkTree) -> Check {
 }
 
 /// What the default loop looks at before it begins.
-fn project(tree: &WorkTree, settings: &Settings) -> Vec<Check> {
+fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> Vec<Check> {
     let root = tree.root();
     let check = |name: &str, outcome: Result<String, Missing>| match outcome {
         Ok(text) => Check::good(name, text),
@@ -184,7 +184,7 @@ fn project(tree: &WorkTree, settings: &Settings) -> Vec<Check> {
             preflight::input(root, CODE_ROLLUP, "make it with: code-commit rollup")
                 .map(|text| roll_up(tree, &text)),
         ),
-        check("build", preflight::build_command(root, build).map(|()| build.text.clone())),
+        check("build", preflight::build_command(root, build, environment).map(|()| build.text.clone())),
     ]
 }
 

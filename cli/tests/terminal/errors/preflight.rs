@@ -49,6 +49,7 @@ fn what_is_wrong_with_the_build() {
             case("a build.sh that is not executable", &[]).after(&not_executable),
             case("a build.sh that is a folder", &[]).after(&folder("build.sh")),
             case("a build that is configured and not there", &["--build-command", "./ci/check.sh"]),
+            case("a build by a program that is not there", &["--build-command", "no-such-program --all"]),
         ],
     );
 }
