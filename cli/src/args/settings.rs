@@ -13,13 +13,13 @@ use crate::config::{Build, Layer, Limits, Model, Walls};
 #[derive(Debug, Clone, Default, Args)]
 pub struct LimitArgs {
     /// Send no call that could pass so many US dollars in all
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub max_cost: Option<Dollars>,
     /// Send no call that could pass so many tokens in all
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub max_tokens: Option<Count>,
-    /// Make no more model calls than this, retries included
-    #[arg(long, value_name = "NUMBER")]
+    /// Make no more model calls than this that are or may be paid for, retries included
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub max_calls: Option<Count>,
     /// End the run at the next model call after this time
     #[arg(long, value_name = "DURATION")]
@@ -51,7 +51,7 @@ pub struct SettingArgs {
     #[arg(long, value_name = "URL")]
     pub base_url: Option<Address>,
     /// How freely the model chooses its words, 0 to 2; left to its service unless given
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub temperature: Option<Temperature>,
     /// Stream the answer, which is the default
     #[arg(long, overrides_with = "no_stream")]
@@ -65,7 +65,7 @@ pub struct SettingArgs {
     #[command(flatten)]
     pub limits: LimitArgs,
     /// Use fewer rounds than the loop has
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub rounds: Option<Count>,
     /// What decides whether the work is done [default: ./build.sh]
     #[arg(long, value_name = "COMMAND")]
