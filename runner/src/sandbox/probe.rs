@@ -37,12 +37,20 @@ pub struct Reason {
 
 /// Nothing of what was asked for works here, and nothing weaker is taken in its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no sandbox works here: {}; {remedy}", list(reasons))]
+#[error("{}; {remedy}", what_failed(reasons))]
 pub struct NoSandbox {
     /// What was tried.
     pub reasons: Vec<Reason>,
     /// What the user can do.
     pub remedy: String,
+}
+
+/// Of one that was asked for by its name nothing is said about the others, which were not tried.
+fn what_failed(reasons: &[Reason]) -> String {
+    match reasons {
+        [Reason { rung, why }] => format!("the sandbox {rung} does not work here ({why})"),
+        _ => format!("no sandbox works here: {}", list(reasons)),
+    }
 }
 
 fn list(reasons: &[Reason]) -> String {
@@ -128,5 +136,22 @@ fn remedy(mode: Mode) -> String {
         Mode::Docker => "start the Docker daemon",
         Mode::Off => "nothing is needed",
     };
-    format!("{install}, or run without protection with `--sandbox off`")
+    let other =
+        if mode == Mode::Auto { "" } else { ", or take the strongest that works with `--sandbox auto`" };
+    format!("{install}{other}, or run without protection with `--sandbox off`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_wall_that_was_asked_for_nothing_is_said_about_the_others() {
+        let failed = |mode, rungs: &[Rung]| {
+            let reasons = rungs.iter().map(|&rung| Reason { rung, why: "why".to_owned() }).collect();
+            NoSandbox { reasons, remedy: remedy(mode) }.to_string()
+        };
+        insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); start the Docker daemon, or take the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
+        insta::assert_snapshot!(failed(Mode::Auto, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); install bubblewrap, or allow it to make user namespaces, or run without protection with `--sandbox off`");
+    }
 }
