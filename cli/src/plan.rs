@@ -244,6 +244,9 @@ impl Plan {
     /// The plan of a run, its inputs fetched from the first prompt. A plan that is not the one the run began with is refused.
     pub fn load(folder: &RunFolder, known: &Known) -> anyhow::Result<Self> {
         let name = runs::name(folder.path());
+        if !known.has_plan() {
+            return Err(anyhow!("{name} was made by code-commit apply, which asks no model"));
+        }
         let text = folder.read(RUN_JSON).with_context(|| format!("{name} has no plan"))?;
         known.check_plan(&text)?;
         let mut plan: Self = serde_json::from_str(&text)
