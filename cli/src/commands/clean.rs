@@ -12,7 +12,6 @@ use serde_json::json;
 
 use crate::args::CleanArgs;
 use crate::commands::clean::place::Place;
-use crate::commands::order::Recorded;
 use crate::commands::registry::Known;
 use crate::commands::resume::is_over;
 use crate::commands::{registry, runs};
@@ -77,15 +76,7 @@ fn all(place: &Place) -> Result<Vec<Run>, Failure> {
 
 fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
     let path = known.path(tree.root());
-    let kind = if Recorded::is_in(&path) {
-        "order"
-    } else if !known.has_plan() {
-        "apply"
-    } else if path.parent() == Some(&*runs::implement_logs(tree.root())) {
-        "implement"
-    } else {
-        "commit"
-    };
+    let kind = runs::loop_of(known, tree.root());
     let needed = match is_over(known, tree, state) {
         Some(true) => None,
         Some(false) => Some(format!("not over: code-commit resume {}", runs::name(&path))),

@@ -8,6 +8,7 @@ use llm::Reply;
 use logging::{Redactor, RunFolder};
 use repo::WorkTree;
 
+use crate::commands::order::Recorded;
 use crate::commands::registry::{self, Known};
 use crate::exit::Failure;
 use crate::preflight::{self, AGENT_CONFIG};
@@ -109,6 +110,20 @@ pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
             Some(Reply { finish, usage, served_model, ..Reply::of_text(text) })
         })
         .collect())
+}
+
+/// The loop that made a run of the list, or `apply`.
+pub fn loop_of(known: &Known, root: &Path) -> &'static str {
+    let run = known.path(root);
+    if Recorded::is_in(&run) {
+        "order"
+    } else if !known.has_plan() {
+        "apply"
+    } else if run.parent() == Some(&*implement_logs(root)) {
+        "implement"
+    } else {
+        "commit"
+    }
 }
 
 /// A run's name: that of its folder.

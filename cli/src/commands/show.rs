@@ -26,9 +26,10 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
         }
         let (name, undone) = (runs::name(run), known.undone);
         let (ended, rounds) = ending(run).unwrap_or((Some("damaged"), 0));
-        output.object(
-            &json!({ "run": name, "outcome": ended, "rounds": rounds, "undone": undone, "folder": run.to_string_lossy() }),
-        );
+        let made_by = runs::loop_of(known, tree.root());
+        output.object(&json!({
+            "run": name, "loop": made_by, "outcome": ended, "rounds": rounds, "undone": undone, "folder": run.to_string_lossy(),
+        }));
         let ended = ended.unwrap_or("not finished");
         let style = if matches!(ended, "done" | "applied") { GOOD } else { WARN };
         let (ended, since) = (output.paint(style, ended), known.since());
@@ -79,7 +80,7 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
         let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
         let facts: Vec<Value> = facts.iter().filter_map(|fact| serde_json::to_value(fact).ok()).collect();
         output.object(&json!({
-            "run": runs::name(&run), "undone": known.undone, "folder": run.to_string_lossy(), "facts": facts, "files": stats,
+            "run": runs::name(&run), "loop": runs::loop_of(&known, tree.root()), "undone": known.undone, "folder": run.to_string_lossy(), "facts": facts, "files": stats,
         }));
         return Ok(Exit::Done);
     }

@@ -125,6 +125,28 @@ fn a_run_whose_journal_was_changed_is_listed_as_damaged() {
     assert!(listed.out.ends_with("  damaged, rounds 0\n"), "{listed}");
 }
 
+#[test]
+fn each_run_that_is_listed_says_which_loop_made_it() {
+    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer with files.\n").unwrap();
+    let args =
+        ["implement", "--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    scene.project.write("agent-config/reply.txt", BREAKS_THE_BUILD.as_bytes()).unwrap();
+    assert_eq!(scene.run(&["apply", "agent-config/reply.txt"]).code, Some(0));
+    let listed = scene.run(&["runs", "--json"]);
+    let loops: Vec<String> = listed
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["loop"].to_string())
+        .collect();
+    assert_eq!(loops, ["\"apply\"", "\"implement\"", "\"commit\""], "{listed}");
+    let shown: serde_json::Value = serde_json::from_str(&scene.run(&["show", "--json"]).out).unwrap();
+    assert_eq!(shown["loop"], "apply");
+}
+
 /// A run of two rounds, and what somebody does to the project or to the record behind it.
 fn replayed_after(change: impl Fn(&Scene)) -> Ran {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
