@@ -52,7 +52,7 @@ impl Check {
 
     fn print(&self, output: &Output) {
         output.object(&json!({
-            "check": self.name, "ok": match self.state {
+            "check": self.name.trim_start(), "ok": match self.state {
                 State::Good => Some(true),
                 State::Bad => Some(false),
                 State::Absent => None,

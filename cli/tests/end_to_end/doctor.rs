@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use fixtures::demo::{FILES, MENDS_IT};
 use fixtures::server::{Script, Step};
 
+use crate::full_disk::on_a_full_disk;
 use crate::harness::{KEY, Ran, Scene};
 use crate::typed;
 
@@ -168,6 +169,20 @@ fn doctor_as_json_is_one_object_a_check() {
         .map(|check| check["check"].as_str().unwrap())
         .collect();
     assert_eq!(bad, ["key"]);
+    let indented = |check: &&serde_json::Value| check["check"].as_str().unwrap().starts_with(' ');
+    assert_eq!(checks.iter().find(indented), None, "what is indented for people is not for programs");
+}
+
+#[test]
+fn a_disk_without_room_keeps_a_run_from_starting() {
+    let scene = Scene::with_replies([]);
+    let doctor = scene.command(&["doctor", "--sandbox", "off"], &[("GEMINI_API_KEY", KEY)]);
+    let state = scene.project.root().join(".git/code-commit");
+    let Some(done) = on_a_full_disk(&doctor, &state) else { return };
+    let out = String::from_utf8_lossy(&done.stdout);
+    assert_eq!(done.status.code(), Some(3), "{out}");
+    assert!(out.contains("NO  state           cannot write in "), "{out}");
+    assert!(out.contains("help: see that the folder is yours and that the disk has room"), "{out}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What is looked at, one function a subject.
 
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -152,13 +153,19 @@ fn state_folder(tree: &WorkTree) -> Check {
             return Check::bad("state", format!("{:#}", anyhow::Error::from(error)), remedy);
         }
     };
-    match tempfile::tempfile_in(&folder) {
-        Ok(_) => Check::good("state", shown(&folder)),
-        Err(error) => {
-            Check::bad("state", format!("cannot write in {}: {error}", shown(&folder)), "see who owns it")
-        }
+    let written = tempfile::tempfile_in(&folder).and_then(|mut file| file.write_all(&vec![0; ROOM_TO_BEGIN]));
+    match written {
+        Ok(()) => Check::good("state", shown(&folder)),
+        Err(error) => Check::bad(
+            "state",
+            format!("cannot write in {}: {error}", shown(&folder)),
+            "see that the folder is yours and that the disk has room",
+        ),
     }
 }
+
+/// Bytes for which a disk has to have room: about what the record of a small run takes.
+const ROOM_TO_BEGIN: usize = 64 << 10;
 
 /// What the default loop looks at before it begins.
 fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> Vec<Check> {
