@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use llm::http::{Agent, BaseUrl, Limits, Network, NetworkError};
+use llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
 use llm::scripted::ScriptError;
 use llm::{Model, Provider, Recorded, Retry, Scripted};
 use llm_gemini::Gemini;
@@ -29,11 +29,11 @@ pub fn open(
     let retry = Retry::default().seeded_at_random();
     match model.provider() {
         Provider::Gemini => {
-            let base = base(settings, llm_gemini::BASE_URL)?;
+            let base = base(settings, llm_gemini::BASE_URL, "http://127.0.0.1:8080")?;
             Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key).with_retry(retry)))
         }
         Provider::OpenAi => {
-            let base = base(settings, llm_openai::BASE_URL)?;
+            let base = base(settings, llm_openai::BASE_URL, "http://127.0.0.1:8080/v1")?;
             let switches = switches(settings.dialect.value, Switches::of(&base));
             let open = OpenAi::new(agent()?, base, model.clone(), key);
             Ok(Box::new(open.with_switches(switches).with_retry(retry)))
@@ -65,9 +65,13 @@ fn switches(dialect: Dialect, likely: Switches) -> Switches {
     }
 }
 
-fn base(settings: &Settings, default: &str) -> Result<BaseUrl, Failure> {
-    settings.base_url.value.as_deref().unwrap_or(default).parse().map_err(|error| {
-        Failure::refused(anyhow::Error::from(error), "for example --base-url http://127.0.0.1:8080")
+/// Flags and files were looked at when they were read: what is wrong here comes from the environment.
+fn base(settings: &Settings, default: &str, example: &str) -> Result<BaseUrl, Failure> {
+    let address = &settings.base_url;
+    address.value.as_deref().unwrap_or(default).parse().map_err(|error: BaseUrlError| {
+        let error =
+            anyhow::Error::from(error).context(format!("the address in {} cannot be used", address.origin));
+        Failure::refused(error, format!("write it like {example}, or unset it"))
     })
 }
 

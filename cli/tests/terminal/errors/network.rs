@@ -13,6 +13,9 @@ fn proxies_and_certificates_that_cannot_be_used() {
             case("a proxy that does not speak http", args)
                 .env(&[("HTTPS_PROXY", "socks5://me:secret@127.0.0.1:9")]),
             case("certificates that are not there", args).env(&[("SSL_CERT_FILE", "nowhere.pem")]),
+            case("an address that is none", args).env(&[("GOOGLE_GEMINI_BASE_URL", "127.0.0.1:9")]),
+            case("an address of the other dialect that is none", &["--model", "openai/test"])
+                .env(&[("OPENAI_BASE_URL", "nobody"), ("OPENAI_API_KEY", "sk-of-no-use-at-all-00")]),
             case("certificates that are none", args).env(&[("SSL_CERT_FILE", "build.sh")]),
         ],
     );
