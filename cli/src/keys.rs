@@ -23,6 +23,8 @@ const VARIABLES: [(&str, Option<Provider>); 5] = [
 #[derive(Debug, Default)]
 pub struct Keys {
     known: Vec<Key>,
+    /// Files that are there for a key and hold none.
+    without: Vec<Without>,
 }
 
 /// A key, whose it is, and where it was found.
@@ -31,6 +33,14 @@ struct Key {
     whose: Option<Provider>,
     secret: Secret,
     source: String,
+}
+
+/// A key file without a key.
+#[derive(Debug)]
+struct Without {
+    whose: Option<Provider>,
+    /// The file, and why no key is taken from it.
+    what: String,
 }
 
 /// Keys for programs that look there.
@@ -49,15 +59,22 @@ impl Keys {
         let mut known: Vec<_> = from_environment.collect();
         // S0 keeps its key at the root.
         let files = key_files(&root.join(AGENT_CONFIG)).into_iter().chain(files_at(root));
-        known.extend(files.filter_map(|path| read_key(root, &path)));
+        let mut without = Vec::new();
+        for path in files {
+            match read_key(root, &path) {
+                Ok(key) => known.push(key),
+                Err(none) => without.push(none),
+            }
+        }
         known.retain(|found| !found.secret.is_empty());
-        Self { known }
+        Self { known, without }
     }
 
     /// One key for every provider that wants one.
     pub fn just(key: Secret) -> Self {
         Self {
             known: vec![Key { whose: Some(Provider::Gemini), secret: key, source: "the program".to_owned() }],
+            without: Vec::new(),
         }
     }
 
@@ -71,6 +88,11 @@ impl Keys {
         let key = self.known.iter().find(|found| found.whose == Some(provider))?;
         let sendable = key.secret.expose().chars().all(|c| c.is_ascii_graphic());
         (!sendable).then_some(key.source.as_str())
+    }
+
+    /// The file that is there for the key of a provider and holds none, and why.
+    pub fn without(&self, provider: Provider) -> Option<&str> {
+        self.without.iter().find(|none| none.whose == Some(provider)).map(|none| none.what.as_str())
     }
 
     /// Every key as it is, for the redactor.
@@ -144,15 +166,23 @@ fn key_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The key in a file. Only a small regular file holds one.
-fn read_key(root: &Path, path: &Path) -> Option<Key> {
-    let bytes = engine::read_regular(path, LARGEST_KEY_FILE, engine::Links::Followed).ok()??;
-    let whose = path.file_name()?.to_str()?.strip_suffix(KEY_FILE)?;
-    let provider = [Provider::Gemini, Provider::OpenAi].into_iter().find(|p| p.as_str() == whose);
-    let text = String::from_utf8(bytes).ok()?;
+fn read_key(root: &Path, path: &Path) -> Result<Key, Without> {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let whose = [Provider::Gemini, Provider::OpenAi]
+        .into_iter()
+        .find(|provider| name.strip_suffix(KEY_FILE) == Some(provider.as_str()));
+    let source = path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let none = |why: &str| Without { whose, what: format!("{source} {why}") };
+    let bytes = engine::read_regular(path, LARGEST_KEY_FILE, engine::Links::Followed)
+        .map_err(|error| none(&format!("cannot be read: {error}")))?
+        .ok_or_else(|| none("is no small file"))?;
+    let text = String::from_utf8(bytes).map_err(|_| none("is not UTF-8"))?;
     // Editors of other systems put a byte order mark in front.
     let secret = Secret::new(text.trim_start_matches('\u{feff}'));
-    let source = path.strip_prefix(root).unwrap_or(path).display().to_string();
-    Some(Key { whose: provider, secret, source })
+    if secret.is_empty() {
+        return Err(none("is empty"));
+    }
+    Ok(Key { whose, secret, source })
 }
 
 #[cfg(test)]

@@ -140,15 +140,25 @@ pub fn key(model: &ModelId, base_url: Option<&str>, keys: &Keys) -> Result<(), M
         return Err(Missing::new(what, "put the key there and nothing else"));
     }
     match model.provider() {
-        Provider::Gemini if keys.of(model.provider()).is_none() => {
-            Err(Missing::new(format!("there is no key for {model}"), keys::remedy(model.provider())))
-        }
+        Provider::Gemini if keys.of(model.provider()).is_none() => Err(no_key(model, "", keys)),
         Provider::OpenAi if keys.of(model.provider()).is_none() && base_url.is_none() => {
-            let remedy =
-                format!("{}; a server of your own is named with --base-url", keys::remedy(model.provider()));
-            Err(Missing::new(format!("there is no key for {model}"), remedy))
+            Err(no_key(model, "; a server of your own is named with --base-url", keys))
         }
         Provider::Gemini | Provider::OpenAi | Provider::Scripted | Provider::Recorded => Ok(()),
+    }
+}
+
+/// A file that is there and holds no key is named: to put the key there has been tried.
+fn no_key(model: &ModelId, or_else: &str, keys: &Keys) -> Missing {
+    match keys.without(model.provider()) {
+        Some(without) => Missing::new(
+            format!("there is no key for {model}: {without}"),
+            "put the key there and nothing else, as text in UTF-8",
+        ),
+        None => Missing::new(
+            format!("there is no key for {model}"),
+            format!("{}{or_else}", keys::remedy(model.provider())),
+        ),
     }
 }
 

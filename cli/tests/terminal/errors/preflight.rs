@@ -20,6 +20,15 @@ fn what_is_missing_before_a_run() {
             case("a key of two lines", &["--model", "gemini-test"])
                 .env(&[("GEMINI_API_KEY", "")])
                 .after(&write("agent-config/gemini-key.txt", b"AIzaSy-first\nsecond\n")),
+            case("a key in UTF-16", &["--model", "gemini-test"])
+                .env(&[("GEMINI_API_KEY", "")])
+                .after(&write("agent-config/gemini-key.txt", b"\xff\xfeA\0I\0z\0")),
+            case("a key file with nothing in it", &["--model", "gemini-test"])
+                .env(&[("GEMINI_API_KEY", "")])
+                .after(&write("agent-config/gemini-key.txt", b"\n")),
+            case("a folder in the place of a key", &["--model", "openai/test"])
+                .env(&[("OPENAI_BASE_URL", "")])
+                .after(&folder("agent-config/openai-key.txt")),
             case("a key in the query", &["--sandbox", "off"])
                 .after(&write("agent-config/query.txt", KEY.as_bytes())),
             case("a file in the place of the logs", &["--sandbox", "off"])
