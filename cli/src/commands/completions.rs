@@ -4,6 +4,7 @@ use std::fs;
 
 use anyhow::Context as _;
 use clap::CommandFactory as _;
+use clap_complete::Shell;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::exit::{Exit, Failure};
@@ -13,9 +14,18 @@ use crate::output::Output;
 pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "code-commit", &mut script);
+    if args.shell == Shell::Bash {
+        script = String::from_utf8_lossy(&script).replace(CASES_OF_NOBODY, CASES).into_bytes();
+    }
     output.raw(&script);
     Exit::Done
 }
+
+/// How the cases of commands begin in the script for bash, if the program is called code-commit.
+const CASES: &str = "code__commit";
+/// What `clap_complete` 4.6 makes of that where it writes the cases: it writes `__` for the hyphen, then takes that for its own mark between
+/// two commands. No case would ever be reached, and nothing be completed behind the name of a command.
+const CASES_OF_NOBODY: &str = "code__subcmd__commit";
 
 /// The main page on standard output, or a page for every command in a folder.
 pub fn man(args: &ManArgs, output: &Output) -> Result<Exit, Failure> {

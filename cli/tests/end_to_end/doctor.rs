@@ -198,6 +198,18 @@ fn every_shell_gets_its_completions() {
     assert_eq!(scene.run(&["completions", "tcsh"]).code, Some(2));
 }
 
+/// A word that bash has typed so far leads to a case by the name that the script gives to the command.
+#[test]
+fn the_completions_for_bash_have_a_case_for_every_command() {
+    let script = Scene::with_replies([]).run(&["completions", "bash"]).out;
+    let named = |line: &str| Some(line.trim().strip_prefix("cmd=\"")?.strip_suffix('"')?.to_owned());
+    let commands: Vec<String> = script.lines().filter_map(named).filter(|name| !name.is_empty()).collect();
+    assert!(commands.len() > 30, "{commands:?}");
+    let without: Vec<&String> =
+        commands.iter().filter(|name| !script.contains(&format!("\n        {name})\n"))).collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
 #[test]
 fn every_command_has_a_page_of_the_manual() {
     let scene = Scene::with_replies([]);
