@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 
 use super::LimitArgs;
+use super::settings::whole_number;
 
 /// A run.
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ pub struct ReplayArgs {
     /// The run, by the name of its folder; the newest if not named
     pub run: Option<String>,
     /// What if the model had answered otherwise in this round?
-    #[arg(long, value_name = "N", requires = "reply")]
+    #[arg(long, value_name = "N", requires = "reply", value_parser = whole_number::<u32>, allow_negative_numbers = true)]
     pub from_round: Option<u32>,
     /// The other answer; - for standard input
     #[arg(long, value_name = "FILE", requires = "from_round")]
@@ -51,10 +52,10 @@ pub struct UndoArgs {
 #[command(group = ArgGroup::new("which").args(["keep", "older_than"]).required(true).multiple(true))]
 pub struct CleanArgs {
     /// Keep the newest so many of each loop
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = whole_number::<usize>, allow_negative_numbers = true)]
     pub keep: Option<usize>,
     /// Keep what was written in so many days; with --keep, a run goes only if both let it go
-    #[arg(long, value_name = "DAYS")]
+    #[arg(long, value_name = "DAYS", value_parser = whole_number::<u32>, allow_negative_numbers = true)]
     pub older_than: Option<u32>,
     /// Say what would be removed, and remove nothing
     #[arg(long)]

@@ -1,5 +1,7 @@
 //! The flags that are settings: each has its key in the configuration, which it goes before.
 
+use std::str::FromStr;
+
 use clap::{ArgAction, Args};
 
 use super::Sandbox;
@@ -139,6 +141,11 @@ fn switch(on: bool, off: bool) -> Option<bool> {
         (false, true) => Some(false),
         (false, false) => None,
     }
+}
+
+/// What is no such number is told so, a negative one too.
+pub(super) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("`{text}` is no whole number"))
 }
 
 /// One failure is not yet the same again.
