@@ -57,6 +57,15 @@ const SECRET: [&str; 5] = ["/etc", "/home", "/root", "/run", "/var/run"];
 const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "os error 30"];
 /// What Landlock makes of the same, and also of what may not be read.
 const DENIED: [&str; 4] = ["Permission denied", "EACCES", "permission denied", "os error 13"];
+/// What a program says besides that was about to write: to see the file would not help it.
+const WRITES: [&str; 6] = [
+    "cannot create",
+    "cannot touch",
+    "for writing",
+    "could not create",
+    "failed to create",
+    "unable to create",
+];
 /// What the system says of a file that is not there.
 const MISSING: [&str; 4] = ["No such file or directory", "ENOENT", "not found", "cannot open"];
 
@@ -95,13 +104,13 @@ fn of_line(line: &str, confinement: &Confinement) -> Option<String> {
     // The last one: the first is often the program that speaks.
     let path = paths(line, walls).last();
     if says(line, &READ_ONLY) || (confinement.rung == Rung::Landlock && says(line, &DENIED)) {
-        return Some(about_rights(path.as_deref(), confinement));
+        return Some(about_rights(line, path.as_deref(), confinement));
     }
     let path = path.filter(|path| says(line, &MISSING) && !is_visible(walls, path))?;
     if is_there_to_show(&path, walls) {
         return Some(about_hiding(&path));
     }
-    is_hidden_folder(path.parent()?, walls).then(|| about_rights(Some(&path), confinement))
+    is_hidden_folder(path.parent()?, walls).then(|| about_rights(line, Some(&path), confinement))
 }
 
 fn says(line: &str, phrases: &[&str]) -> bool {
@@ -142,7 +151,7 @@ fn is_hidden_folder(folder: &Path, walls: &Walls) -> bool {
         && !is_visible(walls, folder)
 }
 
-fn about_rights(path: Option<&Path>, confinement: &Confinement) -> String {
+fn about_rights(line: &str, path: Option<&Path>, confinement: &Confinement) -> String {
     let walls = &confinement.walls;
     match path {
         Some(path) if walls.read_only.iter().any(|held| path.starts_with(held)) => {
@@ -162,6 +171,7 @@ fn about_rights(path: Option<&Path>, confinement: &Confinement) -> String {
         Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, walls) => NO_HOME.to_owned(),
         Some(path)
             if confinement.rung == Rung::Landlock
+                && !says(line, &WRITES)
                 && !is_visible(walls, path)
                 && is_there_to_show(path, walls) =>
         {

@@ -45,6 +45,7 @@ fn each_cause_gets_its_sentence() {
         (Rung::Landlock, "mkdir: cannot create directory './target': Permission denied"),
         (Rung::Landlock, "cat: ./agent-config/gemini-key.txt: Permission denied"),
         (Rung::Landlock, "cat: /var/log: Permission denied"),
+        (Rung::Landlock, "./build.sh: 2: cannot create /var/log: Permission denied"),
         (Rung::Bwrap, "cat: /var/cache/.ssh/id: No such file or directory"),
         (Rung::Bwrap, "cat: /var/cache/apt: No such file or directory"),
         (Rung::Landlock, "cat: /var/cache/apt: Permission denied"),
@@ -87,6 +88,8 @@ fn each_cause_gets_its_sentence() {
       the sandbox hides /work tree/agent-config/gemini-key.txt from every build (`--sandbox off` shows it)
     cat: /var/log: Permission denied
       the sandbox hides /var/log: show it with `--readable /var/log` or `[sandbox] readable = ["/var/log"]`
+    ./build.sh: 2: cannot create /var/log: Permission denied
+      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
     cat: /var/cache/.ssh/id: No such file or directory
       the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put into the work tree what the build needs
     cat: /var/cache/apt: No such file or directory
