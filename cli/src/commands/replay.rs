@@ -45,7 +45,11 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
             "only a record that is as it was can be replayed: code-commit runs lists the others",
         )
     })?;
-    let scratch = runner::temporary_folder(&std::env::temp_dir()).context("cannot make a scratch folder")?;
+    let scratch = runner::temporary_folder(&std::env::temp_dir())
+        .context("cannot make a scratch folder")
+        .map_err(|error| {
+            Failure::refused(error, "see that TMPDIR, or /tmp, can be written and that the disk has room")
+        })?;
     let copy = ScratchCopy::make(&tree, &run, &facts, scratch.path())?;
     let rules = copy.rules(&plan)?;
     let name = runs::name(&run);

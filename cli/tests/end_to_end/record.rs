@@ -126,6 +126,16 @@ fn a_run_whose_journal_was_changed_is_listed_as_damaged() {
 }
 
 #[test]
+fn a_replay_without_a_place_for_its_copy_is_refused_with_a_remedy() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let ran = scene.run_with(&["replay"], &[("TMPDIR", "/nonexistent")]);
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert!(ran.err.contains(" help: see that TMPDIR, or /tmp, can be written"), "{ran}");
+    assert_eq!(scene.run(&["replay"]).code, Some(0));
+}
+
+#[test]
 fn each_run_that_is_listed_says_which_loop_made_it() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
