@@ -31,6 +31,18 @@ fn the_exit_codes_are_those_of_the_program() {
 }
 
 #[test]
+fn the_keys_of_a_summary_are_those_of_its_schema() {
+    let schema = std::fs::read_to_string(root().join("docs/schemas/events.schema.json")).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let keys = schema["$defs"]["summary"]["properties"].as_object().unwrap().keys();
+    let mut described = listed("docs/reference/events.md", "The summary");
+    described.sort_unstable();
+    let mut keys: Vec<String> = keys.cloned().collect();
+    keys.sort_unstable();
+    assert_eq!(described, keys);
+}
+
+#[test]
 fn the_bounds_of_orders_are_those_of_the_program() {
     let page = text(Path::new("docs/reference/orders.md"));
     let row = |of: &str| {
