@@ -5,7 +5,7 @@ pub mod phrases;
 
 use std::time::Duration;
 
-use engine::{CallFact, Ended, Event, Fact, Observer, Problem};
+use engine::{CallFact, Event, Fact, Observer, Problem};
 
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use live::LiveLine;
@@ -68,8 +68,8 @@ impl Terminal {
                 } else {
                     let text = format!("the build fails: {} ({took})", phrases::ended(*ended));
                     self.line(*round, &self.output.paint_note(BAD, &text));
-                    if *ended == Ended::TimedOut {
-                        self.under("--build-timeout gives it more time");
+                    if let Some(remedy) = phrases::remedy(*ended) {
+                        self.under(remedy);
                     }
                     self.last_lines(output.as_str());
                 }

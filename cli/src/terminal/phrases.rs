@@ -118,6 +118,14 @@ pub fn ended(ended: Ended) -> String {
     }
 }
 
+/// The flag for a build that met a limit of its own.
+pub fn remedy(ended: Ended) -> Option<&'static str> {
+    if ended == Ended::TooMuchOutput {
+        return Some("--build-output-limit lets it print more");
+    }
+    (ended == Ended::TimedOut).then_some("--build-timeout gives it more time")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

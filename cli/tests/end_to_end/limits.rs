@@ -86,6 +86,16 @@ fn a_build_that_runs_out_of_time_says_so_and_names_its_flag() {
 }
 
 #[test]
+fn a_build_that_prints_too_much_says_so_and_names_its_flag() {
+    let scene = scene(&[MENDS_IT, MENDS_IT]);
+    let flags = ["--build-command", "echo far too much", "--build-output-limit"];
+    let ran = scene.commit(&[&flags[..], &["8B", "--rounds", "1"]].concat());
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.err.contains("--build-output-limit lets it print more"), "{ran}");
+    assert_eq!(scene.commit(&[&flags[..], &["1KiB"]].concat()).code, Some(0));
+}
+
+#[test]
 fn a_run_that_a_limit_ended_goes_on_under_a_higher_one_and_can_be_replayed() {
     let scene = scene(&[BREAKS_THE_BUILD, BREAKS_THE_BUILD, MENDS_IT]);
     let ran = scene.commit(&["--max-calls", "2"]);
