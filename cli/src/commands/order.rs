@@ -3,6 +3,7 @@
 pub mod args;
 mod batch;
 mod check;
+mod files;
 mod perform;
 mod plan;
 mod preflight;

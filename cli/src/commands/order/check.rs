@@ -8,7 +8,7 @@ use loop_order::{FieldProblem, WorkOrder};
 use serde_json::json;
 
 use crate::commands::order::args::CheckArgs;
-use crate::commands::order::preflight;
+use crate::commands::order::{files, preflight};
 use crate::config::{self, Layer, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -50,7 +50,7 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 fn against(order: &WorkOrder, root: &Path, settings: &Settings) -> Result<Vec<FieldProblem>, Failure> {
     let guard = preflight::open(root, order, settings)?;
     let mut problems = preflight::unwritable(&guard, order);
-    problems.extend(preflight::files(root, order).err().into_iter().flatten());
+    problems.extend(files::read(root, order).err().into_iter().flatten());
     Ok(problems)
 }
 

@@ -9,7 +9,6 @@ use engine::VERIFY_SCRIPT;
 use guard::{Code, Guard, Op, Policy, Request, Verdict};
 use llm::{Model, Provider};
 use loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
-use prompt::order::{Allowed, Context};
 use repo::{Git, WorkTree};
 
 use crate::config::Settings;
@@ -33,14 +32,6 @@ pub struct Read {
     pub order: WorkOrder,
     /// Its bytes.
     pub bytes: Vec<u8>,
-}
-
-/// What the allowed files hold now.
-pub struct Files {
-    /// All of them, with their hashes.
-    pub allowed: Vec<Allowed>,
-    /// Those that are shown.
-    pub context: Vec<Context>,
 }
 
 /// The model that is asked; its key must be there (S2 §2.12).
@@ -255,58 +246,4 @@ fn the_same(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
         Verdict::Refused(_) | Verdict::Admitted(_) => None,
     };
     verdicts.into_iter().enumerate().filter_map(same).collect()
-}
-
-/// Looks at every allowed file, and reads those that are shown.
-pub fn files(root: &Path, order: &WorkOrder) -> Result<Files, Vec<FieldProblem>> {
-    let mut problems = Vec::new();
-    let mut allowed = Vec::new();
-    for (at, path) in order.allowed_files.iter().enumerate() {
-        match content(root, path) {
-            Ok(bytes) => {
-                let sha256 = bytes.as_deref().map(logging::sha256_hex);
-                allowed.push(Allowed { path: path.clone(), sha256 });
-            }
-            Err(message) => problems.push(FieldProblem { field: format!("allowed_files[{at}]"), message }),
-        }
-    }
-    let mut context = Vec::new();
-    for (at, path) in order.context_files.iter().enumerate() {
-        match content(root, path).and_then(|bytes| bytes.map(text).transpose()) {
-            Ok(text) => context.push((path.clone(), text)),
-            Err(message) => problems.push(FieldProblem { field: format!("context_files[{at}]"), message }),
-        }
-    }
-    if problems.is_empty() {
-        Ok(Files { allowed, context: loop_order::shown_context(context) })
-    } else {
-        Err(problems)
-    }
-}
-
-/// The bytes of a regular file; none where nothing is. A link could lead anywhere, so it is not followed, at no level.
-fn content(root: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
-    let mut place = root.to_owned();
-    for part in path.split('/') {
-        place.push(part);
-        match fs::symlink_metadata(&place) {
-            Ok(found) if found.is_symlink() => {
-                return Err(format!("`{path}` is a symbolic link or leads through one"));
-            }
-            Ok(_) => {}
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound) => return Ok(None),
-            Err(error) => return Err(format!("`{path}` cannot be looked at: {error}")),
-        }
-    }
-    match engine::read_regular(&place, u64::MAX, engine::Links::Refused) {
-        Ok(None) => Err(format!("`{path}` is not a regular file")),
-        read => read.map_err(|error| format!("`{path}` cannot be read: {error}")),
-    }
-}
-
-fn text(bytes: Vec<u8>) -> Result<String, String> {
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        format!("is not UTF-8 (at byte {at})")
-    })
 }

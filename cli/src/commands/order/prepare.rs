@@ -10,6 +10,7 @@ use loop_order::{Inputs, OrderLoop, run_id};
 use repo::{Git, WorkTree};
 use runner::Confinement;
 
+use crate::commands::order::files;
 use crate::commands::order::perform::Setting;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::unfinished::Unfinished;
@@ -93,7 +94,7 @@ fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
 }
 
 fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, max_attempts: u32) -> Result<Inputs, Failure> {
-    let files = preflight::files(tree.root(), &read.order)
+    let files = files::read(tree.root(), &read.order)
         .map_err(|problems| preflight::refused(&read.path, &problems))?;
     Ok(Inputs {
         order: read.order.clone(),
