@@ -253,7 +253,7 @@ fn resume_passes_over_a_run_of_a_spec_only_where_it_is_over() {
     };
     let args = ["--model", "scripted/agent-config/replies", "--build-command", "false", "--sandbox", "off"];
     let (code, said) = ask(&args);
-    assert!(code == Some(4) && said.contains("go on with: code-commit resume"), "{said}");
+    assert!(code == Some(4) && said.contains("code-commit resume "), "{said}");
     until_the_next_second();
     assert_eq!(scene.run().code, Some(0));
     let (code, said) = ask(&["resume"]);
