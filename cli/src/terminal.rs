@@ -2,6 +2,7 @@
 
 pub mod live;
 pub mod phrases;
+pub mod printed;
 
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use engine::{CallFact, Event, Fact, Observer, Problem};
 
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use live::LiveLine;
+use printed::Printed;
 
 /// At most so many lines of a failed build are repeated on the terminal; the log has them all.
 const BUILD_LINES: usize = 12;
@@ -20,15 +22,14 @@ pub struct Terminal {
     model: String,
     rounds: u32,
     live: LiveLine,
-    /// What a build has printed since its last line end.
-    printed: Vec<u8>,
+    printed: Printed,
 }
 
 impl Terminal {
     /// For a run of at most `rounds` rounds with `model`.
     pub fn new(output: Output, model: String, rounds: u32) -> Self {
         let live = LiveLine::new(output.live);
-        Self { output, model, rounds, live, printed: Vec::new() }
+        Self { output, model, rounds, live, printed: Printed::default() }
     }
 
     fn line(&self, round: u32, text: &str) {
@@ -61,7 +62,8 @@ impl Terminal {
             }
             Fact::Built { round, ended, output, elapsed_ms, .. } => {
                 self.live.clear();
-                self.print_the_rest();
+                let rest = self.printed.rest();
+                self.print(rest.as_deref());
                 let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
                 if fact.is_passed_build() {
                     self.line(*round, &self.output.paint_note(GOOD, &format!("the build passes ({took})")));
@@ -115,20 +117,9 @@ impl Terminal {
         }
     }
 
-    /// Output comes in pieces that end anywhere; a terminal gets lines.
-    fn print_whole_lines(&mut self) {
-        let Some(end) = self.printed.iter().rposition(|byte| *byte == b'\n') else { return };
-        let rest = self.printed.split_off(end + 1);
-        let lines = std::mem::replace(&mut self.printed, rest);
-        let text = printable(&String::from_utf8_lossy(&lines));
-        self.live.above(|| self.output.note_block(text.trim_end_matches('\n')));
-    }
-
-    /// A build may end within a line.
-    fn print_the_rest(&mut self) {
-        if !self.printed.is_empty() {
-            self.printed.push(b'\n');
-            self.print_whole_lines();
+    fn print(&self, lines: Option<&str>) {
+        if let Some(lines) = lines {
+            self.live.above(|| self.output.note_block(lines));
         }
     }
 
@@ -170,8 +161,8 @@ impl Observer for Terminal {
             }
             Event::BuildPrints { bytes } => {
                 if self.output.volume == Volume::Verbose {
-                    self.printed.extend_from_slice(bytes);
-                    self.print_whole_lines();
+                    let lines = self.printed.whole_lines(bytes);
+                    self.print(lines.as_deref());
                 }
             }
             Event::Warning(problem) => self.warn(problem),

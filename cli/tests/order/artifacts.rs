@@ -252,6 +252,16 @@ fn no_file_and_no_stream_holds_the_key() {
 }
 
 #[test]
+fn what_a_command_prints_is_shown_in_whole_lines() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    // More than a pipe holds, so that it comes in pieces.
+    scene.place_order(&json!({ "acceptance_commands": ["printf '%0300000d\\n' 7"] }));
+    let ran = scene.run(&["--verbose"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.lines().any(|line| line.len() == 300_000), "a line was broken");
+}
+
+#[test]
 fn a_context_file_with_a_key_is_not_sent() {
     let scene = Scene::with(&[&greet(GOOD)]);
     scene.project.write("src/greet.sh", format!("KEY={KEY}\n").as_bytes()).unwrap();

@@ -8,6 +8,7 @@ use crate::commands::order::show;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use crate::terminal::live::LiveLine;
 use crate::terminal::phrases;
+use crate::terminal::printed::Printed;
 
 /// At most so many lines of a failed command are repeated on the terminal; the run folder has them all.
 const SHOWN_LINES: usize = 12;
@@ -20,13 +21,14 @@ pub struct OrderTerminal {
     attempts: u32,
     attempt: u32,
     live: LiveLine,
+    printed: Printed,
 }
 
 impl OrderTerminal {
     /// For a run of at most `attempts` attempts with `model`.
     pub fn new(output: Output, model: String, attempts: u32) -> Self {
         let live = LiveLine::new(output.live);
-        Self { output, model, attempts, attempt: 0, live }
+        Self { output, model, attempts, attempt: 0, live, printed: Printed::default() }
     }
 
     fn head(&self) -> String {
@@ -74,7 +76,11 @@ impl OrderTerminal {
                 self.line(&self.output.paint_note(WARN, "proposal refused, nothing was written:"));
                 self.problems(problems);
             }
-            OrderFact::Ran { .. } => self.ran(fact),
+            OrderFact::Ran { .. } => {
+                let rest = self.printed.rest();
+                self.print(rest.as_deref());
+                self.ran(fact);
+            }
             OrderFact::RolledBack { warnings } => {
                 self.live.clear();
                 let is_whole = warnings.iter().all(|warning| warning.code != "ignored-files");
@@ -91,6 +97,12 @@ impl OrderTerminal {
             | OrderFact::Stamped { .. }
             | OrderFact::Kept { .. }
             | OrderFact::Measured { .. } => {}
+        }
+    }
+
+    fn print(&self, lines: Option<&str>) {
+        if let Some(lines) = lines {
+            self.live.above(|| self.output.note_block(lines));
         }
     }
 
@@ -168,8 +180,8 @@ impl Observer<OrderFact> for OrderTerminal {
                 self.line(&self.output.paint_note(WARN, &text));
             }
             Event::BuildPrints { bytes } if self.output.volume == Volume::Verbose => {
-                let text = printable(&String::from_utf8_lossy(bytes));
-                self.live.above(|| self.output.note(text.trim_end_matches('\n')));
+                let lines = self.printed.whole_lines(bytes);
+                self.print(lines.as_deref());
             }
             Event::Warning(problem) => self.live.above(|| self.output.warn(&printable(&problem.message))),
             Event::Fact(fact) => self.fact(fact),
