@@ -14,7 +14,7 @@ use logging::Redactor;
 
 use fold::fold;
 use plain::tame;
-pub use plain::{name_as_text, printable, printable_name};
+pub use plain::{printable, printable_name};
 
 use crate::args::{OutputArgs, When};
 use crate::environment::Environment;

@@ -4,12 +4,14 @@ mod folder;
 mod hashing;
 mod journal;
 mod layout;
+mod names;
 mod redact;
 mod stamp;
 
 pub use folder::{Durability, FolderError, RunFolder, Stored};
 pub use journal::{Entry, Journal, JournalError};
 pub use layout::Layout;
+pub use names::name_as_text;
 pub use redact::{RedactWriter, Redactor};
 pub use stamp::Stamp;
 

@@ -2,17 +2,18 @@
 
 use std::ffi::OsString;
 use std::io::BufRead as _;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 
 use anyhow::{Context as _, anyhow};
 use guard::{Guard, Op, OpenError, Request, Verdict};
+use logging::name_as_text;
 use serde_json::json;
 
 use crate::args::GuardArgs;
 use crate::config::{self, Layer};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, GOOD, Output, name_as_text, printable};
+use crate::output::{BAD, GOOD, Output, printable};
 use crate::plan;
 
 /// Judges the paths as one reply and prints a verdict for each.
@@ -64,7 +65,7 @@ fn from_stdin() -> Result<Vec<OsString>, Failure> {
         let path: String = serde_json::from_slice(&line).map_err(|_| {
             Failure::refused(anyhow!("line {} is no JSON string", number + 1), "write each path as \"path\"")
         })?;
-        paths.push(OsString::from_vec(path.into_bytes()));
+        paths.push(path.into());
     }
     Ok(paths)
 }

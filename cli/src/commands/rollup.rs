@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use logging::Redactor;
+use logging::{Redactor, name_as_text};
 use prompt::rollup::{LeftOut, append};
 use repo::{Besides, Tracked, WorkTree};
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::args::RollupArgs;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
-use crate::output::{Output, name_as_text, printable_name};
+use crate::output::{Output, printable_name};
 use crate::preflight::{self, AGENT_CONFIG};
 use crate::terminal::phrases;
 

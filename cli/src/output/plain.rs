@@ -1,9 +1,6 @@
 //! What a terminal may have of a text: our own colours, and nothing else that it would obey.
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
-use std::str::Utf8Chunk;
 
 /// Text from outside (a model, a build, a file name) as a terminal may have it: no escape sequence, no control character but line ends
 /// and tabs, nothing that turns the direction of writing.
@@ -18,18 +15,6 @@ pub fn printable(text: &str) -> String {
 /// The name of a file as a terminal may have it. Nothing is left out: it would be another name.
 pub fn printable_name(name: &str) -> String {
     escaped(name, |c| !(c.is_control() || is_bidi(c)))
-}
-
-/// A name as text from which its bytes can be told: one that is not UTF-8 has `\xNN` for each byte that is no text, and its backslashes twice.
-pub fn name_as_text(name: &OsStr) -> Cow<'_, str> {
-    if let Some(text) = name.to_str() {
-        return Cow::Borrowed(text);
-    }
-    let chunk = |chunk: Utf8Chunk<'_>| {
-        let odd: String = chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")).collect();
-        chunk.valid().replace('\\', "\\\\") + &odd
-    };
-    Cow::Owned(name.as_bytes().utf8_chunks().map(chunk).collect())
 }
 
 fn escaped(text: &str, harmless: impl Fn(char) -> bool) -> String {
@@ -96,14 +81,6 @@ mod tests {
         assert_eq!(printable("\u{1b}[31mred\u{1b}[0m\ttext\n"), "red\ttext\n");
         assert_eq!(printable("a\u{7}b\u{202e}c"), "ab\\u{202e}c");
         assert_eq!(printable("\u{1b}]0;title\u{7}x"), "x");
-    }
-
-    #[test]
-    fn names_that_are_not_utf8_stay_different() {
-        let text = |name: &[u8]| name_as_text(OsStr::from_bytes(name)).into_owned();
-        assert_eq!(text("a\\xff é".as_bytes()), "a\\xff é");
-        assert_eq!(text(b"a\xff\xfe\xc3\xa9"), "a\\xff\\xfeé");
-        assert_eq!(text(b"a\\xff\xff"), "a\\\\xff\\xff");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Commits of what agents changed, without what a person had not committed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use logging::{Redactor, sha256_hex};
+use logging::{Redactor, name_as_text, sha256_hex};
 use repo::{Git, GitError, WorkTree};
 
 use crate::Record;
@@ -82,7 +83,7 @@ pub(super) fn is_excluded(repository: &Repository, path: &Path) -> bool {
 
 /// As the record names it.
 fn shown(path: &Path) -> String {
-    path.display().to_string()
+    name_as_text(path.as_os_str()).into_owned()
 }
 
 fn failed(error: &GitError, redactor: &Redactor) -> Checkpoint {
@@ -101,9 +102,11 @@ type Made = (Option<String>, Vec<PathBuf>);
 
 fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Made, GitError> {
     let git = &repository.git;
+    let spare: BTreeMap<&str, &Option<String>> =
+        spare.iter().map(|one| (one.path.as_str(), &one.sha256)).collect();
     let is_spared = |path: &PathBuf| {
-        let known = spare.iter().find(|one| one.path == shown(path));
-        known.is_some_and(|one| fingerprint(&git.folder().join(path)).is_ok_and(|now| now == one.sha256))
+        let then = spare.get(shown(path).as_str());
+        then.is_some_and(|then| fingerprint(&git.folder().join(path)).is_ok_and(|now| now == **then))
     };
     let is_ours = |path: &PathBuf| !is_excluded(repository, path) && !is_spared(path);
     let mut dirty = dirty(git)?;
@@ -157,6 +160,9 @@ pub(super) fn fingerprint(path: &Path) -> io::Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::io::Write as _;
+
     use repo::OpenError;
 
     use super::*;
@@ -166,6 +172,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = dirty(&Git::new(folder.path(), [])).err().unwrap();
         assert!(matches!(error, GitError::Open(OpenError::NotARepository { .. })), "{error:?}");
+    }
+
+    #[test]
+    fn what_was_not_committed_is_spared_also_where_its_names_are_not_utf8() {
+        let folder = tempfile::tempdir().unwrap();
+        repo::init(folder.path()).unwrap();
+        for name in [&b"odd\xfe"[..], b"odd\xff"] {
+            let path = folder.path().join(OsStr::from_bytes(name));
+            fs::File::create(path).unwrap().write_all(name).unwrap();
+        }
+        let repository = Repository { git: Git::new(folder.path(), []), exclude: Vec::new() };
+        let found = dirty(&repository.git).unwrap().files.into_iter();
+        let sha256 = |path: &Path| fingerprint(&folder.path().join(path)).unwrap();
+        let spare: Vec<_> =
+            found.map(|path| Uncommitted { path: shown(&path), sha256: sha256(&path) }).collect();
+        assert_eq!((spare.len(), commit(&repository, "message", &spare).unwrap().0), (2, None));
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+use logging::name_as_text;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
@@ -97,8 +98,7 @@ impl From<Place> for Written {
     }
 }
 
-/// The files of a folder, by their paths relative to it, in which bytes that are no UTF-8 are written `\xff`. Links count as files and
-/// are not followed.
+/// The files of a folder, by their paths relative to it, as [`name_as_text`] has them. Links count as files and are not followed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::agents) struct Tree {
     pub(super) files: BTreeMap<String, Found>,
@@ -140,7 +140,7 @@ impl Tree {
             let Some(name) = folders.pop() else {
                 left.pop();
                 if let Err(error) = way.leave() {
-                    return self.unread.push((written(place.as_os_str()), error));
+                    return self.unread.push((name_as_text(place.as_os_str()).into_owned(), error));
                 }
                 place.pop();
                 continue;
@@ -154,7 +154,7 @@ impl Tree {
                 }
                 // Gone since it was listed.
                 Err(error) if below::is_gone(&error) => {}
-                Err(error) => self.unread.push((written(place.as_os_str()), error)),
+                Err(error) => self.unread.push((name_as_text(place.as_os_str()).into_owned(), error)),
             }
             place.pop();
         }
@@ -164,12 +164,12 @@ impl Tree {
     fn look(&mut self, way: &Descent, folder: &Path, skip: &[String]) -> Vec<OsString> {
         let mut folders = Vec::new();
         let names = below::names(&way.here).unwrap_or_else(|error| {
-            self.unread.push((written(folder.as_os_str()), error));
+            self.unread.push((name_as_text(folder.as_os_str()).into_owned(), error));
             Vec::new()
         });
         for name in names {
             let place = folder.join(&name);
-            let path = written(place.as_os_str());
+            let path = name_as_text(place.as_os_str()).into_owned();
             if skip.iter().any(|skipped| *skipped == path || name == **skipped) {
                 continue;
             }
@@ -185,13 +185,4 @@ impl Tree {
         }
         folders
     }
-}
-
-fn written(path: &OsStr) -> String {
-    let mut text = String::new();
-    for chunk in path.as_bytes().utf8_chunks() {
-        text.push_str(chunk.valid());
-        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
-    }
-    text
 }

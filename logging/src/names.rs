@@ -1,0 +1,33 @@
+//! Names of files as a record has them: it is JSON, whose texts are Unicode.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::str::Utf8Chunk;
+
+/// A name as text in which names that are not UTF-8 stay different: those have `\xNN` for each byte that is no text, and their backslashes
+/// twice.
+#[must_use]
+pub fn name_as_text(name: &OsStr) -> Cow<'_, str> {
+    if let Some(text) = name.to_str() {
+        return Cow::Borrowed(text);
+    }
+    let chunk = |chunk: Utf8Chunk<'_>| {
+        let odd: String = chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")).collect();
+        chunk.valid().replace('\\', "\\\\") + &odd
+    };
+    Cow::Owned(name.as_bytes().utf8_chunks().map(chunk).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_not_utf8_stay_different() {
+        let text = |name: &[u8]| name_as_text(OsStr::from_bytes(name)).into_owned();
+        assert_eq!(text("a\\xff é".as_bytes()), "a\\xff é");
+        assert_eq!(text(b"a\xff\xfe\xc3\xa9"), "a\\xff\\xfeé");
+        assert_eq!(text(b"a\\xff\xff"), "a\\\\xff\\xff");
+    }
+}
