@@ -22,10 +22,10 @@ use crate::terminal::phrases;
 #[derive(Debug, Clone, Args)]
 pub struct LimitArgs {
     /// Begin no turn once the run has cost so many US dollars, as the agent reckons
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub max_cost: Option<Dollars>,
     /// Begin no turn once the run has used so many tokens
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub max_tokens: Option<Count>,
     /// Begin no turn after this time of turns and commands
     #[arg(long, value_name = "DURATION")]

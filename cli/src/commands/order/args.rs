@@ -44,16 +44,16 @@ pub struct RunOrderArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// How often the model may try
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_attempts: u32,
     /// The model: openai/NAME, gemini/NAME, scripted/FILE, or a bare name whose provider is plain
     #[arg(long, value_name = "MODEL", visible_alias = "model")]
     pub llm_model: LlmModel,
     /// 0 for answers that differ as little as the service can
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, value_parser = temperature)]
-    pub llm_temperature: f64,
+    #[arg(long, value_name = "NUMBER", default_value = "0", allow_negative_numbers = true)]
+    pub llm_temperature: Temperature,
     /// How long each command may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, allow_negative_numbers = true, value_parser = seconds)]
     pub timeout_seconds: u64,
     /// How long one model call may take, retries included [default: 10m]
     #[arg(long, value_name = "DURATION")]
@@ -120,7 +120,7 @@ impl RunOrderArgs {
             model: Model {
                 name: Some(self.llm_model.name.clone()),
                 base_url: self.base_url.clone(),
-                temperature: Some(Temperature(self.llm_temperature)),
+                temperature: Some(self.llm_temperature),
                 stream: Some(false),
                 timeout: self.timeout,
                 ..Model::default()
@@ -132,22 +132,9 @@ impl RunOrderArgs {
     }
 }
 
-fn temperature(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-    // Adding zero makes a plain zero of a negative one.
-    if (0.0..=2.0).contains(&number) { Ok(number + 0.0) } else { Err("give a number from 0 to 2".to_owned()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_temperature_is_a_number_from_0_to_2_and_zero_has_no_sign() {
-        assert_eq!(temperature("0.7"), Ok(0.7));
-        assert_eq!(temperature("-0").map(|zero| zero.to_string()), Ok("0".to_owned()));
-        for bad in ["-0.1", "2.1", "nan", "inf", "x"] {
-            assert!(temperature(bad).is_err(), "{bad}");
-        }
-    }
+fn seconds(text: &str) -> Result<u64, String> {
+    text.parse()
+        .ok()
+        .filter(|count| *count > 0)
+        .ok_or_else(|| format!("`{text}` is no whole number from 1 on"))
 }

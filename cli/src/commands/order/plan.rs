@@ -33,7 +33,7 @@ impl Terms {
     pub fn of(args: &RunOrderArgs) -> Self {
         Self {
             llm_model: args.llm_model.text.clone(),
-            llm_temperature: args.llm_temperature,
+            llm_temperature: args.llm_temperature.0,
             max_attempts: args.max_attempts,
             timeout_seconds: args.timeout_seconds,
             commit: args.commit,

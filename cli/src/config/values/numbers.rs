@@ -16,7 +16,7 @@ pub struct Count(pub u64);
 #[serde(try_from = "f64")]
 pub struct Dollars(pub Money);
 
-/// Between 0 and 2, as the services have it.
+/// Between 0 and 2, as the services have it; zero has no sign.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Temperature(pub f64);
@@ -69,7 +69,8 @@ impl TryFrom<f64> for Temperature {
 
     fn try_from(value: f64) -> Result<Self, String> {
         if (0.0..=2.0).contains(&value) {
-            Ok(Self(value))
+            // Adding zero makes a plain zero of a negative one.
+            Ok(Self(value + 0.0))
         } else {
             Err(format!("{value} is not between 0 and 2"))
         }
@@ -88,6 +89,16 @@ impl std::str::FromStr for Temperature {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_temperature_is_a_number_from_0_to_2_and_zero_has_no_sign() {
+        let temperature = |text: &str| text.parse::<Temperature>().map(|read| read.0);
+        assert_eq!(temperature("0.7"), Ok(0.7));
+        assert_eq!(temperature("-0").map(|zero| zero.to_string()), Ok("0".to_owned()));
+        for bad in ["-0.1", "2.1", "nan", "inf", "x"] {
+            assert!(temperature(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_limit_of_nothing_is_refused() {

@@ -41,7 +41,12 @@ fn what_the_command_line_gets_wrong() {
             case("days with their unit", &["clean", "--older-than", "30d"]),
             case("an unknown shell", &["completions", "sh"]),
             case("an order without a repository", &["order", "run", "--work-order", "x"]),
+            case("an order that is asked for less than once", &["order", "run", "--max-attempts", "-1"]),
+            case("an order colder than cold", &["order", "run", "--llm-temperature", "-0.5"]),
+            case("an order with no time", &["order", "run", "--timeout-seconds", "-1"]),
             case("a phase that is no number", &["phase", "one"]),
+            case("a phase for less than no money", &["phase", "run", "--max-cost", "-1"]),
+            case("a watch for less than no tokens", &["spec", "watch", "--max-tokens", "-1"]),
         ],
     );
 }
