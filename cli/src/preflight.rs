@@ -134,18 +134,23 @@ pub fn own_folder(root: &Path) -> anyhow::Result<()> {
 
 /// The model's service wants a key. A server that has an address of its own may want none; it asks for one itself.
 pub fn key(model: &ModelId, base_url: Option<&str>, keys: &Keys) -> Result<(), Missing> {
-    if let Some(source) = keys.unsendable(model.provider()) {
+    match model.provider() {
+        Provider::OpenAi if base_url.is_some() && keys.of(Provider::OpenAi).is_none() => Ok(()),
+        Provider::OpenAi => key_anyway(model, "; a server of your own is named with --base-url", keys),
+        Provider::Gemini | Provider::Scripted | Provider::Recorded => key_anyway(model, "", keys),
+    }
+}
+
+/// The same where a server of one's own is sent a key too. `or_else` goes behind the remedy.
+pub fn key_anyway(model: &ModelId, or_else: &str, keys: &Keys) -> Result<(), Missing> {
+    let provider = model.provider();
+    if let Some(source) = keys.unsendable(provider) {
         let what =
             format!("the key in {source} holds a blank, a line end or a character that does not print");
         return Err(Missing::new(what, "put the key there and nothing else"));
     }
-    match model.provider() {
-        Provider::Gemini if keys.of(model.provider()).is_none() => Err(no_key(model, "", keys)),
-        Provider::OpenAi if keys.of(model.provider()).is_none() && base_url.is_none() => {
-            Err(no_key(model, "; a server of your own is named with --base-url", keys))
-        }
-        Provider::Gemini | Provider::OpenAi | Provider::Scripted | Provider::Recorded => Ok(()),
-    }
+    let wants_one = matches!(provider, Provider::Gemini | Provider::OpenAi);
+    if wants_one && keys.of(provider).is_none() { Err(no_key(model, or_else, keys)) } else { Ok(()) }
 }
 
 /// A file that is there and holds no key is named: to put the key there has been tried.

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use engine::VERIFY_SCRIPT;
 use guard::{Code, Guard, Op, Policy, Request, Verdict};
-use llm::{Model, Provider};
+use llm::Model;
 use loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
 use repo::{Git, WorkTree};
 
 use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys::{self, Keys};
+use crate::keys::Keys;
 use crate::models;
 use crate::terminal::phrases;
 
@@ -41,11 +41,8 @@ pub fn model(
     environment: &Environment,
     tree: &WorkTree,
 ) -> Result<Box<dyn Model>, Failure> {
-    let id = &settings.model.value;
-    let wants_key = matches!(id.provider(), Provider::OpenAi | Provider::Gemini);
-    if wants_key && keys.of(id.provider()).is_none() {
-        return Err(Failure::refused(anyhow!("there is no key for {id}"), keys::remedy(id.provider())));
-    }
+    crate::preflight::key_anyway(&settings.model.value, "", keys)
+        .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.remedy))?;
     models::open(settings, keys, environment, tree)
 }
 

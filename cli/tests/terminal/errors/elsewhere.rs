@@ -20,6 +20,8 @@ fn orders_that_cannot_be_carried_out() {
             case("no order", &["order", "check", "nowhere.json"]),
             case("an order that is there", &["order", "new", "build.sh"]),
             case("no key", &keyed),
+            case("a key file with nothing in it", &keyed).after(&write("agent-config/openai-key.txt", b"\n")),
+            case("a key of two lines", &keyed).after(&write("agent-config/openai-key.txt", b"one\ntwo\n")),
             case("no script", &no_script).after(&order),
             case("a repository that is none", &[&scripted[..], &["--repo", ".."]].concat()).after(&order),
             case("a folder of a repository", &[&scripted[..], &["--repo", "src"]].concat()).after(&order),
