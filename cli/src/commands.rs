@@ -150,6 +150,15 @@ fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
     tree.state_dir().map_err(no_state)
 }
 
+/// The same of a folder that need not be in a work tree.
+fn state_of(root: &Path) -> Result<PathBuf, Failure> {
+    let state = match WorkTree::at(root) {
+        Ok(tree) => tree.state_dir(),
+        Err(_) => repo::state_dir_in_tree(root),
+    };
+    state.map_err(no_state)
+}
+
 /// What to do where the harness has no folder for its state.
 fn no_state(error: repo::RepoError) -> Failure {
     let help = error.remedy();

@@ -43,8 +43,8 @@ struct Without {
     what: String,
 }
 
-/// Keys for programs that look there.
-const DOT_ENV: &str = ".env";
+/// Keys for programs that look there; where a project with phases has its secrets (S3 §Environment and Security).
+pub const DOT_ENV: &str = ".env";
 
 /// Of a key file; nobody's key is longer.
 const LARGEST_KEY_FILE: u64 = 64 << 10;

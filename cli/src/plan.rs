@@ -17,7 +17,7 @@ use crate::config::Settings;
 /// A loop that asks a model, whichever it is.
 pub type Decide = Box<dyn Loop<Step = Step, Fact = Fact>>;
 
-/// Name of the plan's file in the run folder.
+/// What a run was begun with, in its folder, whatever its loop.
 pub const RUN_JSON: &str = "run.json";
 
 /// What a run is to do.
@@ -259,9 +259,7 @@ impl Plan {
                 .fetch(&prompt)
                 .ok_or_else(|| anyhow!("{first} of {name} is not the prompt of {RUN_JSON}"))?;
         }
-        if plan.version == env!("CARGO_PKG_VERSION") {
-            return Ok(plan);
-        }
-        Err(anyhow!("{name} was made by version {}, this is {}", plan.version, env!("CARGO_PKG_VERSION")))
+        runs::same_version(&name, &plan.version)?;
+        Ok(plan)
     }
 }

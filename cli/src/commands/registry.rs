@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::{runs, state};
 use crate::exit::Failure;
+use crate::plan::RUN_JSON;
 
 const LIST: &str = "known-runs.json";
 
@@ -52,7 +53,7 @@ impl Known {
         if self.plan_sha256.as_deref() == Some(logging::sha256_hex(plan.as_bytes()).as_str()) {
             return Ok(());
         }
-        Err(anyhow!("run.json of {} is not what it was when the run began", self.folder.display()))
+        Err(anyhow!("{RUN_JSON} of {} is not what it was when the run began", self.folder.display()))
     }
 }
 

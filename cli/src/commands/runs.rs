@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use engine::{CallFact, Fact};
 use llm::Reply;
 use logging::{Redactor, RunFolder};
@@ -124,6 +124,13 @@ pub fn loop_of(known: &Known, root: &Path) -> &'static str {
     } else {
         "commit"
     }
+}
+
+/// An error where another version made the run of that name: what its plan says may mean something else by now.
+pub fn same_version(name: &str, version: &str) -> anyhow::Result<()> {
+    let this = env!("CARGO_PKG_VERSION");
+    ensure!(version == this, "{name} was made by version {version}, this is {this}");
+    Ok(())
 }
 
 /// A run's name: that of its folder.

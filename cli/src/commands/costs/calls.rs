@@ -16,6 +16,7 @@ use crate::commands::costs::prices::Today;
 use crate::commands::phase::{ABL, read};
 use crate::commands::{registry, runs, spec};
 use crate::exit::Failure;
+use crate::plan::RUN_JSON;
 use crate::terminal::phrases;
 
 /// Where a phase's calls come from.
@@ -206,7 +207,7 @@ struct Run<'t> {
 
 impl<'t> Run<'t> {
     fn of(folder: &Path, today: &'t Today) -> Self {
-        let text = fs::read_to_string(folder.join("run.json")).unwrap_or_default();
+        let text = fs::read_to_string(folder.join(RUN_JSON)).unwrap_or_default();
         let run: Value = serde_json::from_str(&text).unwrap_or_default();
         let word = |at: &str| run.pointer(at).and_then(Value::as_str).map(str::to_owned);
         let model =

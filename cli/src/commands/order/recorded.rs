@@ -17,10 +17,9 @@ use crate::commands::order::unfinished::Unfinished;
 use crate::commands::registry::Known;
 use crate::commands::runs;
 use crate::config::Settings;
+use crate::plan::RUN_JSON;
 
-/// Name of the plan's file in the run folder.
-const RUN_JSON: &str = "run.json";
-/// Name of the order's.
+/// Name of the order's file in the run folder.
 const WORK_ORDER: &str = "work_order.json";
 /// And of what the first prompt shows of the tree.
 const INPUTS: &str = "inputs.json";
@@ -126,13 +125,7 @@ impl Recorded {
         known.check_plan(&text)?;
         let plan: OrderPlan = serde_json::from_str(&text)
             .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))?;
-        if plan.version != env!("CARGO_PKG_VERSION") {
-            return Err(anyhow!(
-                "{name} was made by version {}, this is {}",
-                plan.version,
-                env!("CARGO_PKG_VERSION")
-            ));
-        }
+        runs::same_version(&name, &plan.version)?;
         let bytes = folder.read(WORK_ORDER)?.into_bytes();
         let order = WorkOrder::parse(&bytes).ok().filter(|order| order.hash == plan.work_order_hash);
         let order =

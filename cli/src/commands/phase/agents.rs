@@ -9,9 +9,7 @@ use anyhow::anyhow;
 use crate::commands::phase::project::read;
 use crate::environment::Environment;
 use crate::exit::Failure;
-
-/// Where a project's secrets are (S3 §Environment and Security).
-pub const DOT_ENV: &str = ".env";
+use crate::keys::DOT_ENV;
 
 /// Variables about the way to a service, which pass on to a CLI beside those of the proxies: they hold no model's key.
 const PASSED: [&str; 5] = [

@@ -11,11 +11,10 @@ use loop_phase::state::Status;
 use crate::commands::phase::project::{ABL, Project};
 use crate::commands::spec::is_unfinished;
 use crate::exit::Failure;
+use crate::plan::RUN_JSON;
 
 /// Where the runs are, in the phases' own folder.
 pub const LOGS: &str = "logs";
-/// What a run was begun with, in its folder.
-pub const RUN: &str = "run.json";
 
 /// A folder of a run, by its name.
 #[derive(Debug)]
@@ -86,8 +85,9 @@ pub fn settle(project: &mut Project) -> Result<(), Failure> {
 
 /// Where that run began: its facts only make sense from there.
 pub fn start_of(folder: &RunFolder) -> Result<Start, Failure> {
-    let text = folder.read(RUN).map_err(anyhow::Error::from)?;
-    let run: serde_json::Value = serde_json::from_str(&text).with_context(|| format!("cannot read {RUN}"))?;
+    let text = folder.read(RUN_JSON).map_err(anyhow::Error::from)?;
+    let run: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("cannot read {RUN_JSON}"))?;
     let start = |name: &str| run.pointer(&format!("/start/{name}"));
     let iteration =
         start("iteration").and_then(serde_json::Value::as_u64).and_then(|number| u32::try_from(number).ok());

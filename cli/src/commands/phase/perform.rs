@@ -10,7 +10,6 @@ use apply::Lock;
 use engine::{AgentExecutor, AgentFact, AgentFault, COPIES, Guarded, Kept, Outcome, Record, drive};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
-use repo::WorkTree;
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 
@@ -20,7 +19,7 @@ use crate::commands::agents::{
 use crate::commands::phase::agents::{self, Chosen, Secrets};
 use crate::commands::phase::config::{self, Config};
 use crate::commands::phase::desk::Counter;
-use crate::commands::phase::past::{LOGS, RUN, settle, start_of, unfinished};
+use crate::commands::phase::past::{LOGS, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
 use crate::commands::phase::report::{Facts, Lines};
 use crate::commands::phase::{Action, PhaseArgs, walls};
@@ -30,6 +29,7 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
 use crate::output::{BAD, GOOD, Output, printable};
+use crate::plan::RUN_JSON;
 
 /// Works on the phase that is meant until it passes or a person is needed.
 pub fn run(
@@ -40,7 +40,7 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     // This makes the repositories: where the root is one of them, the lock lies in it.
     Project::open(root, environment)?;
-    let state = state_dir(root)?;
+    let state = crate::commands::state_of(root)?;
     let _lock = Lock::acquire(&state, "code-commit phase").map_err(crate::commands::no_lock)?;
     let docker_host = environment.docker_host();
     // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
@@ -90,14 +90,6 @@ fn phase(project: &Project, action: Action) -> Result<Option<u32>, Failure> {
         }
         Action::Run | Action::Init | Action::Check => project.next_phase(),
     }
-}
-
-fn state_dir(root: &Path) -> Result<PathBuf, Failure> {
-    let state = match WorkTree::at(root) {
-        Ok(tree) => tree.state_dir(),
-        Err(_) => repo::state_dir_in_tree(root),
-    };
-    state.map_err(crate::commands::no_state)
 }
 
 /// What everything else needs.
@@ -236,7 +228,7 @@ impl Setup<'_> {
             "sandbox": self.probed.rung,
             "start": { "iteration": iteration, "builder_done": builder_done, "failures": failures.as_deref() },
         });
-        folder.store_json(RUN, &run).map_err(cannot_begin(&folder))?;
+        folder.store_json(RUN_JSON, &run).map_err(cannot_begin(&folder))?;
         Ok(folder)
     }
 

@@ -7,17 +7,18 @@ use repo::WorkTree;
 use runner::{Env, Mode, Probed, Walls, probe};
 
 use crate::args::Sandbox;
-use crate::commands::phase::agents::DOT_ENV;
 use crate::commands::phase::project::{ABL, SPECS};
 use crate::commands::wall;
 use crate::exit::Failure;
+use crate::keys::DOT_ENV;
 use crate::output::Output;
+use crate::preflight::AGENT_CONFIG;
 
 /// What no role may see, relative to the root, besides the other one's folder: secrets, the harness's own files, and the
 /// prompts of both.
 pub const HIDDEN: [&str; 8] = [
     DOT_ENV,
-    "agent-config",
+    AGENT_CONFIG,
     "prompts",
     repo::STATE_IN_TREE,
     ".abl/logs",

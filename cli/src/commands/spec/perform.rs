@@ -23,11 +23,9 @@ use crate::config::{CommitScope as Scope, Origin, PROJECT_FILE, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
+use crate::plan::RUN_JSON;
 
-/// What a run was begun with, in its folder.
-pub const RUN: &str = "run.json";
-
-/// What a run was begun with.
+/// What a run was begun with, as its folder has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Begun {
     /// `spec`.
@@ -127,7 +125,7 @@ pub fn begin(
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let begun =
         Begun { which: "spec".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), inputs, item };
-    folder.store_json(RUN, &begun).map_err(cannot_begin(&folder))?;
+    folder.store_json(RUN_JSON, &begun).map_err(cannot_begin(&folder))?;
     let mut observer = lines.clone();
     let record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
     lead(workspace, &begun.inputs, record, &[], lines)
@@ -223,7 +221,7 @@ pub fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
 
 /// What the run in a folder was begun with; none for an audit.
 pub fn begun(folder: &Path) -> Option<Begun> {
-    serde_json::from_str(&std::fs::read_to_string(folder.join(RUN)).ok()?).ok()
+    serde_json::from_str(&std::fs::read_to_string(folder.join(RUN_JSON)).ok()?).ok()
 }
 
 /// The last words of a run.

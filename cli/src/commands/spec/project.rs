@@ -11,7 +11,6 @@ use std::time::SystemTime;
 use anyhow::Context as _;
 use loop_spec::watch::{Item, Listing};
 use loop_spec::{BACKLOG, ISSUES, MEMORY, STORE, TBD, WIP};
-use repo::WorkTree;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 
@@ -91,7 +90,7 @@ fn open_once(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// The Markdown files of a folder of the store, sorted; hidden ones are not there yet.
+/// The files of a folder of the store whose names are UTF-8, sorted; hidden ones are not there yet.
 pub fn names(root: &Path, name: &str) -> Vec<String> {
     let entries = fs::read_dir(folder(root, name)).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
@@ -208,11 +207,7 @@ pub fn delete_unchanged(root: &Path, item: &Item) -> io::Result<()> {
 
 /// The harness's own state, and where its runs are kept.
 pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
-    let state = match WorkTree::at(root) {
-        Ok(tree) => tree.state_dir(),
-        Err(_) => repo::state_dir_in_tree(root),
-    };
-    let state = state.map_err(crate::commands::no_state)?;
+    let state = crate::commands::state_of(root)?;
     let runs = state.join(RUNS);
     // In a folder without a repository nothing says who made it; a link would lead elsewhere.
     if runs.symlink_metadata().is_ok_and(|found| !found.is_dir()) {

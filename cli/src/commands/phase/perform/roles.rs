@@ -18,6 +18,8 @@ use crate::commands::phase::project;
 use crate::commands::phase::request::{Desk, Entry, SOCKET};
 use crate::commands::phase::walls;
 use crate::exit::Failure;
+use crate::keys::DOT_ENV;
+use crate::preflight::AGENT_CONFIG;
 
 impl Setup<'_> {
     /// By role.
@@ -120,7 +122,7 @@ impl Setup<'_> {
     /// Where a role's folder is the root itself, what is not its own stays out of its commits.
     fn never_committed(&self, top: &Path) -> Vec<String> {
         let root = &self.project.root;
-        let names = [agents::DOT_ENV, project::ABL, "agent-config", repo::STATE_IN_TREE];
+        let names = [DOT_ENV, project::ABL, AGENT_CONFIG, repo::STATE_IN_TREE];
         let inside = names
             .iter()
             .map(|name| root.join(name))
