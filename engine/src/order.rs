@@ -21,7 +21,7 @@ use crate::{Answer, CallFact, OnTree, Outcome, Problem, Text};
 pub use baseline::Baseline;
 pub use command::{CommandSettings, KEPT_CHARS, KEPT_LINES, last_part};
 pub use executor::{OrderExecutor, VERIFY_SCRIPT};
-pub use ignored::Ignored;
+pub use ignored::{IGNORED_FILES, Ignored};
 pub use left::Left;
 pub use replay::replay_order;
 

@@ -15,6 +15,8 @@ use crate::order::WorkOrder;
 use attempt::{Attempt, json};
 use phase::Phase;
 
+pub use phase::is_probe;
+
 /// Name of the summary in the run folder.
 pub const SUMMARY: &str = "run_summary.json";
 
@@ -85,10 +87,8 @@ impl OrderLoop {
     /// What `run_summary.json` says, once the run is over.
     pub fn summary(&self) -> RunSummary {
         let Inputs { order, .. } = &self.inputs;
-        let passed = matches!(self.outcome, Outcome::Done { .. });
-        let last =
-            self.records.last().and_then(|record| record.failure_brief.as_ref()).or(self.refused.as_ref());
-        let stage = last.map_or(Stage::Exception, |brief| brief.stage).as_str();
+        let failed = self.failed_stage();
+        let passed = failed.is_none();
         RunSummary {
             run_id: self.inputs.run_id.clone(),
             repo_path: self.inputs.repo_path.clone(),
@@ -100,10 +100,19 @@ impl OrderLoop {
             max_attempts: self.inputs.max_attempts,
             attempts: self.records.clone(),
             verdict: if passed { Verdict::Pass } else { Verdict::Fail },
-            ended_stage: if passed { "success" } else { stage }.to_owned(),
+            ended_stage: failed.map_or("success", Stage::as_str).to_owned(),
             started_utc: self.started.clone(),
             ended_utc: self.ended.clone(),
         }
+    }
+
+    /// Where the run has failed last, once it is over; none where it has passed.
+    pub fn failed_stage(&self) -> Option<Stage> {
+        if matches!(self.outcome, Outcome::Done { .. }) {
+            return None;
+        }
+        let last = self.records.last().and_then(|record| record.failure_brief.as_ref());
+        Some(last.or(self.refused.as_ref()).map_or(Stage::Exception, |brief| brief.stage))
     }
 
     /// For whoever commits the changes.

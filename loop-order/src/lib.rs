@@ -17,7 +17,7 @@ pub use artifacts::{
 };
 pub use brief::EXCERPT_CHARS;
 pub use context::{CONTEXT_BYTES, shown_context};
-pub use decide::{Inputs, OrderLoop, SUMMARY};
+pub use decide::{Inputs, OrderLoop, SUMMARY, is_probe};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
 pub use order::{MOST_CONTEXT_FILES, MOST_ORDER_BYTES, WorkOrder};

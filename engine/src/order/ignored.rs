@@ -13,6 +13,9 @@ use crate::executor::Fault;
 use crate::executor::seal::Seal;
 use crate::order::left::names;
 
+/// Code of the warning that not all of them are as they were.
+pub const IGNORED_FILES: &str = "ignored-files";
+
 /// A file up to this length is remembered.
 const SMALL_BYTES: u64 = 64 << 10;
 /// So many of them.
@@ -95,7 +98,7 @@ impl Ignored {
             "ignored files were changed or removed while the run was under way and are not put back: {}",
             names(&differ)
         );
-        Some(Problem { code: "ignored-files".to_owned(), path: None, line: None, message })
+        Some(Problem { code: IGNORED_FILES.to_owned(), path: None, line: None, message })
     }
 }
 

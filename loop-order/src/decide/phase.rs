@@ -6,6 +6,14 @@ use super::{OrderLoop, SUMMARY, json, keep};
 use crate::artifacts::{FailureBrief, Stage};
 use crate::decide::attempt::Attempt;
 
+/// How the names of the logs begin of commands that must fail before the change.
+const PROBES: &str = "preflight/must_fail_before_";
+
+/// Whether a command with these logs must fail before the change.
+pub fn is_probe(log: &str) -> bool {
+    log.starts_with(PROBES)
+}
+
 /// What the steps in `todo` are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -91,7 +99,7 @@ impl OrderLoop {
     fn probes(&self) -> Vec<OrderStep> {
         let commands = &self.inputs.order.must_fail_before;
         let runs = commands.iter().zip(1..).flat_map(|(command, number)| {
-            let log = format!("preflight/must_fail_before_{number}");
+            let log = format!("{PROBES}{number}");
             [OrderStep::Run { log, argv: command.argv.clone() }, OrderStep::RollBack]
         });
         runs.collect()

@@ -10,7 +10,7 @@ use engine::{
 };
 use llm::{Model, Money};
 use logging::{Redactor, RunFolder};
-use loop_order::{OrderLoop, RunSummary, SUMMARY, Verdict, proposal_schema};
+use loop_order::{OrderLoop, RunSummary, SUMMARY, Stage, Verdict, proposal_schema};
 use repo::{Git, WorkTree};
 use runner::{Cancel, Limits};
 
@@ -191,7 +191,7 @@ fn finish(
             registry::mark_committed(tree, folder.path(), &commit)?;
         }
     }
-    let exit = exit(&summary, outcome);
+    let exit = exit(decide.failed_stage(), outcome);
     Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help: help(outcome, folder)? })
 }
 
@@ -205,15 +205,23 @@ fn help(outcome: &Outcome, folder: &RunFolder) -> Result<Option<String>, Failure
     Ok(Some(parts.join("; ")).filter(|help| !help.is_empty()))
 }
 
-fn exit(summary: &RunSummary, outcome: &Outcome) -> Exit {
-    match (summary.verdict, outcome) {
-        (Verdict::Pass, _) => Exit::Done,
-        (Verdict::Fail, Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
-        (Verdict::Fail, _) => match summary.ended_stage.as_str() {
-            "preflight" => Exit::Refused,
-            "exception" => Exit::Fault,
-            _ => Exit::Failed,
-        },
+fn exit(failed: Option<Stage>, outcome: &Outcome) -> Exit {
+    match (failed, outcome) {
+        (None, _) => Exit::Done,
+        (Some(_), Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
+        (Some(Stage::Preflight), _) => Exit::Refused,
+        (Some(Stage::Exception), _) => Exit::Fault,
+        (
+            Some(
+                Stage::LlmOutputInvalid
+                | Stage::WriteScopeViolation
+                | Stage::StaleContext
+                | Stage::WriteFailed
+                | Stage::VerifyFailed
+                | Stage::AcceptanceFailed,
+            ),
+            _,
+        ) => Exit::Failed,
     }
 }
 

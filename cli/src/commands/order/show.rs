@@ -2,7 +2,7 @@
 
 use engine::{CallFact, Condition, OrderFact, Outcome, Problem, facts_of};
 use logging::{Redactor, RunFolder};
-use loop_order::{RunSummary, SUMMARY, Verdict};
+use loop_order::{RunSummary, SUMMARY, Verdict, is_probe};
 use repo::WorkTree;
 use serde_json::json;
 
@@ -132,9 +132,4 @@ pub fn words(condition: &Condition) -> String {
         Condition::FileExists(path) => format!("file_exists: {path}"),
         Condition::FileAbsent(path) => format!("file_absent: {path}"),
     }
-}
-
-/// Whether the command with these logs is one that must fail before the change.
-pub fn is_probe(log: &str) -> bool {
-    log.starts_with("preflight/")
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use engine::{CallFact, Event, Observer, OrderFact, Problem};
+use engine::{CallFact, Event, IGNORED_FILES, Observer, OrderFact, Problem};
+use loop_order::is_probe;
 
 use crate::commands::order::show;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
@@ -83,7 +84,7 @@ impl OrderTerminal {
             }
             OrderFact::RolledBack { warnings } => {
                 self.live.clear();
-                let is_whole = warnings.iter().all(|warning| warning.code != "ignored-files");
+                let is_whole = warnings.iter().all(|warning| warning.code != IGNORED_FILES);
                 let what = if is_whole { "the tree" } else { "what git does not ignore" };
                 self.line(&format!("rolled back: {what} is as it was"));
                 warnings.iter().for_each(|warning| self.output.warn(&printable(&warning.message)));
@@ -110,7 +111,7 @@ impl OrderTerminal {
         let OrderFact::Ran { log, argv, ended, stdout, stderr, elapsed_ms, .. } = fact else { return };
         let command = printable(&argv.join(" "));
         let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
-        match (fact.is_passed_command(), show::is_probe(log)) {
+        match (fact.is_passed_command(), is_probe(log)) {
             (true, true) => {
                 self.bad(&format!("{command} succeeds, but must fail before the change ({took})"));
             }
