@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -65,12 +64,7 @@ pub fn note_left(run: &Path, changes: &[FileChange]) -> anyhow::Result<()> {
     let path = run.join(UNDO).join(LEFT);
     if touched.is_empty() {
         // Of an earlier end of the same run.
-        return match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).context("cannot remove an old note")
-            }
-            Ok(()) | Err(_) => Ok(()),
-        };
+        return engine::remove_file(&path).context("cannot remove an old note");
     }
     engine::replace_file(&path, &serde_json::to_vec_pretty(&touched)?)
         .context("cannot keep how the run has left its files")

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use engine::{CallFact, Fact, Outcome, Problem};
 use llm::Usage;
+use logging::millis;
 use serde::Serialize;
 
 use crate::changes::FileStat;
@@ -57,7 +58,7 @@ impl Summary {
             warnings: Vec::new(),
             usage: Usage::default(),
             cost_usd: Some(0.0),
-            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            elapsed_ms: millis(elapsed),
             log,
             has_built: false,
         };

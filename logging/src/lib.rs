@@ -13,7 +13,7 @@ pub use journal::{Entry, Journal, JournalError};
 pub use layout::Layout;
 pub use names::name_as_text;
 pub use redact::{RedactWriter, Redactor};
-pub use stamp::Stamp;
+pub use stamp::{Stamp, millis};
 
 use sha2::{Digest as _, Sha256};
 

@@ -1,5 +1,7 @@
 //! The date: the one place where the record asks what time it is.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 /// A moment in UTC, to the millisecond in the journal and to the second in folder names.
@@ -24,6 +26,12 @@ impl Stamp {
     pub fn rfc3339(self) -> String {
         self.0.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
     }
+}
+
+/// How long something took, in whole milliseconds, as records have it.
+#[must_use]
+pub fn millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -42,11 +42,10 @@ impl LimitArgs {
 
 /// The limits in force.
 pub fn limits(settings: &Settings) -> AgentLimits {
-    let milliseconds = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     AgentLimits {
         max_cost_usd: settings.max_cost.value.map(llm::Money::as_usd),
         max_tokens: settings.max_tokens.value,
-        max_time_ms: settings.max_time.value.map(milliseconds),
+        max_time_ms: settings.max_time.value.map(logging::millis),
     }
 }
 

@@ -14,6 +14,11 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, Durability::Synced)
 }
 
+/// Removes a file that need not be there.
+pub fn remove_file(path: &Path) -> io::Result<()> {
+    unless_gone(fs::remove_file(path))
+}
+
 pub(super) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     replace_with(path, |file| {
         file.write_all(bytes)?;
@@ -59,14 +64,14 @@ pub(super) fn append(path: &Path, head: &str, text: &str) -> io::Result<()> {
 
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     // A role may have put a folder in the file's place.
-    let removed = match fs::symlink_metadata(path) {
-        Ok(data) if data.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
+    unless_gone(if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) })
+}
+
+fn unless_gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+        done => done,
     }
 }
 

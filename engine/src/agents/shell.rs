@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 
-use logging::Durability;
+use logging::{Durability, millis};
 use runner::{Captured, Command, Ended, Limits};
 
 use crate::agents::{AgentExecutor, AgentFact, AgentFault};
@@ -35,9 +35,14 @@ impl AgentExecutor<'_> {
         }
         let closed = failed.map_or_else(|| log.finish().map(drop), Err);
         closed.map_err(|source| record.folder().error("write", &file, source))?;
-        let elapsed_ms = u64::try_from(output.elapsed.as_millis()).unwrap_or(u64::MAX);
-        let (name, output_text) = (name.to_owned(), self.shown(&file, record)?);
-        Ok(AgentFact::Ran { number, name, ended: output.ended, output: output_text, elapsed_ms })
+        let (name, elapsed_ms) = (name.to_owned(), millis(output.elapsed));
+        Ok(AgentFact::Ran {
+            number,
+            name,
+            ended: output.ended,
+            output: self.shown(&file, record)?,
+            elapsed_ms,
+        })
     }
 
     /// What the loop hears of what stands in `file`: of much only the beginning and the end, as another file.

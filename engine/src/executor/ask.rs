@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use guard::Guard;
 use llm::{Attempt, CallError, Model, Progress, Reply, Request, Waited, Watch};
-use logging::Durability;
+use logging::{Durability, millis};
 use parser::partial::Openers;
 use runner::Cancel;
 
@@ -250,10 +250,6 @@ impl Watch for Waiting<'_> {
     fn wait(&mut self, duration: Duration) -> Waited {
         if self.0.wait(duration) { Waited::Cancelled } else { Waited::Through }
     }
-}
-
-pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the driver measures how long a call takes")]

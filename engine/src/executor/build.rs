@@ -6,10 +6,9 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use logging::RedactWriter;
+use logging::{RedactWriter, millis};
 use runner::{Captured, Command, Confinement, Ended, Env, Limits, Output};
 
-use crate::executor::ask::millis;
 use crate::executor::trial::{Broken, Trial, tell_about, under_seal};
 use crate::executor::{CommitExecutor, Fault};
 use crate::{Event, Fact, Record, Text};

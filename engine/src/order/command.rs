@@ -7,11 +7,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use logging::RedactWriter;
+use logging::{RedactWriter, millis};
 use runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams};
 
 use crate::executor::Fault;
-use crate::executor::ask::millis;
 use crate::executor::trial::{Broken, Trial, tell_about, under_seal};
 use crate::order::{OrderFact, Tail};
 use crate::{Event, Record};

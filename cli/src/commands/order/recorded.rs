@@ -79,10 +79,7 @@ pub fn discard_beginning(run: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     for name in BEGINNING {
-        match fs::remove_file(run.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+        engine::remove_file(&run.join(name))?;
     }
     fs::remove_dir(run).map(|()| true)
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::{
     CallFact, Fact, JOURNAL, Left, Loop as _, Observer, OrderExecutor, OrderFact, Outcome, Record, facts_of,
-    outline_of,
+    outline_of, remove_file,
 };
 use logging::{Redactor, RunFolder};
 use loop_order::OrderLoop;
@@ -66,19 +66,12 @@ impl Start {
                 record.note(&OrderFact::Resumed).map_err(kept)?;
                 decide.learn(&OrderFact::Resumed);
                 if let Some(stale) = decide.stale_brief_file() {
-                    remove(&record.folder().path().join(stale))
+                    remove_file(&record.folder().path().join(stale))
                         .context("cannot remove an artifact of the attempt that is made again")?;
                 }
                 Ok(record)
             }
         }
-    }
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
     }
 }
 

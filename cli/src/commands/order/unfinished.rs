@@ -96,12 +96,7 @@ impl Unfinished {
     /// The run is over.
     pub fn forget(state: &Path) -> anyhow::Result<()> {
         let path = state.join(FILE);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", path.display()))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
+        engine::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))
     }
 
     /// The run in this folder has not begun; of any other the note stays.

@@ -69,10 +69,7 @@ impl Counter {
 
     /// Opens the desk for one turn; it closes when what is given back is dropped.
     pub fn open(&self) -> io::Result<Box<dyn Any>> {
-        match fs::remove_file(self.socket()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
+        engine::remove_file(self.socket())?;
         let mut open = Open { child: self.start()? };
         if let Some(stdin) = &mut open.child.stdin {
             serde_json::to_writer(&mut *stdin, &self.desk)?;

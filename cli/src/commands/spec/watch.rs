@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use engine::Outcome;
+use logging::millis;
 use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent};
 use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -56,14 +57,14 @@ impl Watching<'_> {
             project::make_folders(&self.workspace.root)?;
             self.pass_over(&mut passed_over);
             let listing = project::listing(&self.workspace.root);
-            let (events, act) = watch.look(milliseconds(began), &listing);
+            let (events, act) = watch.look(millis(began.elapsed()), &listing);
             events.iter().for_each(|event| self.tell(event));
             match act {
                 Act::Wait { until_ms } => self.folders.wait(&self.workspace.cancel, began, until_ms),
                 Act::Audit => self.audit()?,
                 Act::Work(item) => {
                     let Some(end) = self.item(&item)? else { break };
-                    self.settle(watch, milliseconds(began), &item, end)?;
+                    self.settle(watch, millis(began.elapsed()), &item, end)?;
                 }
             }
         }
@@ -236,7 +237,7 @@ impl Folders {
     /// Returns at a change, at Ctrl-C, at the moment asked for, and every few seconds.
     fn wait(&self, cancel: &Cancel, began: Instant, until_ms: Option<u64>) {
         let entered = now();
-        let is_time = || until_ms.is_some_and(|until| milliseconds(began) >= until);
+        let is_time = || until_ms.is_some_and(|until| millis(began.elapsed()) >= until);
         while !is_time() && entered.elapsed() < LOOK_ANYWAY && !self.changed.swap(false, Ordering::SeqCst) {
             if cancel.wait(TICK) {
                 return;
@@ -248,8 +249,4 @@ impl Folders {
 #[expect(clippy::disallowed_methods, reason = "changes settle by the monotonic clock")]
 fn now() -> Instant {
     Instant::now()
-}
-
-fn milliseconds(began: Instant) -> u64 {
-    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
