@@ -1,5 +1,6 @@
 //! What is said at the end of a run, and kept as `summary.json`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use engine::{CallFact, Fact, Outcome, Problem};
@@ -88,17 +89,17 @@ impl Summary {
         }
         // A later round may have put a file back.
         let Self { warnings, files, .. } = &mut summary;
-        warnings
-            .retain(|warning| warning.path.as_ref().is_none_or(|path| files.iter().any(|f| f.path == *path)));
+        let changed: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        warnings.retain(|warning| warning.path.as_deref().is_none_or(|path| changed.contains(path)));
         warnings.extend(others(facts));
         summary
     }
 
     /// Takes in the warnings of one round; what a round before it said of the same file is not said twice.
     fn warn(&mut self, more: &[Problem]) {
-        let is_said_again =
-            |old: &Problem| more.iter().any(|new| new.code == old.code && new.path == old.path);
-        self.warnings.retain(|old| !is_said_again(old));
+        let key = |of: &Problem| (of.code.clone(), of.path.clone());
+        let said_again: BTreeSet<_> = more.iter().map(key).collect();
+        self.warnings.retain(|old| !said_again.contains(&key(old)));
         self.warnings.extend_from_slice(more);
     }
 

@@ -1,7 +1,6 @@
 //! The driver: performs what a loop asks for, one step after another. It decides nothing.
 
-use crate::record::Facts;
-use crate::record::RecordError;
+use crate::record::{Facts, RecordError};
 use crate::{Loop, Next, Outcome, Record};
 
 /// Whoever performs steps: the real executor, or the facts of a recorded run.

@@ -33,8 +33,8 @@ impl UncommittedCopies {
         &self.folder
     }
 
-    /// Makes them, but of what is never committed; gives the files of which there is none: for want of room, or since they cannot be read. What is in repositories inside
-    /// of this one is not looked at.
+    /// Makes them of everything but what is never committed; gives the files of which there is none: for want of room, or since they
+    /// cannot be read. What is in repositories inside of this one is not looked at.
     pub fn make(&self, repository: &Repository) -> Result<Vec<PathBuf>, GitError> {
         let files = dirty(&repository.git)?.files.into_iter().filter(|path| !is_excluded(repository, path));
         let sized = |path: PathBuf| Some((self.root.join(&path).symlink_metadata().ok()?.len(), path));

@@ -1,4 +1,5 @@
-//! `code-commit resume` for the run of an order: it goes on as `order run` would, with the order and the settings that it began with, under other limits if asked.
+//! `code-commit resume` for the run of an order: it goes on as `order run` would, with the order and the settings that it began with, under
+//! other limits if asked.
 
 use anyhow::anyhow;
 use engine::{OrderFact, outline_of};
