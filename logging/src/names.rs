@@ -8,7 +8,8 @@ use std::str::Utf8Chunk;
 /// A name as text in which names that are not UTF-8 stay different: those have `\xNN` for each byte that is no text, and their backslashes
 /// twice.
 #[must_use]
-pub fn name_as_text(name: &OsStr) -> Cow<'_, str> {
+pub fn name_as_text(name: &(impl AsRef<OsStr> + ?Sized)) -> Cow<'_, str> {
+    let name = name.as_ref();
     if let Some(text) = name.to_str() {
         return Cow::Borrowed(text);
     }

@@ -13,6 +13,7 @@ mod submodules;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::{OpenError, RepoError, WorkTree};
@@ -145,8 +146,8 @@ impl Git {
 
     /// What differs from the commit that is checked out: staged, changed or untracked, relative to the top. Changes within a submodule
     /// are not looked for: git would start another git there, which would start what the submodule's configuration names.
-    pub fn dirty(&self) -> Result<Vec<String>, GitError> {
-        let listed = self.run(&[
+    pub fn dirty_paths(&self) -> Result<Vec<PathBuf>, GitError> {
+        let listed = self.run_for_bytes(&[
             "--no-optional-locks",
             "status",
             "--porcelain=v1",
@@ -155,7 +156,13 @@ impl Git {
             "--no-renames",
             "--ignore-submodules=dirty",
         ])?;
-        Ok(listed.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
+        let paths = listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
+        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+    }
+
+    /// The same for a person: of names that are not UTF-8 nobody can tell which they are.
+    pub fn dirty(&self) -> Result<Vec<String>, GitError> {
+        Ok(self.dirty_paths()?.iter().map(|path| path.display().to_string()).collect())
     }
 
     /// Files that git takes for unchanged without looking (`--assume-unchanged`), relative to the top: nobody can tell whether they are.

@@ -77,7 +77,7 @@ pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Res
         output.note(&format!("left out: {} more", rollup.left_out.len() - NAMED_FILES));
     }
     let odd: Vec<String> =
-        rollup.besides.not_utf8.iter().map(|path| name_as_text(path.as_os_str()).into_owned()).collect();
+        rollup.besides.not_utf8.iter().map(|path| name_as_text(path).into_owned()).collect();
     warn_of(&rollup.besides.links, "symbolic links", output);
     warn_of(&odd, "names that are not UTF-8", output);
     if !rollup.with_key.is_empty() {

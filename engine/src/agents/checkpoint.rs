@@ -83,7 +83,7 @@ pub(super) fn is_excluded(repository: &Repository, path: &Path) -> bool {
 
 /// As the record names it.
 fn shown(path: &Path) -> String {
-    name_as_text(path.as_os_str()).into_owned()
+    name_as_text(path).into_owned()
 }
 
 fn failed(error: &GitError, redactor: &Redactor) -> Checkpoint {

@@ -71,10 +71,10 @@ impl Ignored {
     }
 
     /// Those of the remembered files that are there with another content: putting them back takes that away.
-    pub(super) fn differing(&self, root: &Path) -> Vec<String> {
+    pub(super) fn differing(&self, root: &Path) -> Vec<PathBuf> {
         let differing = self.small.iter().flat_map(Seal::differing);
         let there = differing.filter(|path| fs::symlink_metadata(root.join(path)).is_ok());
-        there.map(|path| path.display().to_string()).collect()
+        there.map(Path::to_owned).collect()
     }
 
     /// Puts the remembered files back, and says which of the others differ; of the run's own ones others take care.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use logging::{Redactor, RunFolder, Stamp};
+use logging::{Redactor, RunFolder, Stamp, name_as_text};
 use repo::Git;
 
 use crate::executor::Fault;
@@ -26,7 +26,7 @@ pub(super) type Written = BTreeMap<String, Option<String>>;
 pub struct Left {
     /// Where, by their paths below the root.
     pub folder: PathBuf,
-    /// Relative to the root.
+    /// Relative to the root, as [`name_as_text`] has them.
     pub kept: Vec<String>,
     /// Of these there is no copy.
     pub lost: Vec<String>,
@@ -40,10 +40,10 @@ impl Left {
         root: &Path,
         run: &Path,
         own: &Written,
-        others: Vec<String>,
+        others: Vec<PathBuf>,
     ) -> Result<Option<Self>, Fault> {
         let mut files = differing(git)?;
-        files.extend(own.keys().cloned());
+        files.extend(own.keys().map(PathBuf::from));
         files.extend(others);
         files.retain(|path| !is_as_written(root, path, own));
         Ok(Self::copy(root, run, files, MOST_BYTES, MOST_FILES))
@@ -54,8 +54,8 @@ impl Left {
         Ok(Self::copy(root, run, differing(git)?, u64::MAX, usize::MAX))
     }
 
-    fn copy(root: &Path, run: &Path, files: BTreeSet<String>, bytes: u64, count: usize) -> Option<Self> {
-        let mut found: Vec<(u64, String)> =
+    fn copy(root: &Path, run: &Path, files: BTreeSet<PathBuf>, bytes: u64, count: usize) -> Option<Self> {
+        let mut found: Vec<(u64, PathBuf)> =
             files.into_iter().filter_map(|path| Some((size(&root.join(&path))?, path))).collect();
         if found.is_empty() {
             return None;
@@ -71,9 +71,9 @@ impl Left {
             let fits = size <= room && left.kept.len() < count;
             if fits && own::copy(&root.join(&path), &left.folder.join(&path)).is_ok() {
                 room -= size;
-                left.kept.push(path);
+                left.kept.push(name_as_text(&path).into_owned());
             } else {
-                left.lost.push(path);
+                left.lost.push(name_as_text(&path).into_owned());
             }
         }
         left.kept.sort_unstable();
@@ -105,17 +105,16 @@ pub(super) fn names(paths: &[String]) -> String {
 }
 
 /// Everything that differs from the commit that is checked out, in submodules too.
-fn differing(git: &Git) -> Result<BTreeSet<String>, Fault> {
+fn differing(git: &Git) -> Result<BTreeSet<PathBuf>, Fault> {
     let mut found = BTreeSet::new();
     let submodules = git.submodules().map_err(Fault::Git)?;
-    let is_submodule = |path: &String| submodules.iter().any(|submodule| submodule == Path::new(path));
-    found.extend(git.dirty().map_err(Fault::Git)?.into_iter().filter(|path| !is_submodule(path)));
+    found
+        .extend(git.dirty_paths().map_err(Fault::Git)?.into_iter().filter(|path| !submodules.contains(path)));
     for path in &submodules {
         let inside = git.folder().join(path);
         // In an empty folder git would find the repository around it.
         if inside.join(".git").symlink_metadata().is_ok() {
-            let path = path.display();
-            found.extend(differing(&git.at(inside))?.into_iter().map(|below| format!("{path}/{below}")));
+            found.extend(differing(&git.at(inside))?.into_iter().map(|below| path.join(below)));
         }
     }
     Ok(found)
@@ -132,8 +131,8 @@ pub(super) fn written(run: &Path) -> Result<Written, Fault> {
     Ok(written)
 }
 
-fn is_as_written(root: &Path, path: &str, own: &Written) -> bool {
-    let Some(Some(sha256)) = own.get(path) else { return false };
+fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
+    let Some(Some(sha256)) = path.to_str().and_then(|path| own.get(path)) else { return false };
     own::sha256_of(&root.join(path)).is_ok_and(|now| now.as_ref() == Some(sha256))
 }
 
@@ -146,7 +145,22 @@ fn size(path: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
+    use std::io::Write as _;
+    use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_file_whose_name_is_not_utf8_is_kept_too() {
+        let (tree, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        repo::init(tree.path()).unwrap();
+        let name = OsStr::from_bytes(b"odd\xff");
+        fs::File::create(tree.path().join(name)).unwrap().write_all(b"theirs").unwrap();
+        let git = Git::new(tree.path(), [("PATH".into(), "/usr/bin:/bin".into())]);
+        let left = Left::keep_all(&git, tree.path(), run.path()).unwrap().unwrap();
+        assert_eq!((left.kept.as_slice(), left.lost.len()), (["odd\\xff".to_owned()].as_slice(), 0));
+        assert_eq!(fs::read(left.folder.join(name)).unwrap(), b"theirs");
+    }
 
     #[test]
     fn a_fifo_in_the_place_of_a_file_is_lost_and_keeps_nothing_waiting() {
@@ -157,7 +171,7 @@ mod tests {
         mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
         fs::File::create(at("file")).unwrap();
         symlink("/nowhere", at("link")).unwrap();
-        let files = ["fifo", "file", "link"].map(str::to_owned).into();
+        let files = ["fifo", "file", "link"].map(PathBuf::from).into();
         let left = Left::copy(folder.path(), &at("run"), files, u64::MAX, usize::MAX).unwrap();
         assert_eq!(
             (left.kept, left.lost),

@@ -140,7 +140,7 @@ impl Tree {
             let Some(name) = folders.pop() else {
                 left.pop();
                 if let Err(error) = way.leave() {
-                    return self.unread.push((name_as_text(place.as_os_str()).into_owned(), error));
+                    return self.unread.push((name_as_text(&place).into_owned(), error));
                 }
                 place.pop();
                 continue;
@@ -154,7 +154,7 @@ impl Tree {
                 }
                 // Gone since it was listed.
                 Err(error) if below::is_gone(&error) => {}
-                Err(error) => self.unread.push((name_as_text(place.as_os_str()).into_owned(), error)),
+                Err(error) => self.unread.push((name_as_text(&place).into_owned(), error)),
             }
             place.pop();
         }
@@ -164,12 +164,12 @@ impl Tree {
     fn look(&mut self, way: &Descent, folder: &Path, skip: &[String]) -> Vec<OsString> {
         let mut folders = Vec::new();
         let names = below::names(&way.here).unwrap_or_else(|error| {
-            self.unread.push((name_as_text(folder.as_os_str()).into_owned(), error));
+            self.unread.push((name_as_text(folder).into_owned(), error));
             Vec::new()
         });
         for name in names {
             let place = folder.join(&name);
-            let path = name_as_text(place.as_os_str()).into_owned();
+            let path = name_as_text(&place).into_owned();
             if skip.iter().any(|skipped| *skipped == path || name == **skipped) {
                 continue;
             }
