@@ -11,6 +11,8 @@ use crate::{RepoError, WorkTree};
 const STATE_IN_GIT: &str = "code-commit";
 /// Its name at the root of the tree, where it cannot be in the git directory.
 pub const STATE_IN_TREE: &str = ".code-commit";
+/// Below the state folder: what is of roots below the top.
+const OF_ROOTS: &str = "below";
 /// Below [`STATE_IN_GIT`]: holds a file for each folder in the tree that was made here, named by its inode.
 const MADE_HERE: &str = "in-tree";
 
@@ -43,6 +45,14 @@ impl WorkTree {
         }
         hide_from_git(&state)?;
         Ok(state)
+    }
+
+    /// A folder in there for what is of this root alone, such as its runs: projects in folders of one work tree share the rest. Need not
+    /// be there yet.
+    pub fn state_of_root(&self) -> Result<PathBuf, RepoError> {
+        let state = self.state_dir()?;
+        let below = self.root().strip_prefix(self.top()).unwrap_or(Path::new(""));
+        Ok(if below.as_os_str().is_empty() { state } else { state.join(OF_ROOTS).join(below) })
     }
 
     fn tracks_state(&self) -> Result<bool, RepoError> {

@@ -12,7 +12,7 @@ use logging::Stored;
 use repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
-use crate::commands::{runs, state};
+use crate::commands::{no_state, runs};
 use crate::exit::Failure;
 use crate::plan::RUN_JSON;
 
@@ -105,7 +105,7 @@ fn change(tree: &WorkTree, folder: &Path, change: impl Fn(&mut Known)) -> Result
 }
 
 fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
-    let path = state(tree)?.join(LIST);
+    let path = tree.state_of_root().map_err(no_state)?.join(LIST);
     match fs::read(&path) {
         // The list is not synced with every run: a power cut may leave an empty file in its place.
         Ok(text) if text.is_empty() => Ok(Vec::new()),
@@ -124,7 +124,8 @@ fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
 
 fn write(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
     let written = (|| -> anyhow::Result<()> {
-        let state = tree.state_dir()?;
+        let state = tree.state_of_root()?;
+        fs::create_dir_all(&state)?;
         let mut file = tempfile::NamedTempFile::new_in(&state)?;
         file.write_all(&serde_json::to_vec_pretty(known)?)?;
         file.persist(state.join(LIST))?;

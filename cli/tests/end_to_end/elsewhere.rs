@@ -107,3 +107,25 @@ fn a_project_whose_path_is_no_utf8_has_its_run_listed_shown_and_removed() {
     }
     std::fs::rename(&odd, scene.project.root()).unwrap();
 }
+
+#[test]
+fn projects_in_folders_of_one_repository_keep_their_runs_apart() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let below = scene.project.root().join("below");
+    std::fs::create_dir(&below).unwrap();
+    scene.project.write("reply", b"^^^README.md\nx\n^^^end\n").unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let there = |args: &[&str]| {
+        let done = scene.command(args, &[]).current_dir(&below).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    assert_eq!(there(&["runs"]), "");
+    there(&["apply", "../reply"]);
+    assert_eq!(scene.run(&["runs"]).out, "[STAMP]-commit  done, rounds 1\n");
+    assert_eq!(scene.run(&["undo", "--quiet"]).code, Some(0));
+    assert_eq!(scene.project.status().unwrap(), "?? below/README.md\n?? reply\n");
+    assert!(there(&["runs"]).ends_with("-apply  applied, rounds 0\n"));
+    there(&["undo"]);
+    assert_eq!(std::fs::read_dir(&below).unwrap().count(), 0);
+}

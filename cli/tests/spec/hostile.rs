@@ -140,6 +140,18 @@ fn copies_that_a_killed_run_has_left_go_with_the_next_run() {
 }
 
 #[test]
+fn a_run_in_another_folder_of_the_repository_is_not_gone_on_with() {
+    let scene = Scene::new(&["kill -9 $PPID; exit 1"]);
+    scene.write("below/.specs/a.md", "# A\n");
+    assert_eq!((scene.run().code, scene.calls()), (None, 1));
+    let mut command = scene.command(&["spec", "run", "--resume", "--sandbox", "off"], &[]);
+    let done = command.current_dir(scene.root().join("below")).output().unwrap();
+    let err = String::from_utf8_lossy(&done.stderr);
+    assert_eq!((done.status.code(), scene.calls()), (Some(3), 1), "{err}");
+    assert!(err.contains("there is no run to go on with"), "{err}");
+}
+
+#[test]
 fn a_run_whose_journal_was_changed_is_not_taken_for_one_that_is_over() {
     let scene = Scene::new(&[PLAN, "kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
     assert_eq!(scene.run().code, None);

@@ -207,8 +207,12 @@ pub fn delete_unchanged(root: &Path, item: &Item) -> io::Result<()> {
 
 /// The harness's own state, and where its runs are kept.
 pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
-    let state = crate::commands::state_of(root)?;
-    let runs = state.join(RUNS);
+    let state = match WorkTree::at(root) {
+        Ok(tree) => tree.state_dir().and_then(|state| Ok((state, tree.state_of_root()?))),
+        Err(_) => repo::state_dir_in_tree(root).map(|state| (state.clone(), state)),
+    };
+    let (state, of_root) = state.map_err(crate::commands::no_state)?;
+    let runs = of_root.join(RUNS);
     // In a folder without a repository nothing says who made it; a link would lead elsewhere.
     if runs.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(crate::commands::no_state(repo::RepoError::NotMadeHere { path: runs }));
