@@ -241,7 +241,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let mut seconds: u64 = 0;
     for (unit, worth) in [('h', 3600), ('m', 60), ('s', 1)] {
         if let Some((number, behind)) = rest.split_once(unit) {
-            let number: u64 = number.parse().map_err(|_| bad())?;
+            // `parse` would take a plus sign.
+            let digits = Some(number).filter(|number| !number.starts_with('+')).ok_or_else(bad)?;
+            let number: u64 = digits.parse().map_err(|_| bad())?;
             seconds = number.checked_mul(worth).and_then(|s| seconds.checked_add(s)).ok_or_else(bad)?;
             rest = behind;
         }
@@ -259,7 +261,8 @@ mod tests {
         assert_eq!(seconds("90s"), Ok(90));
         assert_eq!(seconds("10m"), Ok(600));
         assert_eq!(seconds("1h30m"), Ok(5400));
-        for bad in ["", "10", "0s", "m", "1m1h", "-1s", "1.5h", "99999999999999999h", "1h30"] {
+        for bad in ["", "10", "0s", "m", "1m1h", "-1s", "1.5h", "99999999999999999h", "1h30", "+5s", "1h+5m"]
+        {
             assert!(seconds(bad).is_err(), "{bad}");
         }
     }
