@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command, CommandFactory as _, Error, FromArgMatches as _};
+use clap::{Arg, ArgMatches, ColorChoice, Command, CommandFactory as _, Error, FromArgMatches as _};
 
 use super::{Cli, Command as Asked, SettingArgs};
 use crate::config::Bases;
@@ -14,7 +14,8 @@ impl Cli {
     /// Reads the words, the program's name first. A flag of the default loop before the name of a command is an error: it would
     /// say nothing to that command. So is `--json` where what is asked for is a file of another kind.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, Error> {
-        let mut command = Self::command();
+        let words: Vec<OsString> = words.into_iter().collect();
+        let mut command = Self::command().color(colour(&words));
         let matches = command.try_get_matches_from_mut(words)?;
         if let Some(error) = misplaced(&mut command, &matches) {
             return Err(error);
@@ -94,6 +95,21 @@ fn misplaced(command: &mut Command, matches: &ArgMatches) -> Option<Error> {
     let text =
         format!("'{flag}' before '{name}' says nothing to it; the flags of a command stand behind its name");
     Some(command.error(ErrorKind::ArgumentConflict, text))
+}
+
+/// What `--color` says of help and of usage errors, which are printed before, or instead of, a meaning of the words.
+fn colour(words: &[OsString]) -> ColorChoice {
+    let mut words = words.iter().skip(1).take_while(|word| *word != "--");
+    let mut said = ColorChoice::Auto;
+    while let Some(word) = words.next() {
+        let value = if word == "--color" {
+            words.next().and_then(|value| value.to_str())
+        } else {
+            word.to_str().and_then(|word| word.strip_prefix("--color="))
+        };
+        said = value.and_then(|value| value.parse().ok()).unwrap_or(said);
+    }
+    said
 }
 
 #[cfg(test)]

@@ -35,6 +35,22 @@ fn a_run_without_colour_has_the_same_words_and_no_style() {
 }
 
 #[test]
+fn help_and_usage_errors_are_in_the_colour_that_was_asked_for() {
+    let scene = refused_broken_mended();
+    for (args, code) in [
+        (["--color", "never", "runs", "--help"], 0),
+        (["runs", "--help", "--color", "never"], 0),
+        (["runs", "--color=never", "--json", "--no-such-flag"], 2),
+    ] {
+        let mut terminal = Terminal::start(scene.program(&args, &[]), 80).unwrap();
+        assert_eq!(terminal.finish().unwrap(), Some(code), "{args:?}");
+        assert_eq!(terminal.styled_lines(), terminal.lines(), "{args:?}");
+    }
+    let piped = scene.program(&["runs", "--no-such-flag", "--color", "always"], &[]).output().unwrap();
+    assert!(piped.stderr.contains(&b'\x1b'), "{}", String::from_utf8_lossy(&piped.stderr));
+}
+
+#[test]
 fn the_live_line_fits_the_terminal_and_is_gone_in_the_end() {
     for columns in [30, 60, 120] {
         let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
