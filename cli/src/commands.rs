@@ -93,10 +93,9 @@ fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
 /// another run is at work, the transaction is that run's.
 fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failure> {
     let folder = match command {
-        Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_) | Command::Demo(_)) => {
-            return Ok(());
-        }
+        Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_)) => return Ok(()),
         Some(Command::Guard(args)) => &args.root,
+        Some(Command::Order(args)) => args.repo(),
         None
         | Some(
             Command::Implement(_)
@@ -112,7 +111,7 @@ fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failu
             | Command::Apply(_)
             | Command::Undo(_)
             | Command::Clean(_)
-            | Command::Order(_)
+            | Command::Demo(_)
             | Command::Config(_)
             | Command::Trust(_)
             | Command::Doctor(_),

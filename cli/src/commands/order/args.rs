@@ -1,6 +1,6 @@
 //! The flags of `order`: those of S2 §3, and those that every loop takes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
@@ -15,6 +15,17 @@ pub struct OrderArgs {
     /// What to do with orders.
     #[command(subcommand)]
     pub command: OrderCommand,
+}
+
+impl OrderArgs {
+    /// The repository that is looked at; for what looks at none the current folder.
+    pub fn repo(&self) -> &Path {
+        match &self.command {
+            OrderCommand::Run(args) => &args.repo,
+            OrderCommand::Check(args) => &args.repo,
+            OrderCommand::New(_) => Path::new("."),
+        }
+    }
 }
 
 /// What can be done with orders.

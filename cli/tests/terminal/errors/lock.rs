@@ -106,11 +106,26 @@ fn a_run_that_was_killed_while_it_wrote_is_taken_back() {
 
 #[test]
 fn whatever_command_comes_next_finds_no_half_written_tree() {
-    for args in [["guard", "a"].as_slice(), &["runs"], &["spec", "status"], &["order", "new", "-"]] {
+    let demo = ["demo", "--sandbox", "off"];
+    for args in [["guard", "a"].as_slice(), &["runs"], &["spec", "status"], &["order", "new", "-"], &demo] {
         let scene = killed_when(Transaction::is_begun);
         let parsed = scene.program(&["parse", "agent-config/old"], &[]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&parsed.stderr), "", "parse looks at no tree");
         let done = scene.program(args, &[]).output().unwrap();
+        let words = String::from_utf8_lossy(&done.stderr);
+        assert!(words.contains("its unfinished changes were taken back"), "{args:?}: {words}");
+        assert!(all_are(&scene, "old"), "{args:?}");
+    }
+}
+
+#[test]
+fn an_order_puts_the_repository_right_that_it_names() {
+    let order = ["order", "run", "none.json", "--out", "out", "--llm-model", "scripted/none", "--repo"];
+    for args in [&["order", "check", "none.json", "--repo"][..], &order] {
+        let scene = killed_when(Transaction::is_begun);
+        let root = scene.project.root().to_str().unwrap();
+        let mut command = scene.program(&[args, &[root]].concat(), &[]);
+        let done = command.current_dir(scene.project.beside()).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
         assert!(words.contains("its unfinished changes were taken back"), "{args:?}: {words}");
         assert!(all_are(&scene, "old"), "{args:?}");
