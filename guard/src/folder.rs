@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 /// Room for the entries that one system call gives.
@@ -65,6 +65,13 @@ impl Folder {
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether something is mounted at `name`, also a file of the same disk: nothing can be renamed over that. False where the kernel does
+    /// not tell (before Linux 5.8).
+    pub(crate) fn is_mount(&self, name: &str) -> bool {
+        let found = rustix::fs::statx(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+        found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
     }
 
     /// The names in it, without `.` and `..`, in no order, each with what it is.

@@ -204,7 +204,7 @@ fn look_at(folder: &Folder, name: &str, path: &str) -> Result<Option<Before>, Ha
         () if kind.is_symlink() => Code::Symlink,
         () if kind.is_dir() => Code::IsAFolder,
         () if !kind.is_file() => Code::NotARegularFile,
-        () if stat.st_dev != folder.id().0 => Code::OtherFileSystem,
+        () if stat.st_dev != folder.id().0 || folder.is_mount(name) => Code::OtherFileSystem,
         () => return read(folder, name, path, (stat.st_dev, stat.st_ino)).map(Some),
     };
     Err(refuse(obstacle, path, ""))

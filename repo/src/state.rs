@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
 use crate::{RepoError, WorkTree};
 
 /// Name of the harness's folder inside of the git directory.
@@ -115,9 +117,18 @@ pub fn hide_from_git(folder: &Path) -> Result<(), RepoError> {
     .map_err(io_error(&ignore))
 }
 
+/// Whether files can be renamed from one to the other. The same disk mounted twice, as containers do with a `.git`, is not enough.
 fn same_disk(one: &Path, other: &Path) -> Result<bool, RepoError> {
-    let device = |path: &Path| fs::metadata(path).map(|m| m.dev()).map_err(io_error(path));
-    Ok(device(one)? == device(other)?)
+    let place = |path: &Path| place(path).map_err(io_error(path));
+    Ok(place(one)? == place(other)?)
+}
+
+/// The device, and the mount where the kernel tells it (Linux 5.8).
+fn place(path: &Path) -> io::Result<(u64, Option<u64>)> {
+    let device = fs::metadata(path)?.dev();
+    let mount = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok();
+    let mount = mount.filter(|found| found.stx_mask & StatxFlags::MNT_ID.bits() != 0);
+    Ok((device, mount.map(|found| found.stx_mnt_id)))
 }
 
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> RepoError {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::process::{Command, Output};
 
 use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Step};
@@ -128,4 +129,49 @@ fn projects_in_folders_of_one_repository_keep_their_runs_apart() {
     assert!(there(&["runs"]).ends_with("-apply  applied, rounds 0\n"));
     there(&["undo"]);
     assert_eq!(std::fs::read_dir(&below).unwrap().count(), 0);
+}
+
+/// Mounts `$0` once more over itself, then runs the rest.
+const MOUNTED_TWICE: &str = "mount --bind \"$0\" \"$0\" || exit 99; exec \"$@\"";
+
+/// The program where `what` is mounted by itself, as in a container: the same disk, and yet nothing can be renamed there. None, which is
+/// said, where nothing can be mounted.
+#[expect(
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a shell mounts; what is skipped is said"
+)]
+fn mounted(what: &str, scene: &Scene, args: &[&str]) -> Option<Output> {
+    let program = scene.command(args, &[]);
+    let mut mounted = Command::new("unshare");
+    mounted.args(["-rm", "sh", "-c", MOUNTED_TWICE, what]).arg(program.get_program()).args(args);
+    mounted.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let done = mounted.current_dir(scene.project.root()).output().unwrap();
+    let err = String::from_utf8_lossy(&done.stderr);
+    if done.status.code() == Some(99) || err.contains("unshare") {
+        eprintln!("SKIPPED: {what} mounted by itself, because no mount can be had here: {err}");
+        return None;
+    }
+    Some(done)
+}
+
+#[test]
+fn a_repository_that_is_mounted_by_itself_is_on_another_disk() {
+    let scene = Scene::with_replies([]);
+    scene.project.write("agent-config/reply", MENDS_IT.as_bytes()).unwrap();
+    for (args, changed) in [(&["apply", "agent-config/reply"][..], 2), (&["undo"], 0)] {
+        let Some(done) = mounted(".git", &scene, args) else { return };
+        assert_eq!(done.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(scene.project.status().unwrap().lines().count(), changed, "{args:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_mounted_by_itself_is_refused() {
+    let scene = Scene::with_replies([]);
+    let Some(done) = mounted("src/greet.sh", &scene, &["guard", "src/greet.sh", "src/other.sh"]) else {
+        return;
+    };
+    let out = String::from_utf8_lossy(&done.stdout);
+    assert!(out.contains("[other-file-system]") && out.ends_with("allow   src/other.sh\n"), "{out}");
 }
