@@ -115,7 +115,7 @@ impl Setup<'_> {
             skip: walls::skipped(),
             may_touch: protected.as_ref().map(|_| vec!["/".to_owned()]),
             protected,
-            shown: vec![("specs".to_owned(), root.join(project::SPECS))],
+            shown: vec![(way(own, root), root.join(project::SPECS))],
         }
     }
 
@@ -131,5 +131,31 @@ impl Setup<'_> {
             .filter(|path| path != top)
             .filter_map(|path| path.strip_prefix(top).ok().map(|path| path.display().to_string()))
             .collect()
+    }
+}
+
+/// How a role gets from its folder to the specs: they lie at the same place on both sides of its wall.
+fn way(own: &Path, root: &Path) -> String {
+    let specs = root.join(project::SPECS);
+    let common = own.ancestors().find(|folder| specs.starts_with(folder)).unwrap_or(root);
+    let up = own.strip_prefix(common).map_or(0, |down| down.components().count());
+    format!("{}{}", "../".repeat(up), specs.strip_prefix(common).unwrap_or(&specs).display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_a_role_names_the_specs_as_it_can_open_them() {
+        let root = Path::new("/p");
+        for (own, way_there) in [
+            ("/p/src", "../.abl/specs"),
+            ("/p/.abl/tests", "../specs"),
+            ("/p/a/b", "../../.abl/specs"),
+            ("/p", ".abl/specs"),
+        ] {
+            assert_eq!(way(Path::new(own), root), way_there, "{own}");
+        }
     }
 }
