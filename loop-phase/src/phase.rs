@@ -254,8 +254,8 @@ impl Loop for PhaseLoop {
                 self.number += 1;
                 self.stage = Stage::Account;
             }
-            AgentFact::WasRead { text, .. } if self.stage == Stage::ReadFailures => {
-                self.learn_failures(text.as_ref().map(engine::Text::share));
+            AgentFact::WasRead { text, odd, .. } if self.stage == Stage::ReadFailures => {
+                self.learn_failures(text.as_ref().map(engine::Text::share), *odd);
             }
             AgentFact::Wrote { .. } if !self.lost.is_empty() => self.lost.clear(),
             AgentFact::Wrote { .. } | AgentFact::Committed { .. } => self.go_on(),

@@ -178,7 +178,7 @@ impl Loop for SpecLoop {
             }
             // That a commit failed does not stop the loop (S4 §Auto-Commit).
             AgentFact::Checkpointed { .. } => self.after_task(),
-            AgentFact::WasRead { place, text } => {
+            AgentFact::WasRead { place, text, .. } => {
                 let text = text.as_ref().map(engine::Text::as_str);
                 if *place == self.files.plan() { self.learn_plan(text) } else { self.learn_review(text) }
             }

@@ -21,6 +21,7 @@ fn failures_that_are_no_regular_file_are_never_a_pass() {
     for lines in [
         "fails 404; mv failed_specs.md real.md; ln -s real.md failed_specs.md",
         "mkdir -p failed_specs.md; echo SPEC: x > failed_specs.md/a",
+        "mkdir -p failed_specs.md",
         "rm -rf failed_specs.md; mkfifo failed_specs.md",
         "rm -rf failed_specs.md; truncate -s 20G failed_specs.md",
     ] {
@@ -29,6 +30,19 @@ fn failures_that_are_no_regular_file_are_never_a_pass() {
         assert!(out.contains("no regular file"), "{lines}: {out}");
         assert_eq!(commits.last().unwrap(), "phase1/passed", "{lines}: only the second run passes");
     }
+}
+
+#[test]
+fn odd_failures_of_a_try_that_crashed_are_no_pass_of_the_next() {
+    let scene = Scene::new(&[(
+        "verifier-1",
+        "fails 404; mv failed_specs.md real.md; ln -s real.md failed_specs.md; exit 7",
+    )]);
+    let ran = scene.run(&["run"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.out.contains("no regular file"), "{ran:?}");
+    assert_eq!(scene.commits("src"), ["phase1/build/step-1"], "not passed");
+    assert_eq!(scene.turns("verifier"), 2);
 }
 
 #[test]

@@ -162,14 +162,16 @@ impl AgentExecutor<'_> {
     /// Only a regular file counts: an agent could have put a link or a pipe in its place, or a file that fills the memory.
     fn read(&self, place: &Place, record: &Record<'_, AgentFact>) -> Result<AgentFact, AgentFault> {
         let path = self.path(place)?;
-        let text = match read_regular(&path, LARGEST, Links::Refused) {
+        let read = match read_regular(&path, LARGEST, Links::Refused) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            read => read.map_err(fault("read", &path))?,
+            read => Some(read.map_err(fault("read", &path))?),
         };
+        let odd = matches!(read, Some(None));
+        let text = read.flatten();
         let name = place.file.replace('/', "-");
         let keep =
             |bytes: Vec<u8>| store(record, &name, &String::from_utf8_lossy(&bytes), Durability::Written);
-        Ok(AgentFact::WasRead { place: place.clone(), text: text.map(keep).transpose()? })
+        Ok(AgentFact::WasRead { place: place.clone(), text: text.map(keep).transpose()?, odd })
     }
 }
 

@@ -110,6 +110,9 @@ pub enum AgentFact {
         place: Place,
         /// The content.
         text: Option<Text>,
+        /// Something is there, but no regular file of a length that is read: a link, a folder, a pipe.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        odd: bool,
     },
     /// A file is as the step wants it.
     Wrote {

@@ -6,11 +6,11 @@ use engine::Cause;
 
 use super::judge::verification;
 use super::{PhaseLoop, Stage};
-use crate::FAILED_SPECS;
 
 impl PhaseLoop {
-    pub(super) fn learn_failures(&mut self, text: Option<Arc<str>>) {
-        if text.is_none() && self.left_failures() {
+    /// What is `odd` may have been left by an earlier try, and was not there before the first.
+    pub(super) fn learn_failures(&mut self, text: Option<Arc<str>>, odd: bool) {
+        if odd {
             return self.odd_failures();
         }
         let report = crate::failed::parse(text.as_deref().unwrap_or_default());
@@ -24,20 +24,11 @@ impl PhaseLoop {
         self.failures = text.filter(|_| !report.is_pass());
     }
 
-    /// Whether the verifier made something where its failures go, or in it.
-    fn left_failures(&self) -> bool {
-        let is_it = |path: &String| path.split('/').next() == Some(FAILED_SPECS);
-        self.turned.as_ref().is_some_and(|turned| {
-            turned.changed.iter().any(|path| is_it(path) && !turned.gone.contains(path))
-        })
-    }
-
     /// A link, a folder, a pipe, a file without end: nobody can say that nothing failed.
     fn odd_failures(&mut self) {
         let complaint = "made a `failed_specs.md` that is no regular file of less than 16 MiB.";
         if self.tries < self.inputs.limits.tries {
             self.again(complaint.to_owned());
-            // What stays would not be new in the next try, and so not be seen.
             self.stage = Stage::RemoveOldFailures;
             return;
         }

@@ -65,7 +65,8 @@ fn run(world: &World<'_>, facts: &mut Vec<AgentFact>) -> String {
                 commit: "c".into(),
             },
             AgentStep::Read(place) => {
-                AgentFact::WasRead { place: place.clone(), text: failed.next().copied().flatten().map(text) }
+                let text = failed.next().copied().flatten().map(text);
+                AgentFact::WasRead { place: place.clone(), text, odd: false }
             }
             AgentStep::Write { place, .. } | AgentStep::Append { place, .. } | AgentStep::Delete(place) => {
                 AgentFact::Wrote { place: place.clone() }
@@ -383,7 +384,7 @@ fn from_any_prefix_of_the_facts_the_loop_goes_on_with_the_same_steps() {
 fn a_fact_that_nobody_waits_for_changes_nothing() {
     let mut decide = PhaseLoop::new(inputs());
     let before = decide.next();
-    decide.learn(&AgentFact::WasRead { place: Place::new(TESTS, FAILED_SPECS), text: None });
+    decide.learn(&AgentFact::WasRead { place: Place::new(TESTS, FAILED_SPECS), text: None, odd: false });
     decide.learn(&AgentFact::Turned(Box::new(turned(9, BUILDER, End::Ok, true))));
     assert_eq!(decide.next(), before);
 }

@@ -66,7 +66,9 @@ fn answer(step: &AgentStep, turn: &mut dyn FnMut(u32, &str) -> AgentFact) -> Age
         },
         AgentStep::Wait { until_unix, .. } => AgentFact::Waited { until_unix: *until_unix },
         AgentStep::Announce(event) => AgentFact::Announced { event: event.clone() },
-        AgentStep::Read(place) => AgentFact::WasRead { place: place.clone(), text: Some(text("# Plan\n")) },
+        AgentStep::Read(place) => {
+            AgentFact::WasRead { place: place.clone(), text: Some(text("# Plan\n")), odd: false }
+        }
         AgentStep::Write { place, .. } | AgentStep::Append { place, .. } | AgentStep::Delete(place) => {
             AgentFact::Wrote { place: place.clone() }
         }
