@@ -90,11 +90,13 @@ fn failed(error: &GitError, redactor: &Redactor) -> Checkpoint {
     Checkpoint::Failed { error: redactor.redact(&with_sources(error)).into_owned() }
 }
 
-/// A message that fits on a command line: an agent may write as much as it likes, the whole of it is in the record.
+/// A message that fits on a command line, and that no terminal takes for more than text when `git log` prints it: an agent may write what it
+/// likes, the whole of it is in the record.
 fn short(message: &str) -> String {
     let (head, rest) = message.split_at(message.floor_char_boundary(LONGEST_MESSAGE));
     let more = if rest.is_empty() { "" } else { "…" };
-    format!("{head}{more}").replace('\0', "\u{fffd}")
+    let is_no_text = |c: char| c.is_control() && c != '\n' && c != '\t';
+    format!("{head}{more}").replace("\r\n", "\n").replace(is_no_text, "\u{fffd}")
 }
 
 /// The commit, if there was anything to commit, and the folders that were left out.
@@ -166,6 +168,12 @@ mod tests {
     use repo::OpenError;
 
     use super::*;
+
+    #[test]
+    fn a_message_holds_nothing_that_a_terminal_acts_on() {
+        let message = "one\r\n\ttwo \u{1b}]0;title\u{7}\u{9b}2J\0";
+        assert_eq!(short(message), "one\n\ttwo \u{fffd}]0;title\u{fffd}\u{fffd}2J\u{fffd}");
+    }
 
     #[test]
     fn what_keeps_a_tree_from_being_looked_at_comes_with_its_kind() {
