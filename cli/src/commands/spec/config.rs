@@ -3,6 +3,7 @@
 use std::path::{Component, Path};
 
 use anyhow::anyhow;
+use loop_spec::STORE;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::text;
@@ -109,6 +110,12 @@ impl Config {
     }
 }
 
+/// Specs are what a talk may write, and what the focus may open to agents: none of these is either. In any case, for file systems that
+/// know none.
+fn is_taken(name: &str) -> bool {
+    [".git", STORE, repo::STATE_IN_TREE].iter().any(|taken| name.eq_ignore_ascii_case(taken))
+}
+
 /// A folder below the root, as agents and git are told of it: without `./` and final slash.
 pub fn folder(text: &str) -> Result<String, String> {
     let path = Path::new(text);
@@ -116,6 +123,9 @@ pub fn folder(text: &str) -> Result<String, String> {
     let names: Option<Vec<&str>> =
         names.map(|part| if let Component::Normal(name) = part { name.to_str() } else { None }).collect();
     match names {
+        Some(names) if names.iter().any(|name| is_taken(name)) => {
+            Err(format!("specsPath: `{text}` is where git or the loop keeps its own files"))
+        }
         Some(names) if !names.is_empty() => Ok(names.join("/")),
         Some(_) | None => Err(format!("specsPath: `{text}` is not a folder inside of the project")),
     }
@@ -161,6 +171,8 @@ mod tests {
             r#"{"maxIterations": "ten"}"#,
             r#"{"specPath": "x"}"#,
             r#"{"specsPath": "../x"}"#,
+            r#"{"specsPath": ".git/hooks"}"#,
+            r#"{"specsPath": "./.Cuggino/"}"#,
             "{",
             "[]",
             r#"["docs"]"#,
@@ -172,6 +184,8 @@ mod tests {
         invalid type: string "ten", expected u32 at line 1 column 23
         unknown field `specPath`, expected one of `specsPath`, `maxIterations`, `setupCommand`, `checkCommand`, `commit`, `audit` at line 1 column 11
         specsPath: `../x` is not a folder inside of the project
+        specsPath: `.git/hooks` is where git or the loop keeps its own files
+        specsPath: `./.Cuggino/` is where git or the loop keeps its own files
         EOF while parsing an object at line 1 column 1
         it must be an object: { … }
         it must be an object: { … }
