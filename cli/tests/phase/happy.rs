@@ -64,6 +64,15 @@ fn the_builder_is_told_what_failed_and_no_file_holds_the_key() {
 }
 
 #[test]
+fn the_verifier_finds_the_failures_of_the_round_before_in_its_history_alone() {
+    let look = "ls > listed; git show HEAD:failed_specs.md > shown";
+    let scene = Scene::new(&[("verifier-1", "fails 404"), ("verifier-2", look)]);
+    assert_eq!(scene.run(&["1"]).code, Some(0));
+    assert!(!scene.read(".abl/tests/listed").contains("failed_specs.md"));
+    assert!(scene.read(".abl/tests/shown").contains("OBSERVED: 404"));
+}
+
+#[test]
 fn a_phase_that_has_passed_is_not_done_again_whatever_the_state_file_says() {
     let scene = Scene::new(&[]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
