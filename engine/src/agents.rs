@@ -22,4 +22,5 @@ pub use limits::{AgentLimits, AgentUsage, LimitPassed};
 pub use role::{AgentWatch, Guarded, Repository, Role, Watched};
 pub use snapshot::{COPIES, Kept, NotPutBack, TAKEN, forget_copies, watch_over};
 pub use step::{AgentStep, Place};
+pub use turn::taken;
 pub use uncommitted::UncommittedCopies;

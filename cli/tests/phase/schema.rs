@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::json_schema::Published;
 use crate::scene::Scene;
 
-/// A builder that uses tools, and a verifier that crashes, finds something, and is content.
+/// A builder that uses tools, and a verifier that crashes, finds something, does not say what, and is content.
 const TURNS: [(&str, &str); 5] = [
     (
         "builder-1",
@@ -17,7 +17,7 @@ echo one > app"#,
     ("verifier-1", "exit 3"),
     ("verifier-2", "fails 404"),
     ("builder-2", "echo two > app"),
-    ("verifier-3", "say 'all is well'"),
+    ("verifier-3", "mkdir failed_specs.md"),
 ];
 
 fn faults(schema: &Published, definition: &str, lines: &str) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! How far an agent reaches: the wall around the user's lines, limits, and where its service is.
 
+use std::io::BufRead as _;
+
 use serde_json::json;
 
 use crate::harness::{APPROVE, DONE, PLAN, Scene, event};
@@ -40,6 +42,38 @@ fn setup_and_check_cannot_change_the_specs_behind_the_wall() {
         assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
         assert_eq!(scene.read(".specs/a.md"), "# A\n", "{rung}");
         assert!(!crate::harness::is_there(&scene.root().join(".specs/new.md")), "{rung}");
+    }
+}
+
+#[test]
+fn an_audit_behind_the_wall_changes_nothing_and_leaves_alone_what_a_person_does_meanwhile() {
+    for rung in ["bwrap", "landlock"] {
+        let tries = "for file in src.txt new .specs/a.md .cuggino/wip/x .git/x; do echo agent > $file; done 2>/dev/null; \
+            mkdir made 2>/dev/null; mv src.txt moved 2>/dev/null; rm -f src.txt 2>/dev/null";
+        // Until the person has saved their file.
+        let waits = "say waiting; until grep -q person .specs/a.md; do sleep 0.05; done; say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED>'";
+        let scene = Scene::new(&[&format!("{tries}; {waits}")]);
+        let args = ["spec", "audit", "--json", "--sandbox", rung];
+        let mut child = scene.command(&args, &[]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut events = Vec::new();
+        for line in lines.map(Result::unwrap) {
+            if line.contains("waiting") {
+                scene.write(".specs/a.md", "person\n");
+                scene.write("mine.txt", "person\n");
+            }
+            events.push(line);
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{rung}: {events:?}");
+        assert_eq!(scene.stored("tbd").len(), 1, "{rung}: {events:?}");
+        let mut left: Vec<String> = std::fs::read_dir(scene.root())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [".cuggino", ".git", ".specs", "mine.txt", "src.txt"], "{rung}");
+        let files = ["src.txt", ".specs/a.md", "mine.txt", ".cuggino/wip/x", ".git/x"];
+        assert_eq!(files.map(|file| scene.read(file)), ["old\n", "person\n", "person\n", "", ""], "{rung}");
     }
 }
 

@@ -16,7 +16,7 @@ pub fn hold(lines: &[Value]) {
 }
 
 /// The facts of all journals below a folder, each of which the schema knows.
-fn recorded(folder: &Path) -> Vec<String> {
+pub fn recorded(folder: &Path) -> Vec<String> {
     let schema = Published::read("agents.schema.json");
     let mut kinds = Vec::new();
     for journal in journals(folder) {

@@ -114,7 +114,7 @@ fn ctrl_c_ends_the_agent_and_its_children_and_resume_goes_on() {
 #[test]
 fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
     let scene = Scene::new(&[
-        "echo x > src.txt; say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED>'; say '<TO_BE_DISCUSSED>half'",
+        "echo x > src.txt; say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED><TO_BE_DISCUSSED> </TO_BE_DISCUSSED>'; say '<TO_BE_DISCUSSED>half'",
     ]);
     let ran = scene.spec(&["audit"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -159,6 +159,33 @@ fn an_audit_in_idle_time_makes_way_for_work() {
     let (events, _) = watch(&scene, "AuditInterrupted");
     assert_eq!((scene.stored("tbd").len(), scene.read(".cuggino/backlog/w.md").as_str()), (1, "w\n"));
     assert!(events.iter().any(|event| event["event"] == "TbdItemFound" && event["content"] == "one"));
+}
+
+#[test]
+fn what_an_interrupted_audit_changed_is_put_back_aloud() {
+    let turn = "echo x > src.txt; echo w > .cuggino/backlog/w.md; say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED>'; sleep 600";
+    let scene = Scene::new(&[turn]);
+    scene.configure(&json!({ "audit": true }));
+    let (events, said) = watch(&scene, "AuditInterrupted");
+    assert_eq!(scene.read("src.txt"), "old\n");
+    let put_back = events.iter().find(|event| event["event"] == "ChangesPutBack").unwrap();
+    assert_eq!(put_back["paths"], json!(["src.txt"]));
+    assert!(said.contains("src.txt is not for the audit agent to change: it was put back"), "{said}");
+    assert!(crate::schema::recorded(&scene.root()).iter().any(|fact| fact == "cut-off"));
+    let taken = said.lines().find_map(|line| line.split_once("it is in ")).unwrap().1;
+    assert_eq!(std::fs::read_to_string(std::path::Path::new(taken).join("src.txt")).unwrap(), "x\n");
+}
+
+#[test]
+fn hidden_files_are_neither_tasks_nor_spec_issues() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    for file in ["spec-issues/.gitkeep", "backlog/.gitkeep", "backlog/.half-written.md", "backlog/a.md"] {
+        scene.write(&format!(".cuggino/{file}"), "x");
+    }
+    let (events, said) = watch(&scene, "BacklogEmpty");
+    assert_eq!(states(&events), "ProcessingItem ItemCompleted BacklogEmpty");
+    assert!(!said.contains("passed over"), "{said}");
+    assert_eq!(scene.stored("backlog"), [".gitkeep", ".half-written.md"]);
 }
 
 #[test]

@@ -53,6 +53,9 @@ pub enum AgentFact {
         elapsed_ms: u64,
         /// When it was ended, RFC 3339.
         at: String,
+        /// Files that the role may not touch and that are as they were again.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        put_back: Vec<String>,
     },
     /// A command line of the user is over.
     Ran {
@@ -198,6 +201,19 @@ pub struct Turned {
     pub elapsed_ms: u64,
     /// When it was over, RFC 3339.
     pub at: String,
+}
+
+impl AgentFact {
+    /// Whose turn this is the end of, and the files that the role may not touch and that are as they were again.
+    #[must_use]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is put back after anything but a turn")]
+    pub fn put_back(&self) -> Option<(&str, &[String])> {
+        match self {
+            Self::Turned(turned) => Some((&turned.role, &turned.put_back)),
+            Self::CutOff { role, put_back, .. } => Some((role, put_back)),
+            _ => None,
+        }
+    }
 }
 
 impl Facts for AgentFact {

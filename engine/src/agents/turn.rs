@@ -32,7 +32,8 @@ impl Request<'_> {
 }
 
 /// The folder of a run for what was replaced after a turn.
-fn taken(number: u32) -> String {
+#[must_use]
+pub fn taken(number: u32) -> String {
     format!("taken-{number}")
 }
 
@@ -64,7 +65,7 @@ impl AgentExecutor<'_> {
         let (outcome, markers) = ran?;
         // A turn may also have been ended by what the agent said.
         if outcome.end == End::Interrupted && self.cancel.is_set() {
-            return Ok(cut_off(request, outcome, record));
+            return Ok(cut_off(request, outcome, &changes.put_back, record));
         }
         turned(request, outcome, markers, changes, record)
     }
@@ -112,7 +113,12 @@ impl AgentExecutor<'_> {
 }
 
 /// What is known of a turn that Ctrl-C has ended; every text without keys.
-fn cut_off(request: &Request<'_>, outcome: agent::Outcome, record: &Record<'_, AgentFact>) -> AgentFact {
+fn cut_off(
+    request: &Request<'_>,
+    outcome: agent::Outcome,
+    put_back: &[String],
+    record: &Record<'_, AgentFact>,
+) -> AgentFact {
     let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
     AgentFact::CutOff {
         number: request.number,
@@ -122,6 +128,7 @@ fn cut_off(request: &Request<'_>, outcome: agent::Outcome, record: &Record<'_, A
         cost_usd: outcome.cost_usd,
         elapsed_ms: outcome.elapsed_ms,
         at: Stamp::now().rfc3339(),
+        put_back: put_back.iter().map(|path| redact(path)).collect(),
     }
 }
 

@@ -304,7 +304,7 @@ fn begins(at: &str) -> AgentFact {
 fn cut_off(usage: Vec<ModelUsage>) -> AgentFact {
     let (session, at) = (Some("s".to_owned()), "t3".to_owned());
     let (number, role, cost_usd, elapsed_ms) = (1, BUILDER.to_owned(), None, 9);
-    AgentFact::CutOff { number, role, session, usage, cost_usd, elapsed_ms, at }
+    AgentFact::CutOff { number, role, session, usage, cost_usd, elapsed_ms, at, put_back: Vec::new() }
 }
 
 #[test]

@@ -93,11 +93,11 @@ impl Observer<AgentFact> for Facts {
                 let folder = loop_phase::reports(&turned.role);
                 self.output.warn(&format!("the {} wrote no report into {folder}", turned.role));
             }
-            for path in &turned.put_back {
-                let path = printable(path);
-                self.output
-                    .warn(&format!("{path} is not for the {} to change: it was put back", turned.role));
-            }
+        }
+        let (role, paths) = fact.put_back().unwrap_or_default();
+        for path in paths {
+            let path = printable(path);
+            self.output.warn(&format!("{path} is not for the {role} to change: it was put back"));
         }
         if let AgentFact::Committed { repository, message, .. } = fact {
             self.output.note(&format!("committed in {repository}: {message}"));

@@ -58,13 +58,12 @@ pub fn fact(iteration: u32, fact: &AgentFact) -> Option<Value> {
             }
             Checkpoint::Nothing => None,
         },
-        AgentFact::Turned(turned) if !turned.put_back.is_empty() => Some(json!({
-            "event": "ChangesPutBack", "iteration": iteration, "role": turned.role, "paths": turned.put_back,
-        })),
-        AgentFact::Turned(_)
-        | AgentFact::Listed { .. }
+        AgentFact::Turned(_) | AgentFact::CutOff { .. } => {
+            let (role, paths) = fact.put_back().filter(|(_, paths)| !paths.is_empty())?;
+            Some(json!({ "event": "ChangesPutBack", "iteration": iteration, "role": role, "paths": paths }))
+        }
+        AgentFact::Listed { .. }
         | AgentFact::TurnBegins { .. }
-        | AgentFact::CutOff { .. }
         | AgentFact::Committed { .. }
         | AgentFact::Surveyed { .. }
         | AgentFact::Waited { .. }

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use agent::Event;
-use engine::{AgentFact, Checkpoint, Ended, Observer, Turned};
+use engine::{AgentFact, Checkpoint, Ended, Observer};
 use loop_spec::watch::WatchEvent;
 use loop_spec::{PhaseEvent, TBD};
 
@@ -117,11 +117,12 @@ impl Lines {
         }
     }
 
-    fn turned(&self, turned: &Turned) {
+    fn turn_is_over(&self, fact: &AgentFact) {
         self.end_of_text();
         self.screen.borrow().live.clear();
-        for path in &turned.put_back {
-            self.output.warn(&put_back(path, &turned.role, &self.specs));
+        let (role, paths) = fact.put_back().unwrap_or_default();
+        for path in paths {
+            self.output.warn(&put_back(path, role, &self.specs));
         }
     }
 
@@ -222,10 +223,9 @@ impl Observer<AgentFact> for Lines {
             }
             AgentFact::Ran { name, ended, output, .. } => self.ran(name, *ended, output.as_str()),
             AgentFact::Checkpointed { message, checkpoint, .. } => self.checkpoint(message, checkpoint),
-            AgentFact::Turned(turned) => self.turned(turned),
+            AgentFact::Turned(_) | AgentFact::CutOff { .. } => self.turn_is_over(fact),
             AgentFact::Listed { .. }
             | AgentFact::TurnBegins { .. }
-            | AgentFact::CutOff { .. }
             | AgentFact::Committed { .. }
             | AgentFact::Surveyed { .. }
             | AgentFact::Waited { .. }

@@ -1,7 +1,9 @@
 //! Everything that the agents of a project need: found, checked and put together once.
 
+mod walls;
 mod watched;
 
+pub use walls::Mailboxes;
 pub use watched::put_back;
 
 use std::collections::BTreeMap;
@@ -19,23 +21,14 @@ use runner::{Cancel, Env, Probed, Rung, Walls, probe};
 
 use crate::commands::agents;
 use crate::commands::phase::agents::passed;
-use crate::commands::spec::config::{Config, FILE};
+use crate::commands::spec::config::Config;
 use crate::commands::spec::{Agent, AgentArgs, Permissions, project};
 use crate::commands::wall;
-use crate::config::{self, Layer, Limits, PROJECT_FILE, Settings};
+use crate::config::{self, Layer, Limits, Settings};
 use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::{self, Keys};
 use crate::output::{Output, printable};
-
-/// Whether backlog, spec issues, findings and what was dismissed may be written behind the wall.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mailboxes {
-    /// They may: a person plans.
-    Open,
-    /// They may not.
-    Held,
-}
 
 /// A project with its agent.
 #[derive(Debug)]
@@ -171,7 +164,7 @@ impl<'b> Workspace<'b> {
         cancel: &Cancel,
     ) -> AgentExecutor<'a> {
         let roles = Role::ALL.map(|role| {
-            (role.name().to_owned(), self.role(self.watched(role, focus, files), Mailboxes::Held))
+            (role.name().to_owned(), self.role(self.watched(role, focus, files), self.walls_of(role)))
         });
         AgentExecutor {
             roles: roles.into(),
@@ -205,13 +198,13 @@ impl<'b> Workspace<'b> {
         BTreeMap::from([(PROJECT.to_owned(), Repository { git, exclude })])
     }
 
-    /// An agent that works on what is `watched`.
-    pub fn role(&self, watched: Watched, mailboxes: Mailboxes) -> engine::Role {
+    /// An agent that works on what is `watched`, behind these walls.
+    pub fn role(&self, watched: Watched, walls: Walls) -> engine::Role {
         let key = self.cli.kind.key_variable();
         engine::Role {
             cli: self.cli.clone(),
             cwd: self.root.clone(),
-            confinement: self.probed.confine(self.walls(mailboxes)),
+            confinement: self.probed.confine(walls),
             model: self.args.agent_model.clone(),
             env: self.env(),
             extra_env: self.extra_env(),
@@ -242,41 +235,6 @@ impl<'b> Workspace<'b> {
     fn in_sandbox(&self) -> Option<(OsString, OsString)> {
         let name = "IS_SANDBOX";
         self.environment.text(name).map(|value| (name.into(), value.into()))
-    }
-
-    /// The tree is open, the network too: the agent has to reach its service. The mailboxes are a person's and ours.
-    fn walls(&self, mailboxes: Mailboxes) -> Walls {
-        let held =
-            [".git", FILE, PROJECT_FILE, repo::STATE_IN_TREE].map(|name| self.root.join(name)).into_iter();
-        let store = [self.root.join(STORE)].into_iter().filter(|_| mailboxes == Mailboxes::Held);
-        let wip = project::folder(&self.root, WIP);
-        let set = |places: &[config::Setting<PathBuf>]| -> Vec<PathBuf> {
-            places.iter().map(|place| place.value.clone()).collect()
-        };
-        let dot_gits = wall::held_dot_gits(&self.root, &self.dot_gits);
-        let tree = repo::WorkTree::at(&self.root).ok();
-        let git_elsewhere = tree.iter().flat_map(repo::WorkTree::git_elsewhere);
-        Walls {
-            read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
-            pinned: wall::ways(&self.root, &self.dot_gits),
-            masked: keys::hidden_from_agents(&self.root)
-                .into_iter()
-                .chain(tree.iter().flat_map(wall::records))
-                .collect(),
-            network: true,
-            writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
-            readable: set(&self.settings.readable).into_iter().chain(git_elsewhere).collect(),
-            ..Walls::new(&self.root, &self.env())
-        }
-    }
-
-    /// What runs in setup and check is what agents wrote: no more than agents may it change the specs.
-    fn shell_walls(&self) -> Walls {
-        let mut walls = self.walls(Mailboxes::Held);
-        walls
-            .read_only
-            .extend([self.root.join(&self.config.specs)].into_iter().filter(|specs| specs.exists()));
-        walls
     }
 }
 

@@ -116,7 +116,16 @@ fn what_a_turn_that_was_cut_off_has_used_counts_when_the_run_goes_on() {
         let usage =
             vec![agent::ModelUsage { input_tokens: Some(100), output_tokens: Some(1), ..Default::default() }];
         let (cost_usd, elapsed_ms) = (None, 60_000);
-        decide.learn(&AgentFact::CutOff { number, role, session, usage, cost_usd, elapsed_ms, at });
+        decide.learn(&AgentFact::CutOff {
+            number,
+            role,
+            session,
+            usage,
+            cost_usd,
+            elapsed_ms,
+            at,
+            put_back: Vec::new(),
+        });
         decide.limit(limits);
         while let Next::Do(step) = decide.next() {
             if matches!(step, AgentStep::Turn { .. }) {

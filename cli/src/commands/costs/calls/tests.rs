@@ -110,6 +110,7 @@ fn a_turn_that_was_cut_off_counts_once_with_what_is_known_of_it() {
         cost_usd: None,
         elapsed_ms: 1,
         at: at.clone(),
+        put_back: Vec::new(),
     };
     let facts = [begins.clone(), cut_off(vec![model("a", None)]), begins, cut_off(Vec::new())];
     let calls = calls(r#"{"loop":"spec"}"#, &facts);

@@ -42,7 +42,11 @@ impl Ear {
         io::Write::write_all(&mut file, in_session(marker).as_bytes())
     }
 
+    /// One without words is none.
     fn finding(&self, content: &str) -> io::Result<()> {
+        if content.trim().is_empty() {
+            return Ok(());
+        }
         let filename = format!("{}.md", uuid::v7().map_err(io::Error::other)?);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let mut file = project::open_below(&self.root, TBD, &filename, flags)?;

@@ -30,10 +30,10 @@ impl Workspace<'_> {
     /// Who may touch what. Backlog, issues and findings are a person's at all times, and not looked at.
     pub(super) fn watched(&self, role: Role, focus: &str, files: &Files) -> Watched {
         let may_touch = match role {
-            Role::Planning => vec![Files::path(&files.plan())],
-            Role::Reviewing => vec![Files::path(&files.review())],
-            Role::Audit => Vec::new(),
-            Role::Implementing => self.implementing(focus),
+            Role::Planning => Some(vec![Files::path(&files.plan())]),
+            Role::Reviewing => Some(vec![Files::path(&files.review())]),
+            Role::Audit => (!self.audit_is_held()).then(Vec::new),
+            Role::Implementing => Some(self.implementing(focus)),
         };
         let folders = [BACKLOG, ISSUES, TBD, MEMORY].map(|name| format!("{STORE}/{name}"));
         let session = [Files::path(&files.session())];
@@ -42,7 +42,7 @@ impl Workspace<'_> {
         Watched {
             root: self.root.clone(),
             skip: skip.chain(self.products()).collect(),
-            may_touch: Some(may_touch),
+            may_touch,
             protected: (role == Role::Implementing).then(|| agents::protected(&self.settings)).flatten(),
             ..Watched::default()
         }

@@ -1,0 +1,81 @@
+//! The walls around agents and around the user's lines.
+
+use std::path::PathBuf;
+
+use loop_spec::{Role, STORE, WIP};
+use runner::Walls;
+
+use crate::commands::spec::config::FILE;
+use crate::commands::spec::project;
+use crate::commands::spec::workspace::Workspace;
+use crate::commands::wall;
+use crate::config::{self, PROJECT_FILE};
+use crate::keys;
+
+/// Whether backlog, spec issues, findings and what was dismissed may be written behind the wall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mailboxes {
+    /// They may: a person plans.
+    Open,
+    /// They may not.
+    Held,
+}
+
+impl Workspace<'_> {
+    pub(super) fn walls_of(&self, role: Role) -> Walls {
+        let walls = self.walls(Mailboxes::Held);
+        if role != Role::Audit || !self.audit_is_held() {
+            return walls;
+        }
+        let is_elsewhere = |path: &PathBuf| !path.starts_with(&self.root);
+        Walls {
+            read_only: [self.root.clone()].into_iter().chain(walls.read_only).collect(),
+            // In a tree that nobody can change nothing can be moved away.
+            pinned: Vec::new(),
+            writable: walls.writable.into_iter().filter(is_elsewhere).collect(),
+            ..walls
+        }
+    }
+
+    /// Whether the walls themselves keep an audit from changing anything: what changes meanwhile is a person's work then. A home inside
+    /// of the tree would be seen with it.
+    pub(super) fn audit_is_held(&self) -> bool {
+        let home = self.env().get("HOME").map(PathBuf::from);
+        self.has_wall() && home.is_none_or(|home| !home.starts_with(&self.root))
+    }
+
+    /// The tree is open, the network too: the agent has to reach its service. The mailboxes are a person's and ours.
+    pub fn walls(&self, mailboxes: Mailboxes) -> Walls {
+        let held =
+            [".git", FILE, PROJECT_FILE, repo::STATE_IN_TREE].map(|name| self.root.join(name)).into_iter();
+        let store = [self.root.join(STORE)].into_iter().filter(|_| mailboxes == Mailboxes::Held);
+        let wip = project::folder(&self.root, WIP);
+        let set = |places: &[config::Setting<PathBuf>]| -> Vec<PathBuf> {
+            places.iter().map(|place| place.value.clone()).collect()
+        };
+        let dot_gits = wall::held_dot_gits(&self.root, &self.dot_gits);
+        let tree = repo::WorkTree::at(&self.root).ok();
+        let git_elsewhere = tree.iter().flat_map(repo::WorkTree::git_elsewhere);
+        Walls {
+            read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
+            pinned: wall::ways(&self.root, &self.dot_gits),
+            masked: keys::hidden_from_agents(&self.root)
+                .into_iter()
+                .chain(tree.iter().flat_map(wall::records))
+                .collect(),
+            network: true,
+            writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
+            readable: set(&self.settings.readable).into_iter().chain(git_elsewhere).collect(),
+            ..Walls::new(&self.root, &self.env())
+        }
+    }
+
+    /// What runs in setup and check is what agents wrote: no more than agents may it change the specs.
+    pub(super) fn shell_walls(&self) -> Walls {
+        let mut walls = self.walls(Mailboxes::Held);
+        walls
+            .read_only
+            .extend([self.root.join(&self.config.specs)].into_iter().filter(|specs| specs.exists()));
+        walls
+    }
+}
