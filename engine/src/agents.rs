@@ -15,7 +15,7 @@ mod turn;
 mod uncommitted;
 
 pub use executor::AgentExecutor;
-pub use fact::{AgentFact, Checkpoint, Marked, Turned, Uncommitted};
+pub use fact::{AgentFact, Checkpoint, Marked, PutBack, Turned, Uncommitted};
 pub use fault::AgentFault;
 pub use files::{remove_file, replace_file};
 pub use limits::{AgentLimits, AgentUsage, LimitPassed};

@@ -127,6 +127,11 @@ pub fn keep_uncommitted(
     Ok(())
 }
 
+/// Behind warnings of what was put back: no harness can tell an agent's change from one that a person made meanwhile.
+pub fn as_changed(turn: u32) -> String {
+    format!("in case that was you: it lies as it was changed in {} of the run's folder", engine::taken(turn))
+}
+
 /// Says what a run has changed of it, and where it is as it was. The rest of the copies goes.
 pub fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, output: &Output) {
     for (name, repository) in repositories {

@@ -23,6 +23,7 @@ fn what_the_configuration_protects_no_role_changes() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(is_protected(&scene) && scene.read("src/own") == "mine\n");
     assert!(ran.err.contains("keep/old is not for the builder to change: it was put back"), "{}", ran.err);
+    assert!(ran.err.contains("it lies as it was changed in taken-1 of the run's folder"), "{}", ran.err);
     let committed = scene.git("src", &["show", "--format=", "--name-only", "HEAD~1"]);
     assert!(committed.contains(&"own".to_owned()) && !committed.contains(&"keep/new".to_owned()));
 }

@@ -172,8 +172,9 @@ fn what_an_interrupted_audit_changed_is_put_back_aloud() {
     assert_eq!(put_back["paths"], json!(["src.txt"]));
     assert!(said.contains("src.txt is not for the audit agent to change: it was put back"), "{said}");
     assert!(crate::schema::recorded(&scene.root()).iter().any(|fact| fact == "cut-off"));
-    let taken = said.lines().find_map(|line| line.split_once("it is in ")).unwrap().1;
-    assert_eq!(std::fs::read_to_string(std::path::Path::new(taken).join("src.txt")).unwrap(), "x\n");
+    assert!(said.contains("it lies as it was changed in taken-1 of the run's folder"), "{said}");
+    let folder = said.lines().find_map(|line| line.strip_prefix("log: ")).unwrap();
+    assert_eq!(std::fs::read_to_string(std::path::Path::new(folder).join("taken-1/src.txt")).unwrap(), "x\n");
 }
 
 #[test]

@@ -203,16 +203,30 @@ pub struct Turned {
     pub at: String,
 }
 
+/// What was put back after a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PutBack<'f> {
+    /// Which turn.
+    pub number: u32,
+    /// Who.
+    pub role: &'f str,
+    /// Files that the role may not touch and that are as they were again; at least one.
+    pub paths: &'f [String],
+}
+
 impl AgentFact {
-    /// Whose turn this is the end of, and the files that the role may not touch and that are as they were again.
+    /// If this is the end of a turn behind which anything was put back.
     #[must_use]
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is put back after anything but a turn")]
-    pub fn put_back(&self) -> Option<(&str, &[String])> {
-        match self {
-            Self::Turned(turned) => Some((&turned.role, &turned.put_back)),
-            Self::CutOff { role, put_back, .. } => Some((role, put_back)),
-            _ => None,
-        }
+    pub fn put_back(&self) -> Option<PutBack<'_>> {
+        let back = match self {
+            Self::Turned(turned) => {
+                PutBack { number: turned.number, role: &turned.role, paths: &turned.put_back }
+            }
+            Self::CutOff { number, role, put_back, .. } => PutBack { number: *number, role, paths: put_back },
+            _ => return None,
+        };
+        Some(back).filter(|back| !back.paths.is_empty())
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a person, or a program, sees of a phase while it goes on.
 
 use agent::{End, Event};
-use engine::{AgentFact, AgentWatch, Observer, Turned};
+use engine::{AgentFact, AgentWatch, Observer, PutBack, Turned};
 use serde_json::json;
 
+use crate::commands::agents::as_changed;
 use crate::output::{DIM, Output, printable, whole_lines};
 use crate::terminal::phrases;
 
@@ -94,10 +95,12 @@ impl Observer<AgentFact> for Facts {
                 self.output.warn(&format!("the {} wrote no report into {folder}", turned.role));
             }
         }
-        let (role, paths) = fact.put_back().unwrap_or_default();
-        for path in paths {
-            let path = printable(path);
-            self.output.warn(&format!("{path} is not for the {role} to change: it was put back"));
+        if let Some(PutBack { number, role, paths }) = fact.put_back() {
+            for path in paths {
+                let path = printable(path);
+                self.output.warn(&format!("{path} is not for the {role} to change: it was put back"));
+            }
+            self.output.note(&as_changed(number));
         }
         if let AgentFact::Committed { repository, message, .. } = fact {
             self.output.note(&format!("committed in {repository}: {message}"));

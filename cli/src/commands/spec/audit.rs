@@ -89,7 +89,9 @@ pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Res
         other => other.map_err(|error| perform::fault(error, &folder))?,
     };
     record.note(&fact).map_err(anyhow::Error::from)?;
-    say_where(&fact, &folder, workspace.output);
+    if fact.put_back().is_some() {
+        workspace.output.note(&format!("log: {}", folder.path().display()));
+    }
     let AgentFact::Turned(turned) = fact else { return Ok(Audited::Interrupted) };
     let mut used = AgentUsage::default();
     used.add(&turned);
@@ -98,12 +100,4 @@ pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Res
         None if turned.end == End::Ok => Audited::Whole,
         None => Audited::Failed(format!("the agent {}", turned.end)),
     })
-}
-
-/// Without a wall nobody knows whether the agent or a person has made what was put back.
-fn say_where(fact: &AgentFact, folder: &RunFolder, output: &Output) {
-    if fact.put_back().is_some_and(|(_, paths)| !paths.is_empty()) {
-        let taken = folder.path().join(engine::taken(1));
-        output.warn(&format!("what was put back may have been yours: it is in {}", taken.display()));
-    }
 }

@@ -1,7 +1,7 @@
 //! A run as another program sees it: the seed's event names, one JSON object a line (S4 §Event Category System).
 
 use agent::Event;
-use engine::{AgentFact, Checkpoint, Marked};
+use engine::{AgentFact, Checkpoint, Marked, PutBack};
 use serde_json::{Value, json};
 
 /// What an agent does.
@@ -59,7 +59,7 @@ pub fn fact(iteration: u32, fact: &AgentFact) -> Option<Value> {
             Checkpoint::Nothing => None,
         },
         AgentFact::Turned(_) | AgentFact::CutOff { .. } => {
-            let (role, paths) = fact.put_back().filter(|(_, paths)| !paths.is_empty())?;
+            let PutBack { role, paths, .. } = fact.put_back()?;
             Some(json!({ "event": "ChangesPutBack", "iteration": iteration, "role": role, "paths": paths }))
         }
         AgentFact::Listed { .. }

@@ -6,11 +6,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use agent::Event;
-use engine::{AgentFact, Checkpoint, Ended, Observer};
+use engine::{AgentFact, Checkpoint, Ended, Observer, PutBack};
 use loop_spec::watch::WatchEvent;
 use loop_spec::{PhaseEvent, TBD};
 
 pub use self::ear::{Ear, in_session};
+use crate::commands::agents::as_changed;
 use crate::commands::spec::events;
 use crate::commands::spec::workspace::put_back;
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, printable, whole_lines};
@@ -120,10 +121,11 @@ impl Lines {
     fn turn_is_over(&self, fact: &AgentFact) {
         self.end_of_text();
         self.screen.borrow().live.clear();
-        let (role, paths) = fact.put_back().unwrap_or_default();
+        let Some(PutBack { number, role, paths }) = fact.put_back() else { return };
         for path in paths {
             self.output.warn(&put_back(path, role, &self.specs));
         }
+        self.output.note(&as_changed(number));
     }
 
     fn end_of_text(&self) {
