@@ -21,14 +21,22 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOF
 /// A pipe must not hold us up.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A folder by a path that the harness has chosen.
-pub(super) fn root(path: &Path) -> io::Result<OwnedFd> {
-    Ok(openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+/// A folder by a path that the harness has chosen; one of ours that cannot be used is made usable.
+pub(super) fn root(path: &Path, need: Mode) -> io::Result<OwnedFd> {
+    let open = || openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let folder = match open() {
+        Err(Errno::ACCESS) => {
+            open_up(CWD, path, CHANGE)?;
+            open()?
+        }
+        opened => opened?,
+    };
+    usable(folder, need)
 }
 
 /// The folder in which `place` lies below `top`.
 pub(super) fn folder_of(top: &Path, place: &Path, need: Mode) -> io::Result<OwnedFd> {
-    let mut here = root(top)?;
+    let mut here = root(top, need)?;
     let names = place.parent().into_iter().flat_map(Path::components);
     for name in names {
         here = enter(&here, name.as_os_str(), need)?;
@@ -40,7 +48,7 @@ pub(super) fn folder_of(top: &Path, place: &Path, need: Mode) -> io::Result<Owne
 /// must not come out elsewhere.
 pub(super) fn make_folder_of(top: &Path, place: &Path) -> io::Result<OwnedFd> {
     std::fs::create_dir_all(top)?;
-    let mut here = root(top)?;
+    let mut here = root(top, CHANGE)?;
     let names = place.parent().into_iter().flat_map(Path::components);
     for name in names {
         let name = name.as_os_str();
@@ -71,6 +79,10 @@ fn enter(at: &OwnedFd, name: &OsStr, need: Mode) -> io::Result<OwnedFd> {
         }
         opened => opened?,
     };
+    usable(folder, need)
+}
+
+fn usable(folder: OwnedFd, need: Mode) -> io::Result<OwnedFd> {
     let data = fstat(&folder)?;
     if lacks(&data, need) {
         fchmod(&folder, Mode::from_raw_mode(data.st_mode) | CHANGE)?;
@@ -85,7 +97,7 @@ fn lacks(data: &Stat, need: Mode) -> bool {
 }
 
 /// Adds to the mode of what is there, if that is no link.
-fn open_up(at: &OwnedFd, name: &OsStr, more: Mode) -> io::Result<()> {
+fn open_up(at: impl AsFd, name: impl rustix::path::Arg, more: Mode) -> io::Result<()> {
     let there = openat(at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let data = fstat(&there)?;
     if kind(&data) == FileType::Symlink {

@@ -129,7 +129,9 @@ impl Drop for Kept {
 pub fn forget(folder: &Path) -> io::Result<()> {
     remove(&note_of(folder))?;
     match (folder.parent(), folder.file_name()) {
-        (Some(above), Some(name)) if above.is_dir() => below::remove(&below::root(above)?, name),
+        (Some(above), Some(name)) if above.is_dir() => {
+            below::remove(&below::root(above, below::CHANGE)?, name)
+        }
         _ => Ok(()),
     }
 }

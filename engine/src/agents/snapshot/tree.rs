@@ -121,7 +121,7 @@ impl Tree {
     /// As much of it as can be seen. Folders and files that are ours and cannot be read are made readable.
     pub(super) fn of(root: &Path, skip: &[String]) -> Self {
         let mut tree = Self::default();
-        match below::root(root) {
+        match below::root(root, LOOK) {
             Ok(top) => tree.walk(Descent::from(top, LOOK), skip),
             Err(error) if below::is_gone(&error) => {}
             Err(error) => tree.unread.push((".".to_owned(), error)),

@@ -43,9 +43,10 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
         assert_eq!(scene.during(|| fs::rename(&deep, scene.at("away")).unwrap()).put_back.len(), 2);
         assert!(deep.is_dir() && !scene.at("away").exists());
         // The test's own folder is removed by what can remove it.
-        below::remove(&below::root(&scene.at("src")).unwrap(), deep.file_name().unwrap()).unwrap();
+        below::remove(&below::root(&scene.at("src"), below::CHANGE).unwrap(), deep.file_name().unwrap())
+            .unwrap();
         scene.kept.take();
-        let top = below::root(scene.folder.path()).unwrap();
+        let top = below::root(scene.folder.path(), below::CHANGE).unwrap();
         below::remove(&top, "taken".as_ref()).unwrap();
     }
 }
@@ -67,6 +68,7 @@ fn no_mode_keeps_what_may_not_be_touched_from_being_put_back() {
                 );
             }
             put_back_whatever_the_modes();
+            put_back_whatever_the_mode_of_the_root();
         });
         worker.join().unwrap();
     });
@@ -91,6 +93,20 @@ fn put_back_whatever_the_modes() {
     assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md");
     assert_eq!(fs::metadata(scene.at("plan.md")).unwrap().permissions().mode() & 0o400, 0o400);
     assert_eq!(fs::read_to_string(scene.at("tests/t.sh")).unwrap(), "old");
+}
+
+fn put_back_whatever_the_mode_of_the_root() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for mode in [0o000, 0o500] {
+        let scene = Scene::new(Some(&[]));
+        let root = scene.watched.root.clone();
+        let changes = scene.during(|| {
+            fs::write(scene.at("plan.md"), "EVIL").unwrap();
+            fs::set_permissions(&root, fs::Permissions::from_mode(mode)).unwrap();
+        });
+        assert_eq!(changes.put_back, ["plan.md"], "{mode:o}");
+        assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md", "{mode:o}");
+    }
 }
 
 #[test]
