@@ -8,6 +8,7 @@ mod args;
 mod changes;
 mod commands;
 mod config;
+mod deciders;
 mod edit;
 mod environment;
 mod exit;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::commands::registry::Known;
 use crate::commands::runs;
 use crate::config::Settings;
+use crate::deciders;
 
 /// A loop that asks a model, whichever it is.
 pub type Decide = Box<dyn Loop<Step = Step, Fact = Fact>>;
@@ -177,19 +178,12 @@ impl Task {
     }
 }
 
-/// What a model may write, by S1 and by the configuration.
-pub fn policy(settings: &Settings) -> Policy {
-    let build = own_program(settings).map(|program| format!("/{program}"));
-    let commit = Policy::commit().protect_as("the build decides whether the work is done", build);
+/// What a model may write in this project, by S1 and by the configuration.
+pub fn policy(settings: &Settings, root: &Path) -> Policy {
+    let commit = deciders::find(root, settings).into_iter().fold(Policy::commit(), |policy, decider| {
+        policy.protect_as(&decider.what, [deciders::literally(&decider.path)])
+    });
     settings.protect.iter().fold(commit, |policy, list| policy.protect(&list.value))
-}
-
-/// The program that the build runs, relative to the root, where it lies below it.
-pub fn own_program(settings: &Settings) -> Option<&str> {
-    let program = settings.build.value.argv.first()?;
-    program
-        .strip_prefix("./")
-        .or_else(|| (program.contains('/') && !program.starts_with('/')).then_some(program))
 }
 
 /// What `implement` reads, also at the root: no model may write it.
@@ -226,12 +220,12 @@ impl Plan {
         }
     }
 
-    /// What a model may write, by S1 and by the configuration.
-    pub fn policy(&self) -> Policy {
+    /// What a model may write in this project, by S1 and by the configuration.
+    pub fn policy(&self, root: &Path) -> Policy {
         match self.task {
-            Task::Commit { .. } => policy(&self.settings),
+            Task::Commit { .. } => policy(&self.settings, root),
             Task::Implement { .. } => {
-                policy(&self.settings).protect_as("an input of this run", IMPLEMENT_INPUTS)
+                policy(&self.settings, root).protect_as("an input of this run", IMPLEMENT_INPUTS)
             }
         }
     }

@@ -32,7 +32,7 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
     let tree = super::work_tree(&super::here()?)?;
     let lock = super::lock(&tree, output)?;
     let settings = config::load(tree.root(), environment, Layer::default(), output)?;
-    let guard = Guard::open(tree.root(), plan::policy(&settings))
+    let guard = Guard::open(tree.root(), plan::policy(&settings, tree.root()))
         .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
     let rules = Rules { root: tree.root().to_owned(), guard, lock };
     let answer = answer(reply.text(), &Keys::find(environment, tree.root()));

@@ -12,14 +12,15 @@ use crate::args::{OnFailure, RunArgs};
 use crate::commands::run::{Prepared, begin};
 use crate::commands::wall::{self, Otherwise};
 use crate::config::{self, Origin, Settings};
+use crate::deciders;
 use crate::edit;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
 use crate::models;
 use crate::output::Output;
-use crate::plan::{Plan, Task, own_program};
-use crate::preflight::{self, AGENT_CONFIG, BUILD, CODE_ROLLUP, Missing, QUERY};
+use crate::plan::{Plan, Task};
+use crate::preflight::{self, AGENT_CONFIG, CODE_ROLLUP, Missing, QUERY};
 
 /// Asked by the first loop (S0 §Implementation Details).
 const IMPLEMENT_MODEL: &str = "gemini-2.5-pro";
@@ -110,7 +111,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         same_failures: None,
         restore_on_failure: false,
         early_stop: false,
-        sealed: sealed(&settings),
+        sealed: sealed(&settings, tree.root()),
         head,
         task,
         settings,
@@ -118,10 +119,15 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
 }
 
 /// The build script and what else no build may write (S1 §Safety), there or not, whatever the configuration protects.
-fn sealed(settings: &Settings) -> Vec<PathBuf> {
+fn sealed(settings: &Settings, root: &Path) -> Vec<PathBuf> {
     let files = guard::PROTECTED.iter().filter(|row| !row.is_folder() && row.writer != Writer::Build);
     let mut sealed: Vec<PathBuf> = files.map(|row| PathBuf::from(row.at_root())).collect();
-    sealed.extend(own_program(settings).filter(|program| *program != BUILD).map(PathBuf::from));
+    let deciders = deciders::find(root, settings).into_iter().filter(|decider| !decider.is_builds);
+    for path in deciders.map(|decider| PathBuf::from(decider.path)) {
+        if !sealed.contains(&path) {
+            sealed.push(path);
+        }
+    }
     sealed
 }
 
@@ -152,7 +158,7 @@ fn preflight(
     missing.extend(preflight::build_command(root, &settings.build.value, environment).err());
     match (query, codebase) {
         (Some(query), Some(codebase)) if missing.is_empty() => Ok(match system {
-            None => Task::commit(query, codebase, protected_for_model(settings)),
+            None => Task::commit(query, codebase, protected_for_model(settings, root)),
             Some(system) => Task::implement(system, query, codebase),
         }),
         (None, _) => Err(refused(preflight::project_above(tree).map_or(missing, |one| vec![one]))),
@@ -180,7 +186,7 @@ fn refused(missing: Vec<Missing>) -> Failure {
 }
 
 /// The protected set as the prompt lists it (S1 §Parsing the Response), and what the configuration adds.
-pub fn protected_for_model(settings: &Settings) -> Vec<String> {
+pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
     let names = guard::PROTECTED.iter().map(|name| {
         let path = name.pattern.trim_start_matches('/');
         match path.strip_suffix('/') {
@@ -191,5 +197,6 @@ pub fn protected_for_model(settings: &Settings) -> Vec<String> {
     });
     let general = ["anything in a .git folder", "anything that .gitignore names"].map(str::to_owned);
     let configured = settings.protect.iter().flat_map(|list| list.value.iter().cloned());
-    names.chain(general).chain(configured).collect()
+    let deciders = deciders::find(root, settings).into_iter().map(|decider| decider.path);
+    names.chain(deciders).chain(general).chain(configured).collect()
 }

@@ -85,6 +85,6 @@ fn settings(args: &DemoArgs, server: &Server) -> Result<Settings, Failure> {
 fn plan(settings: Settings, project: &Project, tree: &WorkTree, rollup: &[u8]) -> Result<Plan, Failure> {
     let query = project.read(QUERY).context("cannot read the demo's query")?;
     let code = String::from_utf8_lossy(rollup).into_owned();
-    let task = Task::commit(query, code, super::commit::protected_for_model(&settings));
+    let task = Task::commit(query, code, super::commit::protected_for_model(&settings, project.root()));
     super::commit::plan(settings, tree, task)
 }

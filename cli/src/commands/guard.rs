@@ -20,7 +20,7 @@ use crate::plan;
 pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
     let settings = config::load(&args.root, environment, Layer::default(), output)?;
-    let guard = Guard::open(&args.root, plan::policy(&settings)).map_err(cannot_judge)?;
+    let guard = Guard::open(&args.root, plan::policy(&settings, &args.root)).map_err(cannot_judge)?;
     let requests: Vec<Request<'_>> = paths
         .iter()
         .map(|path| Request { path: path.as_bytes(), op: Op::Write, base_sha256: None })

@@ -139,12 +139,12 @@ fn lead(
 
 /// The ignore rules as they stand now, and what the plan protects.
 pub fn guard(tree: &WorkTree, plan: &Plan) -> Result<Guard, Failure> {
-    Guard::open_in(tree.repository(), tree.root(), plan.policy()).map_err(cannot_read)
+    Guard::open_in(tree.repository(), tree.root(), plan.policy(tree.root())).map_err(cannot_read)
 }
 
 /// The same on another thread than the tree's.
 pub fn guard_apart(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
-    Guard::open(root, plan.policy()).map_err(cannot_read)
+    Guard::open(root, plan.policy(root)).map_err(cannot_read)
 }
 
 fn cannot_read(error: OpenError) -> Failure {

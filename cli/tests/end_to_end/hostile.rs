@@ -114,13 +114,36 @@ fn a_build_that_replaces_its_own_test_does_not_pass() {
 }
 
 #[test]
-fn the_build_that_is_configured_is_as_protected_as_build_sh() {
+fn the_build_that_is_configured_is_as_protected_as_build_sh_however_it_is_named() {
     let cheat = "^^^ci/check.sh\n#!/bin/sh\nexit 0\n^^^end\n";
-    let scene = Scene::with_replies([cheat, cheat]);
-    scene.project.write("ci/check.sh", b"#!/bin/sh\nexit 1\n").unwrap();
-    let ran = scene.commit(&["--rounds", "2", "--build-command", "./ci/check.sh"]);
+    for spelling in ["./ci/check.sh", "ci/../ci//check.sh", "ROOT/ci/check.sh"] {
+        let scene = Scene::with_replies([cheat, cheat]);
+        scene.project.write("ci/check.sh", b"#!/bin/sh\nexit 1\n").unwrap();
+        let program = spelling.replace("ROOT", scene.project.root().to_str().unwrap());
+        let ran = scene.commit(&["--rounds", "2", "--build-command", &program]);
+        assert_eq!(ran.code, Some(1), "{ran}");
+        assert!(scene.recorded("1-build.txt").contains("`ci/check.sh` is protected"), "{ran}");
+        assert!(scene.recorded("1-query.txt").contains("+ ci/check.sh\n"), "the model is told");
+    }
+}
+
+/// Who writes the end of a link writes what it decides.
+#[test]
+fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
+    let cheat = "^^^ci/real [1].sh\n#!/bin/sh\nexit 0\n^^^end\n";
+    let scene = Scene::with_replies([cheat, MENDS_IT]);
+    let cheats = "#!/bin/sh\necho 'exit 0' > 'ci/real [1].sh'\nexit 1\n";
+    scene.project.write("ci/real [1].sh", cheats.as_bytes()).unwrap();
+    std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
+    std::os::unix::fs::symlink("ci/real [1].sh", scene.project.root().join("build.sh")).unwrap();
+    let ran = scene.commit(&["--rounds", "2"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(scene.recorded("1-build.txt").contains("`ci/check.sh` is protected"), "{ran}");
+    let refused = scene.recorded("1-build.txt");
+    assert!(refused.contains("`ci/real [1].sh` is protected (build.sh leads to it)"), "{refused}");
+    assert!(scene.recorded("1-query.txt").contains("+ ci/real [1].sh\n"), "the model is told");
+    assert_eq!(scene.project.read("ci/real [1].sh").unwrap(), cheats, "put back: {ran}");
+    assert_eq!(scene.run(&["guard", "ci/real [1].sh"]).code, Some(1));
+    assert_eq!(scene.run(&["guard", "ci/real 1.sh", "ci/other.sh"]).code, Some(0));
 }
 
 #[test]

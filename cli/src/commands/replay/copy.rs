@@ -69,7 +69,7 @@ impl ScratchCopy {
 
     /// As the copied project's root and rules.
     pub fn rules(&self, plan: &Plan) -> Result<Rules, Failure> {
-        let guard = Guard::open(&self.root, plan.policy()).map_err(anyhow::Error::from)?;
+        let guard = Guard::open(&self.root, plan.policy(&self.root)).map_err(anyhow::Error::from)?;
         let lock = Lock::acquire(&self.state, "replay").map_err(anyhow::Error::from)?;
         Ok(Rules { root: self.root.clone(), guard, lock })
     }
