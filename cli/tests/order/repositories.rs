@@ -88,7 +88,7 @@ fn a_repository_without_a_commit_is_refused() {
 #[test]
 fn an_out_folder_inside_of_the_repository_is_refused_also_through_a_link() {
     let scene = Scene::with(&[]);
-    for out in ["out", "ignored/deep/out", ".", "src/../out"] {
+    for out in ["out", "ignored/deep/out", ".", "src/../out", "none/../out", "../none/../project/out"] {
         check_refused(&scene, &["--out", out], "lies inside of the repository");
     }
     let link = scene.beside("link");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::anyhow;
 use engine::VERIFY_SCRIPT;
@@ -176,24 +176,24 @@ pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
         let error = anyhow::Error::from(error).context(format!("cannot use {}", folder.display()));
         Failure::refused(error, "name a folder outside of the repository with --out")
     };
-    let absolute = std::path::absolute(folder).map_err(cannot)?;
     let mut resolved = PathBuf::new();
-    let mut missing = Vec::new();
-    for known in absolute.ancestors() {
-        match fs::canonicalize(known) {
-            Ok(path) if !path.is_dir() => {
-                let error = anyhow!("--out {}: {} is no folder", folder.display(), known.display());
+    for part in std::path::absolute(folder).map_err(cannot)?.components() {
+        // What was resolved so far has no link in it, so the name before `..` is the folder that it leaves.
+        if part == Component::ParentDir {
+            resolved.pop();
+            continue;
+        }
+        resolved.push(part);
+        match fs::canonicalize(&resolved) {
+            Ok(path) if path.is_dir() => resolved = path,
+            Ok(_) => {
+                let error = anyhow!("--out {}: {} is no folder", folder.display(), resolved.display());
                 return Err(Failure::refused(error, "name a folder; it is made where it is not there"));
             }
-            Ok(path) => {
-                resolved = path;
-                break;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => missing.extend(known.file_name()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(cannot(error)),
         }
     }
-    resolved.extend(missing.iter().rev());
     if resolved.starts_with(root) {
         let error = anyhow!("--out {} lies inside of the repository", folder.display());
         return Err(Failure::refused(error, "name a folder outside of it"));
