@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// Editors of another system leave it; it cannot be seen.
@@ -141,7 +142,7 @@ impl<'de> Deserialize<'de> for Unique {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unique, A::Error> {
                 let mut values = BTreeMap::new();
-                while let Some((key, value)) = map.next_entry::<String, Value>()? {
+                while let Some((key, Inner(value))) = map.next_entry()? {
                     if values.contains_key(&key) {
                         return Err(A::Error::custom(format!("the field `{key}` stands twice")));
                     }
@@ -151,5 +152,59 @@ impl<'de> Deserialize<'de> for Unique {
             }
         }
         deserializer.deserialize_map(Keys)
+    }
+}
+
+/// A value in which no object has a key twice either.
+struct Inner(Value);
+
+impl<'de> Deserialize<'de> for Inner {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any JSON value")
+            }
+
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+                let mut values = Vec::new();
+                while let Some(Inner(value)) = list.next_element()? {
+                    values.push(value);
+                }
+                Ok(values.into())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
+                let Unique(values) = Unique::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(values.into_iter().collect())
+            }
+        }
+        deserializer.deserialize_any(Any).map(Inner)
     }
 }

@@ -102,7 +102,12 @@ fn all_mistakes_are_reported_at_once() {
 #[test]
 fn text_that_is_no_json_object_is_refused() {
     let twice = order(&json!({})).to_string().replacen('{', r#"{"id":"other","#, 1);
-    for bytes in [&b"{"[..], b"[]", b"\xff\xfe", b"", twice.as_bytes()] {
+    let inner = twice.replacen(
+        r#"{"id":"other","#,
+        r#"{"preconditions":[{"file_exists":"x","file_exists":"src/other.txt"}],"#,
+        1,
+    );
+    for bytes in [&b"{"[..], b"[]", b"\xff\xfe", b"", twice.as_bytes(), inner.as_bytes()] {
         let scene = Scene::with(&[]);
         scene.place("order.json", bytes);
         assert_eq!(scene.run(&[]).code, Some(3));
