@@ -37,7 +37,7 @@ impl std::fmt::Display for SplitError {
 impl std::error::Error for SplitError {}
 
 /// Words are parted by blanks; `'…'` is taken as it is; in `"…"` a backslash escapes `"`, `\`, `$` and a backquote; elsewhere it
-/// escapes anything. Nothing is expanded, and `#` begins no comment.
+/// escapes anything; a backslash at the end of a line takes the line end away. Nothing is expanded, and `#` begins no comment.
 pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
     if command.contains('\0') {
         return Err(SplitError::Nul);
@@ -46,15 +46,19 @@ pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
     let mut chars = command.trim_matches([' ', '\t', '\r', '\n']).chars().peekable();
     while chars.peek().is_some() {
         while chars.next_if(|c| is_blank(*c)).is_some() {}
-        words.push(word(&mut chars)?);
+        words.extend(word(&mut chars)?);
     }
     if words.is_empty() { Err(SplitError::Empty) } else { Ok(words) }
 }
 
-/// word = (plain | `\` any | quoted)+
-fn word(chars: &mut Peekable<Chars<'_>>) -> Result<String, SplitError> {
-    let mut word = String::new();
+/// word = (plain | `\` any | quoted)+; none where nothing but line ends were escaped.
+fn word(chars: &mut Peekable<Chars<'_>>) -> Result<Option<String>, SplitError> {
+    let (mut word, mut is_word) = (String::new(), false);
     while let Some(c) = chars.next_if(|c| !is_blank(*c)) {
+        if c == '\\' && chars.next_if_eq(&'\n').is_some() {
+            continue;
+        }
+        is_word = true;
         match c {
             '\'' => single_quoted(chars, &mut word)?,
             '"' => double_quoted(chars, &mut word)?,
@@ -64,7 +68,7 @@ fn word(chars: &mut Peekable<Chars<'_>>) -> Result<String, SplitError> {
             plain => word.push(plain),
         }
     }
-    Ok(word)
+    Ok(is_word.then_some(word))
 }
 
 fn single_quoted(chars: &mut Peekable<Chars<'_>>, word: &mut String) -> Result<(), SplitError> {
@@ -83,6 +87,9 @@ fn double_quoted(chars: &mut Peekable<Chars<'_>>, word: &mut String) -> Result<(
             '"' => return Ok(()),
             '\\' => {
                 let escaped = chars.next().ok_or(open)?;
+                if escaped == '\n' {
+                    continue;
+                }
                 if !matches!(escaped, '"' | '\\' | '$' | '`') {
                     word.push('\\');
                 }
@@ -120,6 +127,7 @@ mod tests {
         check("grep -E ^x$ a#b # no", &["grep", "-E", "^x$", "a#b", "#", "no"]);
         check("echo $HOME *.py ~", &["echo", "$HOME", "*.py", "~"]);
         check("a \"b\nc\"", &["a", "b\nc"]);
+        check("a \\\n  b\\\nc \"d\\\ne\" 'f\\\ng'", &["a", "bc", "de", "f\\\ng"]);
     }
 
     #[test]
