@@ -13,8 +13,11 @@ impl Rules {
     pub(super) fn diff_prefixes(&self, reply: &Reply<'_>) -> Vec<Problem> {
         let is_folder = |name: &str| self.root.join(name).is_dir();
         let slip = |path: &str| {
-            // A new folder `a` is anybody's right; only a file that is there without the prefix shows that a slip was made.
-            let meant = habits::diff_prefix(path, is_folder).filter(|meant| self.is_in_the_tree(meant))?;
+            // A new folder `a` is anybody's right; only a file that is there without the prefix shows that a slip was made. A reply that
+            // names that one too has moved or copied it.
+            let is_named = |meant: &str| reply.files().any(|file| file.path == meant);
+            let meant = habits::diff_prefix(path, is_folder)
+                .filter(|meant| !is_named(meant) && self.is_in_the_tree(meant))?;
             let (path, meant) = (guard::shown_path(path), guard::shown_path(meant));
             let message = format!(
                 "`{path}` begins with the prefix of a diff and there is no such folder; write `{meant}`."
@@ -66,6 +69,12 @@ mod tests {
         for hidden in ["a//etc/passwd", "a/../root/src", "a/out/etc/passwd", "a/build.sh", "a/src/none.rs"] {
             assert_eq!(slips(hidden), [""; 0], "{hidden}");
         }
+        let moved = "^^^src/\u{e9}.rs\n^^^delete\n^^^a/src/\u{e9}.rs\nx\n^^^end\n";
+        assert_eq!(
+            rules.diff_prefixes(&parser::parse(moved).unwrap()).len(),
+            0,
+            "a file may be moved into a new folder"
+        );
         std::fs::File::create(rules.root.join("a")).unwrap();
         assert_eq!(slips("a/src/\u{e9}.rs").len(), 1, "a file is no folder");
         std::os::unix::fs::symlink("src", rules.root.join("b")).unwrap();
