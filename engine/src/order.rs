@@ -5,6 +5,7 @@ mod command;
 mod executor;
 mod ignored;
 mod left;
+mod obstacle;
 mod replay;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::harness::{BAD, FILES, GOOD, Ran, Scene, greet};
+use crate::harness::{BAD, FILES, GOOD, Ran, Scene, greet, proposal};
 
 /// Runs the order with an acceptance command that does this and then fails.
 fn failed(scene: &Scene, does: &str) -> Ran {
@@ -45,6 +45,34 @@ fn what_the_run_alone_has_written_is_rolled_back_without_a_word() {
     let scene = Scene::with(&[&greet(BAD)]);
     let ran = failed(&scene, ":");
     assert!(left(&scene).is_empty() && !ran.err.contains("warning"), "{}", ran.err);
+}
+
+#[test]
+fn what_a_command_puts_in_the_place_of_a_file_that_the_run_wrote_is_taken_away() {
+    for does in [
+        "rm src/greet.sh; ln -s other.txt src/greet.sh",
+        "rm src/greet.sh; mkfifo src/greet.sh",
+        "rm src/greet.sh; mkdir src/greet.sh; echo mine > src/greet.sh/new",
+        "rm src/greet.sh; git init -q src/greet.sh",
+        "rm -r src; mkfifo src",
+        "rm -r src; ln -s /tmp src",
+    ] {
+        let scene = Scene::with(&[&greet(BAD)]);
+        let before = scene.state();
+        failed(&scene, does);
+        assert_eq!(scene.state(), before, "{does}");
+    }
+    for does in
+        ["rm ignored/new; mkdir ignored/new; echo mine > ignored/new/x", "rm -r ignored; mkfifo ignored"]
+    {
+        let scene = Scene::with(&[&proposal("ignored/new", None, "x")]);
+        let before = scene.state();
+        scene.place_order(&json!({
+            "allowed_files": ["ignored/new"], "context_files": [], "acceptance_commands": [format!("sh -c '{does}; false'")]
+        }));
+        assert_eq!(scene.run(&["--max-attempts", "1"]).code, Some(1), "{does}");
+        assert_eq!(scene.state(), before, "{does}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::kept::{UNDO, undo_folders};
 use crate::order::executor::unreadable;
 use crate::order::ignored::Ignored;
 use crate::order::left::{self, Left};
+use crate::order::obstacle;
 
 /// The tree before the first attempt.
 #[derive(Debug)]
@@ -45,10 +46,17 @@ impl Baseline {
     /// First the files that the run wrote, ignored ones too, then what git knows, then the folders that git does not know of. Nothing is
     /// kept of what stands there.
     ///
-    /// Where that fails, what git does not know is removed first: commands may have filled the disk with it.
+    /// Where that fails, what git does not know is removed first: commands may have filled the disk with it. So is what they have put in
+    /// the place of a file that the run had written.
     pub fn put_back(&self, lock: &Lock, root: &Path, run: &Path) -> Result<(), Fault> {
         match self.put_back_once(lock, root, run) {
-            Err(_) if self.git.clean().is_ok() => self.put_back_once(lock, root, run),
+            Err(_) if self.git.clean().is_ok() => {
+                for path in left::written(run)?.keys() {
+                    // Where it stays, the next line says what stands in the way.
+                    let _ = obstacle::remove(root, path);
+                }
+                self.put_back_once(lock, root, run)
+            }
             done => done,
         }
     }
