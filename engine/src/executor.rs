@@ -198,11 +198,14 @@ fn written_over(applied: &Applied, prompt: &Path, undo: &Path, rules: &Rules) ->
             None if asked.is_some() && modified(&kept) > asked => "the model was asked",
             Some(_) | None => continue,
         };
-        let message = format!(
-            "`{}` had been changed since {since}, by the build or by a person; that content is kept in {}.",
-            change.path,
-            kept.strip_prefix(&rules.root).unwrap_or(&kept).display()
-        );
+        let kept = kept.strip_prefix(&rules.root).unwrap_or(&kept).display();
+        let happened = match change.before_sha256 {
+            Some(_) => {
+                format!("changed since {since}, by the build or by a person; that content is kept in {kept}")
+            }
+            None => format!("removed since {since}, by the build or by a person"),
+        };
+        let message = format!("`{}` had been {happened}.", change.path);
         let path = Some(change.path.clone());
         problems.push(Problem { code: "written-over".to_owned(), path, line: None, message });
     }

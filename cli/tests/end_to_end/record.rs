@@ -487,6 +487,17 @@ fn what_stood_between_two_writes_of_a_run_is_kept_and_named() {
 }
 
 #[test]
+fn of_a_file_that_was_removed_between_two_writes_nobody_says_that_it_is_kept() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+    scene.project.write("build.sh", b"#!/bin/sh\nrm src/greet.sh\nexit 1\n").unwrap();
+    let ran = scene.commit(&["--rounds", "2"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    let warning =
+        "`src/greet.sh` had been removed since this run last wrote it, by the build or by a person.\n";
+    assert!(ran.err.contains(warning) && !ran.err.contains("is kept in"), "{ran}");
+}
+
+#[test]
 fn fixed_replies_go_on_where_they_were() {
     let scene = Scene::with_replies([]);
     let replies = format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}");
