@@ -171,6 +171,20 @@ impl WorkTree {
         Ok(head.map(|id| id.to_string()))
     }
 
+    /// What a person has begun with git and not ended, where putting the tree back would end it, its changes lost: a hard reset forgets
+    /// it, however clean the tree is.
+    pub fn under_way(&self) -> Option<&'static str> {
+        use gix::state::InProgress as Is;
+        match self.repository.state()? {
+            Is::Merge => Some("merge"),
+            Is::CherryPick | Is::CherryPickSequence => Some("cherry-pick"),
+            Is::Revert | Is::RevertSequence => Some("revert"),
+            Is::ApplyMailbox | Is::ApplyMailboxRebase | Is::Bisect | Is::Rebase | Is::RebaseInteractive => {
+                None
+            }
+        }
+    }
+
     /// Whether git tracks so few files that it takes longer to start a thread than to look at them all.
     pub fn is_small(&self) -> bool {
         dirty::is_small(&self.repository)

@@ -85,6 +85,29 @@ fn a_repository_without_a_commit_is_refused() {
     check_refused(&scene, &["--repo", empty.to_str().unwrap()], "has no commit yet");
 }
 
+/// The tree of each is clean; a hard reset would end it all the same.
+#[test]
+fn a_repository_in_the_middle_of_a_merge_is_refused_and_goes_on_with_it() {
+    let scene = Scene::with(&[]);
+    let begin = |args: &[&str]| scene.project.git(args).unwrap();
+    begin(&["checkout", "-q", "-b", "side"]);
+    begin(&["commit", "-q", "--allow-empty", "-m", "side"]);
+    begin(&["checkout", "-q", "-"]);
+    begin(&["commit", "-q", "--allow-empty", "-m", "main"]);
+    begin(&["merge", "-q", "--no-ff", "--no-commit", "side"]);
+    let merge = scene.root().join(".git/MERGE_HEAD");
+    assert!(merge.exists() && scene.project.status().unwrap().is_empty());
+    check_refused(&scene, &[], "a merge is under way");
+    assert!(merge.exists());
+    begin(&["merge", "--abort"]);
+    let head = begin(&["rev-parse", "HEAD"]);
+    for (file, name) in [("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")] {
+        scene.project.write(&format!(".git/{file}"), head.as_bytes()).unwrap();
+        check_refused(&scene, &[], &format!("a {name} is under way"));
+        std::fs::remove_file(scene.root().join(".git").join(file)).unwrap();
+    }
+}
+
 #[test]
 fn an_out_folder_inside_of_the_repository_is_refused_also_through_a_link() {
     let scene = Scene::with(&[]);

@@ -99,7 +99,7 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     dirty.sort();
     dirty.dedup();
     if dirty.is_empty() {
-        return known(git);
+        return settled(tree).and_then(|()| known(git));
     }
     let error = anyhow!("the work tree is not clean: {}", phrases::first(&dirty, NAMED_FILES));
     let mut help = "commit these files, stash them (git stash -u) or move them away".to_owned();
@@ -108,6 +108,13 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
                  it in yours (git config --global) and not in the repository's";
     }
     Err(Failure::refused(error, help))
+}
+
+/// A rollback would end it, and no commit of an order's files alone can be made meanwhile.
+fn settled(tree: &WorkTree) -> Result<(), Failure> {
+    let Some(begun) = tree.under_way() else { return Ok(()) };
+    let help = format!("end it first: git {begun} --continue, or git {begun} --abort");
+    Err(Failure::refused(anyhow!("a {begun} is under way"), help))
 }
 
 /// What git does not look at could be lost in a rollback, which does.
