@@ -87,6 +87,11 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
         .or_else(|| text.lines().any(|line| misses_home(line, confinement)).then(|| NO_HOME.to_owned()))
 }
 
+/// Whether commands behind these walls see a file of the host, named by its canonical path.
+pub fn shows(confinement: &Confinement, file: &Path) -> bool {
+    confinement.rung == Rung::Off || is_visible(&confinement.walls, file)
+}
+
 fn is_refused_a_socket(text: &str) -> bool {
     let lines: Vec<&str> = text.lines().collect();
     lines.iter().enumerate().any(|(at, line)| {

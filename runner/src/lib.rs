@@ -25,7 +25,7 @@ pub use cancel::Cancel;
 pub use capture::Captured;
 pub use command::{Command, Leftovers, Limits, Stream, Streams};
 pub use env::{Env, RUN_MARKER};
-pub use explain::explain;
+pub use explain::{explain, shows};
 pub use orphans::{Containers, Orphans, remove_orphans};
 pub use output::{Apart, Ended, Output};
 pub use reap::{Swept, sweep};

@@ -47,8 +47,9 @@ pub fn confine(
             Ok(if probed.rung == Rung::Off {
                 Confinement::off()
             } else {
-                let walls = walls(tree, plan, probed.rung, environment);
-                probed.confine(walls)
+                let confinement = probed.confine(walls(tree, plan, probed.rung, environment));
+                build_is_seen(root, plan, &confinement)?;
+                confinement
             })
         }
         Err(reason) if otherwise == Otherwise::GoWithout => {
@@ -57,6 +58,23 @@ pub fn confine(
         }
         Err(reason) => Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights")),
     }
+}
+
+/// A link may lead to a program that the wall hides: no model could mend that.
+fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<(), Failure> {
+    let program = plan.settings.build.value.argv.first().filter(|program| program.contains('/'));
+    let Some((name, place)) = program.and_then(|name| Some((name, root.join(name).canonicalize().ok()?)))
+    else {
+        return Ok(());
+    };
+    if runner::shows(confinement, &place) {
+        return Ok(());
+    }
+    let (name, place) = (name.strip_prefix("./").unwrap_or(name), place.display());
+    Err(Failure::refused(
+        anyhow!("{name} leads to {place}, which the sandbox hides"),
+        format!("put it into the project, or show it: --readable {place}"),
+    ))
 }
 
 /// What the build sees of the project and of the machine.

@@ -146,6 +146,26 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
     assert_eq!(scene.run(&["guard", "ci/real 1.sh", "ci/other.sh"]).code, Some(0));
 }
 
+/// Before a model is paid for: none could mend it.
+#[test]
+fn a_build_script_that_leads_to_what_the_wall_hides_is_refused_with_its_remedy() {
+    for rung in ["bwrap", "landlock"] {
+        let scene = Scene::with_replies([MENDS_IT]);
+        let script = scene.project.beside().canonicalize().unwrap().join("shared.sh");
+        std::fs::rename(scene.project.root().join("build.sh"), &script).unwrap();
+        std::os::unix::fs::symlink(&script, scene.project.root().join("build.sh")).unwrap();
+        let run = |more: &[&str]| {
+            let args = ["--base-url", scene.server.origin(), "--model", "gemini-test", "--sandbox", rung];
+            scene.run_with(&[&args, more].concat(), &[("GEMINI_API_KEY", KEY)])
+        };
+        let refused = run(&[]);
+        assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 0), "{refused}");
+        assert!(refused.err.contains("shared.sh, which the sandbox hides"), "{refused}");
+        let shown = run(&["--readable", script.to_str().unwrap()]);
+        assert_eq!(shown.code, Some(0), "{rung}: {shown}");
+    }
+}
+
 #[test]
 fn a_configuration_that_a_build_has_made_is_taken_away_again() {
     let scene = Scene::with_replies([MENDS_IT]);
