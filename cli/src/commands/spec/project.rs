@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use anyhow::Context as _;
 use loop_spec::watch::{Item, Listing};
 use loop_spec::{BACKLOG, ISSUES, MEMORY, STORE, TBD, WIP};
+use repo::WorkTree;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 
