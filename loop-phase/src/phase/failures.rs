@@ -6,11 +6,12 @@ use engine::Cause;
 
 use super::judge::verification;
 use super::{PhaseLoop, Stage};
+use crate::FAILED_SPECS;
 
 impl PhaseLoop {
     /// What is `odd` may have been left by an earlier try, and was not there before the first.
     pub(super) fn learn_failures(&mut self, text: Option<Arc<str>>, odd: bool) {
-        if odd {
+        if odd || (text.is_none() && self.left_failures()) {
             return self.odd_failures();
         }
         let report = crate::failed::parse(text.as_deref().unwrap_or_default());
@@ -22,6 +23,14 @@ impl PhaseLoop {
         // What nobody can make sense of is no pass: it goes to the builder as it is.
         self.stage = if report.is_pass() { Stage::RemoveFailures } else { Stage::CommitFailed };
         self.failures = text.filter(|_| !report.is_pass());
+    }
+
+    /// Whether the verifier's turn made something there. It may be gone since, where the run was killed before it was read.
+    fn left_failures(&self) -> bool {
+        let is_it = |path: &String| path.split('/').next() == Some(FAILED_SPECS);
+        self.turned.as_ref().is_some_and(|turned| {
+            turned.changed.iter().any(|path| is_it(path) && !turned.gone.contains(path))
+        })
     }
 
     /// A link, a folder, a pipe, a file without end: nobody can say that nothing failed.
