@@ -1,7 +1,5 @@
 //! `code-commit apply`: a reply that was pasted or saved, without a model.
 
-use std::path::Path;
-
 use anyhow::Context as _;
 use apply::{Action, Applied};
 use engine::{Answer, Fault, Finish, Intake, Problem, Rules, UNDO};
@@ -37,7 +35,8 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
     let rules = Rules { root: tree.root().to_owned(), guard, lock };
     let answer = answer(reply.text(), &Keys::find(environment, tree.root()));
     if args.dry_run {
-        return match rules.preview(&answer, &reply).map_err(anyhow::Error::from)? {
+        let preview = rules.preview(&answer, &reply);
+        return match preview.map_err(|error| Failure::refused(error, "mend that and try again"))? {
             Ok(applied) => Ok(done(&applied, "would be", output)),
             Err(refusals) => Ok(refused(&refusals, output)),
         };
@@ -49,7 +48,7 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
 fn write(answer: &Answer, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
     let folder = folder(tree)?;
     let intake = rules.take_in(answer, &folder.path().join(UNDO).join("1"));
-    match intake.map_err(|error| failed(error, folder.path()))? {
+    match intake.map_err(|error| failed(error, &folder))? {
         Intake::Applied { applied, warnings, said, no_change } => {
             for text in said.into_iter().chain(no_change) {
                 output.report(&printable(text.trim_end()));
@@ -74,15 +73,16 @@ fn write(answer: &Answer, rules: &Rules, tree: &WorkTree, output: &Output) -> Re
     }
 }
 
-fn failed(error: Fault, record: &Path) -> Failure {
+fn failed(error: Fault, record: &RunFolder) -> Failure {
     if leaves_tree_changed(&error) {
         let help = format!(
             "what was not changed since, the next command puts back; the old contents are in {}",
-            record.join(UNDO).display()
+            record.path().join(UNDO).display()
         );
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
-    Failure::new(Exit::Fault, error).help("the tree is as it was")
+    runs::discard(record);
+    Failure::refused(error, "mend that and try again; the tree is as it was")
 }
 
 /// The reply, as if a model had just given it.

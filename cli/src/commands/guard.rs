@@ -25,7 +25,8 @@ pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Resu
         .iter()
         .map(|path| Request { path: path.as_bytes(), op: Op::Write, base_sha256: None })
         .collect();
-    let verdicts = guard.judge(&requests).map_err(anyhow::Error::from)?;
+    let verdicts = guard.judge(&requests);
+    let verdicts = verdicts.map_err(|error| Failure::refused(error, "mend that and try again"))?;
     let mut exit = Exit::Done;
     for (path, verdict) in paths.iter().zip(verdicts) {
         let shown = name_as_text(path);

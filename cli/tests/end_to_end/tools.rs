@@ -293,6 +293,30 @@ fn apply_writes_all_or_nothing_and_can_be_undone() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a shell limits the program")]
+fn where_the_system_is_in_the_way_a_command_refuses_and_leaves_nothing() {
+    let scene = Scene::with_replies([]);
+    let paths: Vec<String> = (0..100).map(|number| format!("d{number}/f")).collect();
+    paths.iter().for_each(|path| scene.project.write(path, b"old\n").unwrap());
+    scene.project.commit("folders").unwrap();
+    let reply: String = paths.iter().map(|path| format!("^^^{path}\nnew\n^^^end\n")).collect();
+    scene.project.write("agent-config/reply", reply.as_bytes()).unwrap();
+    let guard: Vec<&str> = std::iter::once("guard").chain(paths.iter().map(String::as_str)).collect();
+    for args in [&["apply", "agent-config/reply"][..], &["apply", "--dry-run", "agent-config/reply"], &guard]
+    {
+        let program = scene.command(args, &[]);
+        let mut limited = std::process::Command::new("/bin/sh");
+        limited.args(["-c", "ulimit -n 40; exec \"$@\"", "sh"]).arg(program.get_program()).args(args);
+        limited.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let done = limited.current_dir(scene.project.root()).output().unwrap();
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(3), "{args:?}: {err}");
+        assert!(err.contains("Too many open files") && err.contains("help: mend that"), "{args:?}: {err}");
+    }
+    assert_eq!((scene.runs().len(), scene.project.status().unwrap().as_str()), (0, ""));
+}
+
+#[test]
 fn a_report_that_cannot_be_printed_is_no_success() {
     let scene = Scene::with_replies([]);
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
