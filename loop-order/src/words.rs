@@ -14,6 +14,8 @@ pub enum SplitError {
     LoneBackslash,
     /// A NUL character, which no argument can hold.
     Nul,
+    /// A word that is longer than Linux lets an argument be.
+    TooLong,
     /// Something that only a shell could act on. Quoted it is an argument like any other.
     Operator(char),
 }
@@ -24,6 +26,7 @@ impl std::fmt::Display for SplitError {
             Self::Empty => f.write_str("is empty"),
             Self::OpenQuote(quote) => write!(f, "has a {quote} that is not closed"),
             Self::Nul => f.write_str("has a NUL character"),
+            Self::TooLong => f.write_str("has a word of 128 KiB or more, which no program can be given"),
             Self::LoneBackslash => f.write_str("ends with a backslash"),
             Self::Operator(sign) => write!(
                 f,
@@ -36,6 +39,9 @@ impl std::fmt::Display for SplitError {
 
 impl std::error::Error for SplitError {}
 
+/// `MAX_ARG_STRLEN` of Linux, with the NUL behind the word.
+const LONGEST_WORD: usize = (128 << 10) - 1;
+
 /// Words are parted by blanks; `'…'` is taken as it is; in `"…"` a backslash escapes `"`, `\`, `$` and a backquote; elsewhere it
 /// escapes anything; a backslash at the end of a line takes the line end away. Nothing is expanded, and `#` begins no comment.
 pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
@@ -47,6 +53,9 @@ pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
     while chars.peek().is_some() {
         while chars.next_if(|c| is_blank(*c)).is_some() {}
         words.extend(word(&mut chars)?);
+    }
+    if words.iter().any(|word| word.len() > LONGEST_WORD) {
+        return Err(SplitError::TooLong);
     }
     if words.is_empty() { Err(SplitError::Empty) } else { Ok(words) }
 }
@@ -155,6 +164,13 @@ mod tests {
         assert_eq!(split_command("a \\"), Err(SplitError::LoneBackslash));
         assert_eq!(split_command(" \t"), Err(SplitError::Empty));
         assert_eq!(split_command("a '\0'"), Err(SplitError::Nul));
+    }
+
+    #[test]
+    fn a_word_that_linux_starts_no_program_with_is_refused() {
+        let longest = "x".repeat(131_071);
+        check(&format!("true {longest}"), &["true", &longest]);
+        assert_eq!(split_command(&format!("true '{longest}x'")), Err(SplitError::TooLong));
     }
 
     proptest! {
