@@ -12,11 +12,12 @@ use std::time::SystemTime;
 
 use apply::{Action, Applied};
 use llm::Model;
-use logging::{Durability, FolderError, Layout};
+use logging::{Durability, FolderError, Layout, Stamp};
 use runner::Cancel;
 
 use crate::intake::Intake;
 use crate::kept::{UNDO, folders_to_undo, undo_folders};
+use crate::obstacle;
 use crate::own::{append_once_to_own, append_to_own};
 use crate::record::RecordError;
 use crate::{Answer, Event, Executor, Fact, Facts, Problem, Record, Rules, Step, Text};
@@ -177,9 +178,26 @@ impl CommitExecutor<'_> {
     fn restore(&self, record: &Record<'_>) -> Result<Fact, Fault> {
         let rounds = folders_to_undo::<Fact>(record.folder())?;
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the pre-images.
-        let undone = apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::Yes)
-            .map_err(Fault::Restore)?;
+        let undo = || apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::Yes);
+        let undone = match undo() {
+            Err(apply::UndoError::Blocked { .. }) => {
+                self.make_way(&rounds, record)?;
+                undo()
+            }
+            done => done,
+        };
+        let undone = undone.map_err(Fault::Restore)?;
         Ok(Fact::Restored { paths: undone.applied.changes.into_iter().map(|change| change.path).collect() })
+    }
+
+    /// A build may have put a link or a folder in the place of a file: it goes where other things go that are put back.
+    fn make_way(&self, rounds: &[PathBuf], record: &Record<'_>) -> Result<(), Fault> {
+        let left = record.folder().path().join(format!("left-{}", Stamp::now().folder_name()));
+        for path in apply::hashes_after(rounds).map_err(Fault::Restore)?.keys() {
+            // Where it stays, the next attempt says what stands in the way.
+            let _ = obstacle::move_away(&self.rules.root, path, &left);
+        }
+        Ok(())
     }
 }
 

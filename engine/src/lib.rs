@@ -8,6 +8,7 @@ mod fact;
 mod intake;
 mod kept;
 mod observe;
+mod obstacle;
 mod order;
 mod outcome;
 mod own;

@@ -5,7 +5,6 @@ mod command;
 mod executor;
 mod ignored;
 mod left;
-mod obstacle;
 mod replay;
 
 use std::sync::Arc;

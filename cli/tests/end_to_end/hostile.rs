@@ -200,6 +200,27 @@ fn a_run_that_was_undone_is_not_gone_on_with() {
 }
 
 #[test]
+fn restoring_also_takes_back_what_the_build_has_put_in_the_place_of_a_file() {
+    for does in [
+        "ln -s ../build.sh src/greet.sh",
+        "mkfifo src/greet.sh",
+        "mkdir src/greet.sh; echo precious > src/greet.sh/x",
+    ] {
+        let scene = Scene::with_replies([MENDS_IT]);
+        let build = format!("#!/bin/sh\nrm src/greet.sh\n{does}\nexit 1\n");
+        scene.project.write("build.sh", build.as_bytes()).unwrap();
+        scene.project.commit("a build that replaces").unwrap();
+        let ran = scene.commit(&["--rounds", "1", "--on-failure", "restore"]);
+        assert_eq!((ran.code, scene.project.status().unwrap().as_str()), (Some(1), ""), "{does}: {ran}");
+        let run = scene.runs().pop().unwrap();
+        let mut left = std::fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
+        let left =
+            left.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("left-")).unwrap();
+        assert!(left.join("src/greet.sh").symlink_metadata().is_ok(), "{does}: what stood there is kept");
+    }
+}
+
+#[test]
 fn restoring_also_takes_back_what_the_build_has_formatted() {
     let scene = Scene::with_replies([MENDS_IT]);
     scene.project.write("build.sh", b"#!/bin/sh\necho '# formatted' >> src/greet.sh\nexit 1\n").unwrap();

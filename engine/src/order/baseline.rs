@@ -10,10 +10,10 @@ use repo::{EmptyFolder, Git, Head};
 use crate::Problem;
 use crate::executor::Fault;
 use crate::kept::{UNDO, undo_folders};
+use crate::obstacle;
 use crate::order::executor::unreadable;
 use crate::order::ignored::Ignored;
 use crate::order::left::{self, Left};
-use crate::order::obstacle;
 
 /// The tree before the first attempt.
 #[derive(Debug)]

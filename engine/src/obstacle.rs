@@ -1,0 +1,43 @@
+//! What a command has put where the run had written a file: a folder, a link, a pipe. Nothing can be written back over one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use guard::Folder;
+use rustix::fs::FileType;
+
+/// Removes it, at the path or on the way to it; a regular file stays.
+pub(crate) fn remove(root: &Path, path: &str) -> io::Result<()> {
+    // Every folder on the way was one a moment ago, and no process of the run is left to change that.
+    match find(root, path)? {
+        Some((place, kind)) if kind.is_dir() => fs::remove_dir_all(root.join(place)),
+        Some((place, _)) => fs::remove_file(root.join(place)),
+        None => Ok(()),
+    }
+}
+
+/// Moves it into another folder, by its path; a regular file stays.
+pub(crate) fn move_away(root: &Path, path: &str, into: &Path) -> io::Result<()> {
+    let Some((place, _)) = find(root, path)? else { return Ok(()) };
+    let aside = into.join(&place);
+    fs::create_dir_all(aside.parent().unwrap_or(into))?;
+    fs::rename(root.join(place), aside)
+}
+
+/// Where it is, relative to the root, and what.
+fn find(root: &Path, path: &str) -> io::Result<Option<(PathBuf, FileType)>> {
+    let (mut folder, mut place) = (Folder::open(root)?, PathBuf::new());
+    let mut names = Path::new(path).iter().peekable();
+    while let Some(name) = names.next() {
+        place.push(name);
+        let Some(stat) = folder.stat(name)? else { return Ok(None) };
+        let (kind, is_last) = (FileType::from_raw_mode(stat.st_mode), names.peek().is_none());
+        if is_last || !kind.is_dir() {
+            let is_file_in_its_place = is_last && kind.is_file();
+            return Ok((!is_file_in_its_place).then_some((place, kind)));
+        }
+        folder = folder.open_in(name)?;
+    }
+    Ok(None)
+}
