@@ -30,8 +30,8 @@ pub use intake::{Intake, Rules, Taken, normalized_path};
 pub use kept::{OnTree, UNDO, folders_to_undo, undo_folders};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
-    Baseline, CommandSettings, Condition, IGNORED_FILES, Ignored, KEPT_CHARS, KEPT_LINES, Left,
-    OrderExecutor, OrderFact, OrderStep, Tail, VERIFY_SCRIPT, WhyRefused, last_part, replay_order,
+    Baseline, CommandSettings, Condition, IGNORED_FILES, Ignored, Left, OrderExecutor, OrderFact, OrderStep,
+    Tail, VERIFY_SCRIPT, WhyRefused, replay_order,
 };
 pub use outcome::{Cause, Outcome};
 pub use own::{Links, append_to_own, read_regular};

@@ -19,7 +19,7 @@ use crate::record::Facts;
 use crate::{Answer, CallFact, OnTree, Outcome, Problem, Text};
 
 pub use baseline::Baseline;
-pub use command::{CommandSettings, KEPT_CHARS, KEPT_LINES, last_part};
+pub use command::CommandSettings;
 pub use executor::{OrderExecutor, VERIFY_SCRIPT};
 pub use ignored::{IGNORED_FILES, Ignored};
 pub use left::Left;
@@ -99,7 +99,7 @@ pub enum WhyRefused {
 pub struct Tail {
     /// The file with all of it.
     pub file: String,
-    /// Its last part, see [`last_part`].
+    /// Its last 200 lines, or its last 8,000 characters where those are fewer (S2 §6.4).
     pub text: String,
 }
 

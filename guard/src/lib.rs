@@ -22,7 +22,7 @@ pub use admitted::{Admitted, Before, Op};
 pub use existing::ExistingError;
 pub use folder::Folder;
 pub use policy::{Configuration, Ignored, Policy};
-pub use protected::{Binds, FLAGGED, PROTECTED, Protected, Writer, is_protected_anywhere};
+pub use protected::{Binds, PROTECTED, Protected, Writer, is_protected_anywhere};
 pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;
 pub use tree::JudgeError;

@@ -80,7 +80,7 @@ pub fn is_protected_anywhere(name: &[u8]) -> bool {
 }
 
 /// Names that may be written, but that run code or change what others see: shown in the summary.
-pub const FLAGGED: &[&str] =
+const FLAGGED: &[&str] =
     &[".gitattributes", ".cargo/config", ".cargo/config.toml", ".github/workflows/", "build.rs", ".envrc"];
 
 /// Patterns matched by folded name, so that no spelling of a name on any file system slips through.

@@ -78,7 +78,7 @@ impl Redactor {
 
     /// The same for bytes that need not be UTF-8.
     #[must_use]
-    pub fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+    fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
         match &self.0.automaton {
             Some(automaton) if automaton.is_match(bytes) => {
                 Cow::Owned(automaton.replace_all_bytes(bytes, &self.0.replacements))

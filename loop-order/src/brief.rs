@@ -6,7 +6,7 @@ use crate::artifacts::{CmdResult, FailureBrief, Stage};
 use crate::order::WorkOrder;
 
 /// An error excerpt has at most so many characters.
-pub const EXCERPT_CHARS: usize = 2000;
+const EXCERPT_CHARS: usize = 2000;
 /// And a reminder so many.
 const REMINDER_CHARS: usize = 1000;
 

@@ -15,7 +15,6 @@ pub use artifacts::{
     AttemptRecord, CmdResult, FailureBrief, FileWrite, RunSummary, Stage, Verdict, WriteProposal,
     WriteResult, proposal_schema,
 };
-pub use brief::EXCERPT_CHARS;
 pub use context::{CONTEXT_BYTES, shown_context};
 pub use decide::{Inputs, OrderLoop, SUMMARY, is_probe};
 pub use fields::FieldProblem;

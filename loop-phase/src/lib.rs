@@ -27,7 +27,7 @@ pub const STATE: &str = "state.json";
 /// What the turns have used, in the phases' folder.
 pub const TOKENS: &str = "logs/tokens.csv";
 /// What a role can see, in the phases' folder, as it was before the last turn.
-pub const PROJECT_MAP: &str = "project_map.txt";
+pub(crate) const PROJECT_MAP: &str = "project_map.txt";
 
 /// Where a role's reports go, in its own folder.
 pub fn reports(role: &str) -> String {

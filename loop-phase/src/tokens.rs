@@ -3,7 +3,7 @@
 use agent::ModelUsage;
 
 /// The seed's columns.
-pub const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\n";
+pub(crate) const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\n";
 
 /// What stands behind the model of a turn whose CLI reported nothing.
 const NO_USAGE: &str = " (no usage reported)";

@@ -21,4 +21,4 @@ pub const PROJECT: &str = "project";
 /// The user's line that runs after planning.
 pub const SETUP: &str = "setup";
 /// The user's line that runs before implementing and reviewing.
-pub const CHECK: &str = "check";
+pub(crate) const CHECK: &str = "check";

@@ -16,9 +16,9 @@ use crate::order::{OrderFact, Tail};
 use crate::{Event, Record};
 
 /// So many of a stream's last lines stand in the record (S2 §6.4).
-pub const KEPT_LINES: usize = 200;
+const KEPT_LINES: usize = 200;
 /// And so many characters at most.
-pub const KEPT_CHARS: usize = 8000;
+const KEPT_CHARS: usize = 8000;
 
 /// How commands are run.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub struct CommandSettings {
 }
 
 /// The last 200 lines of a text, or its last 8,000 characters where those are fewer.
-pub fn last_part(text: &str) -> &str {
+fn last_part(text: &str) -> &str {
     let by_chars = text.char_indices().rev().nth(KEPT_CHARS - 1).map_or(0, |(at, _)| at);
     let body = text.strip_suffix('\n').unwrap_or(text);
     let by_lines = body.rmatch_indices('\n').nth(KEPT_LINES - 1).map_or(0, |(at, _)| at + 1);

@@ -24,7 +24,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 impl Git {
     /// Index, tracked files and the current branch as they were at `commit`. Only for whoever holds the harness's lock on the tree: what a
     /// rollback of ours that was killed has left in the index's place is removed. A lock that is not ours is waited for and left alone.
-    pub fn reset_hard(&self, commit: &str) -> Result<(), GitError> {
+    pub(super) fn reset_hard(&self, commit: &str) -> Result<(), GitError> {
         // An id is no flag. `--end-of-options` would say so too, but git 2.39 refuses it here.
         let none = || self.failed("reset", format!("there is no commit `{commit}`"));
         let id = self.commit_of(commit)?.ok_or_else(none)?;
