@@ -146,7 +146,7 @@ fn lock_state(state: &Path, output: &Output) -> Result<Lock, Failure> {
 }
 
 fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
-    tree.state_dir().map_err(no_state)
+    Ok(tree.state_dir()?)
 }
 
 /// The same of a folder that need not be in a work tree.
@@ -155,13 +155,7 @@ fn state_of(root: &Path) -> Result<PathBuf, Failure> {
         Ok(tree) => tree.state_dir(),
         Err(_) => repo::state_dir_in_tree(root),
     };
-    state.map_err(no_state)
-}
-
-/// What to do where the harness has no folder for its state.
-fn no_state(error: repo::RepoError) -> Failure {
-    let help = error.remedy();
-    Failure::refused(error, help)
+    Ok(state?)
 }
 
 /// What a harness that was killed has left running, in containers or without.

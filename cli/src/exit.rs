@@ -84,6 +84,22 @@ impl Failure {
     }
 }
 
+/// A repository that cannot be read keeps a command from starting.
+impl From<repo::RepoError> for Failure {
+    fn from(error: repo::RepoError) -> Self {
+        let help = error.remedy();
+        Self::refused(error, help)
+    }
+}
+
+/// As one that cannot be read.
+impl From<repo::GitError> for Failure {
+    fn from(error: repo::GitError) -> Self {
+        let help = error.remedy();
+        Self::refused(error, help)
+    }
+}
+
 /// Errors that no command has a word for are faults.
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {

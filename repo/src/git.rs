@@ -83,6 +83,13 @@ pub enum GitError {
     },
 }
 
+impl GitError {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> &'static str {
+        if let Self::Look(error) = self { error.remedy() } else { "see what git status says" }
+    }
+}
+
 /// The name under which a commit is made when the configuration has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {

@@ -74,6 +74,12 @@ pub enum RepoError {
         /// What gix says.
         reason: String,
     },
+    /// Branches and tags are kept in one binary table, which gix does not read.
+    #[error("git keeps the references of {} as reftable, which is not read yet", top.display())]
+    Reftable {
+        /// The top of the work tree.
+        top: PathBuf,
+    },
     /// A folder could not be made or looked at.
     #[error("cannot use {}", path.display())]
     Io {
@@ -95,6 +101,7 @@ impl RepoError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Git { .. } => "see what git status says there",
+            Self::Reftable { .. } => "have git keep them as files: git refs migrate --ref-format=files",
             Self::Io { .. } => "see that it is a folder of yours",
             Self::NotMadeHere { .. } => {
                 "look at what is in it and move it away; take it out of git if it is tracked"
@@ -132,7 +139,7 @@ impl WorkTree {
             .filter_config_section(may_start_programs)
             .permissions(permissions());
         // By its work tree: of a submodule's git directory, and of one that lies elsewhere, gix does not know whose it is.
-        let repository = gix::open_opts(&top, options).map_err(|e| unreadable(e.to_string()))?;
+        let repository = gix::open_opts(&top, options).map_err(|e| unreadable(with_causes(&e)))?;
         let top = repository.workdir().map_or(top, Path::to_owned);
         let top = fs::canonicalize(&top).map_err(|e| unreadable(e.to_string()))?;
         // The trust of an open repository is full where `safe.directory` says so.
@@ -167,6 +174,7 @@ impl WorkTree {
 
     /// The commit that is checked out, in hex; none in a repository without commits.
     pub fn head(&self) -> Result<Option<String>, RepoError> {
+        self.has_readable_references()?;
         let head = dirty::head(&self.repository).map_err(|e| self.git_error("read HEAD", &e))?;
         Ok(head.map(|id| id.to_string()))
     }
@@ -236,8 +244,22 @@ impl WorkTree {
     }
 
     fn git_error(&self, doing: &'static str, error: &gix::Error) -> RepoError {
-        RepoError::Git { doing, top: self.top.clone(), reason: error.to_string() }
+        RepoError::Git { doing, top: self.top.clone(), reason: with_causes(error) }
     }
+
+    fn has_readable_references(&self) -> Result<(), RepoError> {
+        let storage = self.repository.config_snapshot().string("extensions.refStorage");
+        if storage.is_some_and(|format| format.eq_ignore_ascii_case(b"reftable")) {
+            return Err(RepoError::Reftable { top: self.top.clone() });
+        }
+        Ok(())
+    }
+}
+
+/// On one line; the outermost says no more than what was tried.
+fn with_causes(error: &gix::Error) -> String {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Whether filters and monitors that this part of the configuration names are started: never those of the repository itself, even if

@@ -42,6 +42,7 @@ impl WorkTree {
 
     /// The same, and by the same reading of the index what is asked of the files that git tracks.
     pub fn look(&self, asked: &Asked<'_>) -> Result<Look, RepoError> {
+        self.has_readable_references()?;
         let mut look = Look::default();
         let seen = dirty::look(self.repository(), |index| {
             look.since = asked.since.map_or_else(Vec::new, |since| self.changed_since(since, index));

@@ -10,8 +10,13 @@ pub(crate) struct Scratch(tempfile::TempDir);
 impl Scratch {
     /// Without a commit.
     pub(crate) fn new() -> Self {
+        Self::initialised(&[])
+    }
+
+    /// The same, with flags of `git init`.
+    pub(crate) fn initialised(flags: &[&str]) -> Self {
         let scratch = Self(tempfile::tempdir().unwrap());
-        scratch.git(&["init", "-q", "-b", "main", "."]);
+        scratch.git(&[&["init", "-q", "-b", "main"], flags, &["."]].concat());
         scratch
     }
 

@@ -104,6 +104,28 @@ fn whether_a_file_is_ignored_is_told_before_it_is_there() {
 }
 
 #[test]
+fn references_that_cannot_be_read_are_told_with_the_way_out() {
+    let scratch = Scratch::new();
+    scratch.commit();
+    // As a git that makes such repositories does.
+    scratch.git(&["config", "core.repositoryFormatVersion", "1"]);
+    scratch.git(&["config", "extensions.refStorage", "reftable"]);
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    for error in [tree.head().unwrap_err(), tree.dirty().unwrap_err()] {
+        assert!(matches!(error, RepoError::Reftable { .. }), "{error}");
+        assert!(error.remedy().ends_with("git refs migrate --ref-format=files"), "{}", error.remedy());
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_told_with_its_cause() {
+    let scratch = Scratch::new();
+    scratch.git(&["config", "core.repositoryFormatVersion", "9"]);
+    let error = WorkTree::at(scratch.path()).unwrap_err().to_string();
+    assert!(error.contains("could not be loaded: ") && error.contains("versions 0 and 1"), "{error}");
+}
+
+#[test]
 fn a_repository_without_commits_has_no_head_and_is_usable() {
     let scratch = Scratch::new();
     let tree = WorkTree::at(scratch.path()).unwrap();

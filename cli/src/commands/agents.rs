@@ -119,9 +119,7 @@ pub fn keep_uncommitted(
             )),
             // Without git nothing is known of what has been kept elsewhere.
             Err(GitError::Open(_)) => {}
-            Err(error) => {
-                return Err(Failure::refused(error, "see what git status says"));
-            }
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())

@@ -104,7 +104,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         Task::Commit { .. } => COMMIT_ROUNDS,
         Task::Implement { .. } => IMPLEMENT_ROUNDS,
     };
-    let head = tree.head().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let head = tree.head()?;
     Ok(Plan {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         rounds: settings.rounds(most),

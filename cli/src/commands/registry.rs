@@ -12,7 +12,7 @@ use logging::Stored;
 use repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
-use crate::commands::{no_state, runs};
+use crate::commands::runs;
 use crate::exit::Failure;
 use crate::plan::RUN_JSON;
 
@@ -105,7 +105,7 @@ fn change(tree: &WorkTree, folder: &Path, change: impl Fn(&mut Known)) -> Result
 }
 
 fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
-    let path = tree.state_of_root().map_err(no_state)?.join(LIST);
+    let path = tree.state_of_root()?.join(LIST);
     match fs::read(&path) {
         // The list is not synced with every run: a power cut may leave an empty file in its place.
         Ok(text) if text.is_empty() => Ok(Vec::new()),

@@ -113,8 +113,7 @@ fn warn_of(names: &[String], kind: &str, output: &Output) {
 
 /// Every tracked file that a model should see, in git's order, as it is on disk now. The redactor knows the keys that are looked for.
 pub fn roll_up(tree: &WorkTree, redactor: &Redactor) -> Result<RollUp, Failure> {
-    let unreadable = |error| Failure::refused(error, "see what git status says");
-    let (tracked, besides) = (tree.tracked().map_err(unreadable)?, tree.besides().map_err(unreadable)?);
+    let (tracked, besides) = (tree.tracked()?, tree.besides()?);
     let mut rollup =
         RollUp { text: Vec::new(), files: 0, left_out: Vec::new(), with_key: Vec::new(), besides };
     let on_disk =

@@ -35,7 +35,7 @@ pub fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
     if hidden && tree.root().join(AGENT_CONFIG).is_dir() {
         return Ok(logs(tree.root()));
     }
-    let state = tree.state_of_root().map_err(crate::commands::no_state)?;
+    let state = tree.state_of_root()?;
     Ok(state.join(RUNS))
 }
 

@@ -208,9 +208,8 @@ pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<
     }
     let only_protect =
         settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));
-    let unreadable = |error| Failure::refused(error, "see what git status says");
-    let files = tree.tracked().map_err(unreadable)?.into_iter().map(|file| file.path);
-    let tracked = files.chain(tree.besides().map_err(unreadable)?.links);
+    let files = tree.tracked()?.into_iter().map(|file| file.path);
+    let tracked = files.chain(tree.besides()?.links);
     let tracked = tracked.filter(|path| only_protect.refuses(path).is_some());
     let there = guard
         .existing(settings.protect.iter().map(|list| list.value.join("\n")))

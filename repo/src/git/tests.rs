@@ -253,3 +253,19 @@ fn a_failure_says_what_git_said() {
     let gone = Git::new(scratch.path().join("gone"), []);
     assert!(matches!(gone.dirty(), Err(GitError::Start { .. })));
 }
+
+#[test]
+fn a_repository_that_names_its_objects_by_sha256_is_usable() {
+    let scratch = Scratch::initialised(&["--object-format=sha256"]);
+    scratch.write("file", "one");
+    scratch.commit();
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    assert_eq!(tree.head().unwrap().unwrap(), scratch.git(&["rev-parse", "HEAD"]).trim());
+    assert!(tree.dirty().unwrap().is_empty());
+    scratch.write("file", "two, longer");
+    assert_eq!(tree.dirty().unwrap(), ["file"]);
+    let git = scratch.hardened(&[]);
+    let commit = git.commit_of("HEAD").unwrap().unwrap();
+    git.roll_back(&git.head().unwrap(), &commit).unwrap();
+    assert!(tree.dirty().unwrap().is_empty());
+}

@@ -24,7 +24,7 @@ impl Place {
         let root = commands::root()?;
         let is_no_repository = matches!(WorkTree::at(&root), Err(OpenError::NotARepository { .. }));
         if is_no_repository && root.join(STATE_IN_TREE).is_dir() {
-            let state = repo::state_dir_in_tree(&root).map_err(commands::no_state)?;
+            let state = repo::state_dir_in_tree(&root)?;
             return Ok(Self { root, tree: None, state });
         }
         let tree = commands::work_tree(&root)?;

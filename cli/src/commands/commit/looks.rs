@@ -52,7 +52,7 @@ fn clean_enough(
     let rollup = rollup(which, tree.root(), &plan.task);
     let look = match tree.look(&Asked { beginnings: &keys::places(), since: rollup.made() }) {
         Ok(look) => look,
-        Err(error) if args.require_clean => return Err(Failure::refused(error, "see what git status says")),
+        Err(error) if args.require_clean => return Err(error.into()),
         Err(error) => {
             output.warn(&format!("cannot tell what is not committed: {:#}", anyhow::Error::from(error)));
             return Ok(());

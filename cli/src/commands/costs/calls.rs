@@ -114,7 +114,7 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
     let mut state = root.join(repo::STATE_IN_TREE);
     if let Ok(tree) = WorkTree::at(root) {
         own.extend(registry::all(&tree)?.iter().map(|run| run.path(tree.root())));
-        state = tree.state_of_root().map_err(crate::commands::no_state)?;
+        state = tree.state_of_root()?;
     }
     own.extend([runs::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));
     own.retain(|folder| folder.join(engine::JOURNAL).is_file());

@@ -91,8 +91,7 @@ fn committed_before(tree: &WorkTree, git: &Git) -> Result<Vec<String>, Failure> 
     let known = registry::all(tree)?;
     let (mut hashes, mut name) = (Vec::new(), "HEAD".to_owned());
     loop {
-        let commit =
-            git.commit_of(&name).map_err(|error| Failure::refused(error, "see what git status says"))?;
+        let commit = git.commit_of(&name)?;
         let made = known.iter().find(|run| !run.undone && run.commit.is_some() && run.commit == commit);
         let (Some(commit), Some(run)) = (commit, made) else { return Ok(hashes) };
         let folder = RunFolder::open(run.path(tree.root()), Redactor::default());

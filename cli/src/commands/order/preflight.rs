@@ -94,8 +94,8 @@ pub fn git(tree: &WorkTree, environment: &Environment) -> Git {
 
 /// The tree must be clean for us and for the git program, whose clean takes away whatever it does not know.
 pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
-    let mut dirty = tree.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?;
-    dirty.extend(git.dirty().map_err(|error| Failure::refused(error, "see what git status says"))?);
+    let mut dirty = tree.dirty()?;
+    dirty.extend(git.dirty()?);
     dirty.sort();
     dirty.dedup();
     if dirty.is_empty() {
@@ -154,7 +154,7 @@ pub fn verification(root: &Path) -> Result<(), Failure> {
 
 /// What another git holds could not be rolled back.
 pub fn unlocked(git: &Git) -> Result<(), Failure> {
-    let lock = git.index_lock().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let lock = git.index_lock()?;
     let Some(lock) = lock else { return Ok(()) };
     let error = anyhow!("{} is there: another git is at work here, or one was killed", lock.display());
     Err(Failure::refused(error, "wait until it has ended; if no git is at work here, remove that file"))
@@ -162,7 +162,7 @@ pub fn unlocked(git: &Git) -> Result<(), Failure> {
 
 /// A commit needs a name.
 pub fn identity(git: &Git) -> Result<(), Failure> {
-    let known = git.knows_identity().map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let known = git.knows_identity()?;
     if known {
         return Ok(());
     }

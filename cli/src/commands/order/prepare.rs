@@ -82,15 +82,14 @@ fn anew(
 }
 
 fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
-    let refused = |error| Failure::refused(error, "see what git status says");
-    let commit = git.commit_of("HEAD").map_err(refused)?.ok_or_else(|| {
+    let commit = git.commit_of("HEAD")?.ok_or_else(|| {
         Failure::refused(anyhow!("the repository has no commit yet"), "commit what is there first")
     })?;
     let empty_folders = repo::empty_folders(tree.root())
         .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
     let ignored = Ignored::look(git, tree.root())
         .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
-    Ok(Baseline { git: git.clone(), commit, head: git.head().map_err(refused)?, empty_folders, ignored })
+    Ok(Baseline { git: git.clone(), commit, head: git.head()?, empty_folders, ignored })
 }
 
 fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, max_attempts: u32) -> Result<Inputs, Failure> {

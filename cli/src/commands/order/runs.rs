@@ -169,7 +169,7 @@ pub fn clear_up(
         Unfinished::forget(state)?;
         return Ok(None);
     }
-    let head = git.commit_of("HEAD").map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let head = git.commit_of("HEAD")?;
     if head.as_deref() != Some(run.commit.as_str()) {
         output.warn(&format!(
             "the run {} was not finished; since something was committed after it, it is not rolled back",

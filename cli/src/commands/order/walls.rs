@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use guard::{Binds, Guard};
-use repo::{RepoError, WorkTree};
+use repo::WorkTree;
 use runner::{Confinement, Walls};
 
 use crate::commands::order::perform::Setting;
@@ -17,7 +17,7 @@ use crate::keys;
 /// the root.
 pub fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     let mut sealed: Vec<PathBuf> = [engine::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
-    sealed.extend(wall::sealed_dot_gits(tree, settings.sandbox.value).map_err(unreadable)?);
+    sealed.extend(wall::sealed_dot_gits(tree, settings.sandbox.value)?);
     sealed.extend(wall::protected(tree, guard, settings)?);
     Ok(sealed)
 }
@@ -47,8 +47,4 @@ pub fn confine(tree: &WorkTree, sealed: &[PathBuf], setting: &Setting<'_>) -> Re
         ..Walls::new(root, &wall::build_env(settings, environment))
     };
     Ok(probed.confine(walls))
-}
-
-fn unreadable(error: RepoError) -> Failure {
-    Failure::refused(error, "see what git status says")
 }

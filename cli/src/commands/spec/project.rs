@@ -212,11 +212,11 @@ pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
         Ok(tree) => tree.state_dir().and_then(|state| Ok((state, tree.state_of_root()?))),
         Err(_) => repo::state_dir_in_tree(root).map(|state| (state.clone(), state)),
     };
-    let (state, of_root) = state.map_err(crate::commands::no_state)?;
+    let (state, of_root) = state?;
     let runs = of_root.join(RUNS);
     // In a folder without a repository nothing says who made it; a link would lead elsewhere.
     if runs.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-        return Err(crate::commands::no_state(repo::RepoError::NotMadeHere { path: runs }));
+        return Err(repo::RepoError::NotMadeHere { path: runs }.into());
     }
     Ok((state, runs))
 }

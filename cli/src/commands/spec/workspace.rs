@@ -98,10 +98,7 @@ impl<'b> Workspace<'b> {
         let (state, runs) = project::state(root)?;
         let cancel = Cancel::new().map_err(anyhow::Error::from)?;
         let dot_gits = match repo::WorkTree::at(root) {
-            Ok(tree) => {
-                let found = wall::dot_gits(&tree);
-                found.map_err(|error| Failure::refused(error, "see what git status says"))?
-            }
+            Ok(tree) => wall::dot_gits(&tree)?,
             Err(_) => Vec::new(),
         };
         let root = root.to_owned();
