@@ -10,14 +10,14 @@ use super::settings::whole_number;
 /// A run.
 #[derive(Debug, Args)]
 pub struct RunName {
-    /// The name of its folder; the newest if not named
+    /// The name of its folder, or its path; the newest if not named
     pub run: Option<String>,
 }
 
 /// Flags of `resume`.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
-    /// The run, by the name of its folder; the newest if not named
+    /// The run, by the name of its folder or by its path; the newest if not named
     pub run: Option<String>,
     /// In the place of those that the run began with.
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub struct ResumeArgs {
 /// Flags of `replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// The run, by the name of its folder; the newest if not named
+    /// The run, by the name of its folder or by its path; the newest if not named
     pub run: Option<String>,
     /// What if the model had answered otherwise in this round?
     #[arg(long, value_name = "N", requires = "reply", value_parser = whole_number::<u32>, allow_negative_numbers = true)]
@@ -40,7 +40,7 @@ pub struct ReplayArgs {
 /// Flags of `undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// The run, by the name of its folder; the newest if not named
+    /// The run, by the name of its folder or by its path; the newest if not named
     pub run: Option<String>,
     /// Also put back files that have changed since the run
     #[arg(long)]

@@ -68,7 +68,7 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
     let all = registry::all(tree)?;
     let name_of = |run: &Known| name(&run.path(tree.root()));
     let found = match named {
-        Some(wanted) => all.iter().find(|run| name_of(run) == wanted),
+        Some(wanted) => all.iter().find(|run| is_named(&run.path(tree.root()), wanted)),
         None => all.iter().find(|run| has_begun(&run.path(tree.root()))).or(all.first()),
     };
     found.cloned().ok_or_else(|| {
@@ -131,6 +131,16 @@ pub fn same_version(name: &str, version: &str) -> anyhow::Result<()> {
     let this = env!("CARGO_PKG_VERSION");
     ensure!(version == this, "{name} was made by version {version}, this is {this}");
     Ok(())
+}
+
+/// Whether this run is meant: by its name, by the path of its folder, or by that of a file in there, as the last line of a run shows them.
+pub fn is_named(run: &Path, wanted: &str) -> bool {
+    let is_path = || {
+        let path = Path::new(wanted).canonicalize().ok()?;
+        let folder = if path.is_dir() { &*path } else { path.parent()? };
+        Some(folder == run.canonicalize().ok()?)
+    };
+    name(run) == wanted || (wanted.contains('/') && is_path() == Some(true))
 }
 
 /// A run's name: that of its folder.

@@ -516,3 +516,26 @@ fn a_run_that_was_refused_before_its_first_step_is_not_the_newest() {
     assert_eq!(scene.commit(&[]).code, Some(3));
     assert!(scene.run(&["undo"]).out.contains("src/greet.sh"));
 }
+
+#[test]
+fn a_run_is_named_by_the_path_that_its_last_line_shows_too() {
+    let scene = Scene::with_replies([MENDS_IT, TOUCHES_GIT, MENDS_IT]);
+    let (first, second) = (scene.commit(&[]), scene.commit(&[]));
+    assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first}{second}");
+    // The older one: the newest is meant without a name.
+    let whole = &scene.runs()[0];
+    let name = whole.file_name().unwrap().to_str().unwrap();
+    let path = format!("agent-config/logs/{name}");
+    let shown = |named: &str| {
+        let ran = scene.run(&["show", named]);
+        (ran.code, ran.out.contains("round 2"))
+    };
+    for named in
+        [name, &path, &format!("./{path}/"), &format!("{path}/summary.json"), whole.to_str().unwrap()]
+    {
+        assert_eq!(shown(named), (Some(0), false), "{named}");
+    }
+    for other in ["agent-config/logs", "agent-config/logs/none", &format!("elsewhere/{name}")] {
+        assert_eq!(shown(other), (Some(3), false), "{other}");
+    }
+}

@@ -104,7 +104,7 @@ pub fn list(root: &Path, output: &Output) -> usize {
 fn find(root: &Path, named: Option<&str>, newest_other: Option<&Path>) -> Option<Past> {
     let mut all = all(root).into_iter();
     match named {
-        Some(wanted) => all.find(|past| runs::name(&past.path) == wanted),
+        Some(wanted) => all.find(|past| runs::is_named(&past.path, wanted)),
         // Names begin with the time.
         None => all
             .next()
