@@ -77,6 +77,11 @@ impl Failure {
         Self::refused(error, help)
     }
 
+    /// A file or folder that a command makes before it begins.
+    pub fn cannot_make(error: impl Into<anyhow::Error>) -> Self {
+        Self::refused(error, "see that it can be written and that nothing else has its place")
+    }
+
     /// What to do about it, in the command's own words.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();

@@ -24,9 +24,7 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
         let why = anyhow!("{} belongs to git", tree.root().display());
         return Err(Failure::refused(why, "change to the folder of the project"));
     }
-    let made = fill(tree.root()).map_err(|error| {
-        Failure::refused(error, "see that it can be written and that nothing else has its place")
-    })?;
+    let made = fill(tree.root()).map_err(Failure::cannot_make)?;
     output.object(&serde_json::json!({ "event": "init", "made": made }));
     for line in &made {
         output.report(line);

@@ -138,6 +138,21 @@ fn links_of_a_cloned_project_lead_no_role_and_no_record_anywhere() {
 }
 
 #[test]
+fn a_file_in_the_place_of_a_folder_is_a_refusal() {
+    let scene = Scene::new(&[]);
+    for (place, actions) in [("src", &["run"][..]), (".abl", &["init", "run"])] {
+        let _ = std::fs::remove_dir_all(scene.project(place));
+        scene.write(place, "a file");
+        for action in actions {
+            let ran = scene.run(&[action]);
+            assert_eq!(ran.code, Some(3), "{place}, {action}: {ran:?}");
+            assert!(!ran.err.contains("fault of code-commit"), "{place}, {action}: {}", ran.err);
+        }
+    }
+    assert_eq!(scene.turns("builder"), 0);
+}
+
+#[test]
 fn a_pipe_among_the_specs_is_refused_and_a_link_is_no_spec() {
     let scene = Scene::new(&[]);
     symlink("/etc/passwd", scene.project(".abl/specs/phase2.md")).unwrap();

@@ -27,11 +27,12 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     ];
     let mut made = Vec::new();
     for (path, text) in files {
-        let is_new = make(&root.join(path), text).with_context(|| format!("cannot make {path}"))?;
+        let is_new = make(&root.join(path), text).with_context(|| format!("cannot make {path}"));
+        let is_new = is_new.map_err(Failure::cannot_make)?;
         output.report(&format!("{} {path}", if is_new { "made" } else { "kept" }));
         made.extend(is_new.then(|| path.to_owned()));
     }
-    if ignore_secrets(root)? {
+    if ignore_secrets(root).map_err(Failure::cannot_make)? {
         output.report("made .gitignore: /.env");
         made.push(".gitignore: /.env".to_owned());
     }
@@ -53,12 +54,12 @@ fn make(path: &Path, text: &str) -> io::Result<bool> {
 }
 
 /// The key's file must not be committed. Whether there was no such rule yet.
-fn ignore_secrets(root: &Path) -> Result<bool, Failure> {
+fn ignore_secrets(root: &Path) -> anyhow::Result<bool> {
     let path = root.join(".gitignore");
     let rules = match fs::read_to_string(&path) {
         Ok(rules) => rules,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(anyhow::Error::from(error).context("cannot read .gitignore").into()),
+        Err(error) => return Err(anyhow::Error::from(error).context("cannot read .gitignore")),
     };
     if rules.lines().any(|line| matches!(line.trim(), ".env" | "/.env")) {
         return Ok(false);

@@ -57,7 +57,7 @@ impl Project {
         if folders.src() == root {
             // Only what is there can be hidden: a builder could else write the verifier's prompt of the next run.
             let prompts = root.join(PROMPTS[0]);
-            fs::create_dir_all(&prompts).with_context(|| format!("cannot make {}", prompts.display()))?;
+            make_folder(&prompts)?;
         }
         let specs = require_specs(root)?;
         let state = match read(&root.join(ABL).join(loop_phase::STATE))? {
@@ -212,9 +212,14 @@ pub fn read(path: &Path) -> Result<Option<String>, Failure> {
     if path.is_symlink() { Ok(None) } else { text::read(path) }
 }
 
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    let made = fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()));
+    made.map_err(Failure::cannot_make)
+}
+
 /// The repository of a folder, made if it is not there. One further up is not it: neither role may see the other's history.
 fn repository(folder: &Path, environment: &Environment) -> Result<Git, Failure> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    make_folder(folder)?;
     if !folder.join(".git").exists() {
         repo::init(folder).map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     }
