@@ -130,7 +130,8 @@ impl<'w> Before<'w> {
         else {
             return false;
         };
-        folder.is_empty() || self.known.iter().flatten().any(|known| known.starts_with(folder))
+        let first_from_there = self.known.as_ref().and_then(|known| known.range(folder.to_owned()..).next());
+        folder.is_empty() || first_from_there.is_some_and(|known| known.starts_with(folder))
     }
 
     /// A name that cannot be judged counts as protected.
