@@ -30,7 +30,8 @@ pub fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
     let new = places.flatten().filter(|path| names.iter().all(|(name, _)| name != path));
     let what = || "the build decides whether the work is done".to_owned();
     let program = new.map(|path| Decider { path, what: what(), is_builds: false });
-    let ends = names.iter().filter_map(|(name, is_builds)| {
+    let links = names.iter().filter(|(name, _)| root.join(name).is_symlink());
+    let ends = links.filter_map(|(name, is_builds)| {
         let path = end(&root, name).filter(|path| path != name)?;
         Some(Decider { path, what: format!("{name} leads to it"), is_builds: *is_builds })
     });
