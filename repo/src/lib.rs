@@ -259,7 +259,7 @@ impl WorkTree {
 /// On one line; the outermost says no more than what was tried.
 fn with_causes(error: &gix::Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    causes.map(|cause| cause.to_string().replace('\n', " ")).collect::<Vec<_>>().join(": ")
 }
 
 /// Whether filters and monitors that this part of the configuration names are started: never those of the repository itself, even if
