@@ -1,7 +1,7 @@
 //! The settings that a CLI needs to work without a person, in a home of its own.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use runner::Walls;
@@ -116,12 +116,70 @@ pub(crate) fn prepare(kind: Kind, home: &Path, spawn: &Spawn<'_>) -> Result<(), 
             "maxAttempts": spawn.retries.saturating_add(1).min(10),
         },
     });
-    let file = home.join(".gemini/settings.json");
-    let made = fs::create_dir_all(home.join(".gemini")).and_then(|()| write(&file, &settings.to_string()));
-    made.map_err(|error| (file, error))
+    put(&home.join(".gemini"), "settings.json", &settings.to_string())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the CLI reads its settings from a file")]
-fn write(file: &Path, text: &str) -> io::Result<()> {
-    fs::write(file, text)
+/// Makes a file in a folder of the home anew. The agent of an earlier turn could write there, from behind its wall: a link that it has
+/// left is replaced and never followed, and a FIFO never opened.
+fn put(folder: &Path, name: &str, text: &str) -> Result<(), (PathBuf, io::Error)> {
+    if folder.is_symlink() {
+        fs::remove_file(folder).map_err(|error| (folder.to_owned(), error))?;
+    }
+    fs::create_dir_all(folder).map_err(|error| (folder.to_owned(), error))?;
+    let file = folder.join(name);
+    let made = tempfile::NamedTempFile::new_in(folder)
+        .and_then(|mut new| new.write_all(text.as_bytes()).map(|()| new))
+        .and_then(|new| new.persist(&file).map_err(io::Error::from));
+    made.map(drop).map_err(|error| (file, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use runner::Confinement;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    /// The settings that a home gets which an earlier turn has left like this.
+    #[track_caller]
+    fn settings_in(home: &Path) -> String {
+        let walls = Confinement::off();
+        prepare(Kind::Gemini, home, &Spawn::new(home, "go", home, &walls)).unwrap();
+        let file = home.join(".gemini/settings.json");
+        assert!(file.symlink_metadata().unwrap().is_file() && !home.join(".gemini").is_symlink());
+        fs::read_to_string(file).unwrap()
+    }
+
+    #[test]
+    fn settings_are_not_written_through_what_an_earlier_turn_has_planted() {
+        let root = tempfile::tempdir().unwrap();
+        let (home, outside) = (root.path().join("home"), root.path().join("outside"));
+        let (folder, file) = (home.join(".gemini"), home.join(".gemini/settings.json"));
+        let all = settings_in(&home);
+        assert!(all.contains("gemini-api-key"), "{all}");
+        fs::create_dir(&outside).unwrap();
+        fs::copy(&file, outside.join("settings.json")).unwrap();
+        let theirs = fs::metadata(outside.join("settings.json")).unwrap();
+        let is_theirs = || {
+            let now = fs::metadata(outside.join("settings.json")).unwrap();
+            now.modified().unwrap() == theirs.modified().unwrap()
+                && fs::read_dir(&outside).unwrap().count() == 1
+        };
+
+        fs::remove_file(&file).unwrap();
+        symlink(outside.join("settings.json"), &file).unwrap();
+        assert_eq!(settings_in(&home), all);
+        assert!(is_theirs(), "through a link in the place of the file");
+
+        fs::remove_dir_all(&folder).unwrap();
+        symlink(&outside, &folder).unwrap();
+        assert_eq!(settings_in(&home), all);
+        assert!(is_theirs(), "through a link in the place of the folder");
+
+        fs::remove_file(&file).unwrap();
+        mknodat(CWD, &file, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        assert_eq!(settings_in(&home), all);
+    }
 }
