@@ -201,6 +201,9 @@ impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
         if let Progress::Bytes(bytes) = progress {
             self.record.tell(&Event::Receiving { round: self.round, elapsed: self.began.elapsed(), bytes });
         }
+        if progress == Progress::Restarted {
+            self.openers = Openers::default();
+        }
     }
 
     fn may_retry(&mut self, attempt: &Attempt) -> bool {

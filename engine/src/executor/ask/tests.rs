@@ -36,8 +36,11 @@ impl Facts for Row {
     }
 }
 
-#[test]
-fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
+/// A call, which is to end early where the answer names a file that `forbid` refuses. Gives its record.
+fn with_call(
+    forbid: Option<&Guard>,
+    check: impl FnOnce(&mut Call<'_, '_, Row>),
+) -> (tempfile::TempDir, RunFolder) {
     let base = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
     let mut observer = Silent;
@@ -45,19 +48,40 @@ fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
     let spending = Spending::default();
     let forecast = llm::Forecast::of(&Request::default(), None, None);
     let model = llm::Scripted::new(Vec::new());
-    let mut call = Call {
+    check(&mut Call {
         round: 1,
         record: &mut record,
         cancel: &Cancel::new().unwrap(),
         began: now(),
-        forbid: None,
+        forbid,
         openers: Openers::default(),
         failed: None,
         bill: CallSpending { spending: &spending, forecast, model: model.id() },
-    };
-    for number in 1..=2 {
-        call.attempt(&Attempt { number, ..Attempt::default() });
-    }
-    assert!(call.failed.is_some());
+    });
+    (base, folder)
+}
+
+#[test]
+fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
+    let (_base, folder) = with_call(None, |call| {
+        for number in 1..=2 {
+            call.attempt(&Attempt { number, ..Attempt::default() });
+        }
+        assert!(call.failed.is_some());
+    });
     assert_eq!(outline_of::<Row>(&folder).unwrap(), []);
+}
+
+#[test]
+fn an_answer_that_begins_anew_is_read_from_its_beginning() {
+    let root = tempfile::tempdir().unwrap();
+    let guard = Guard::open(root.path(), guard::Policy::commit()).unwrap();
+    let shown = "^^^^guide.md\nWrite so:\n^^^.git/config\n^^^end\n^^^^end\n";
+    with_call(Some(&guard), |call| {
+        assert!(!call.enough("One moment.\n"));
+        call.progress(Progress::Restarted);
+        assert!(!call.enough(shown), "a name inside of a longer fence is content");
+        call.progress(Progress::Restarted);
+        assert!(call.enough("^^^.git/config\n"));
+    });
 }
