@@ -102,6 +102,23 @@ fn an_answer_that_goes_on_is_followed_and_paid_for() {
     }
 }
 
+/// A part of an answer that the next one continues.
+fn part(text: &str) -> Step {
+    Step { continuation: Some("t".into()), ..Step::text(text).finish("CONTINUATION") }
+}
+
+#[test]
+fn an_answer_that_goes_on_is_not_whole_before_its_service_says_so() {
+    for (last, finish) in [
+        (Step::body("{}"), Finish::Other),
+        (Step::body(r#"{"candidates":[{"finishReason":"STOP"}]}"#), Finish::Complete),
+    ] {
+        let server = server([part("one"), last]);
+        let reply = model(&server).call(&Request::default(), &mut Notes::default()).unwrap();
+        assert_eq!((reply.text.as_str(), reply.finish), ("one", finish));
+    }
+}
+
 #[test]
 fn an_answer_without_end_is_given_up() {
     let step = Step { continuation: Some("t".into()), ..Step::text("x").finish("CONTINUATION") };
