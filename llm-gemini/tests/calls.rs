@@ -108,6 +108,28 @@ fn part(text: &str) -> Step {
 }
 
 #[test]
+fn whoever_watches_sees_the_whole_of_an_answer_that_goes_on_and_nothing_twice() {
+    let cut = Step { no_end: true, ..Step::text("tw") };
+    let server = server([part("one "), cut, Step::text("two")]);
+    let mut notes = Notes::default();
+    let request = Request { prompt: "hi", stream: true, ..Request::default() };
+    let reply = model(&server).call(&request, &mut notes).unwrap();
+    assert_eq!((reply.text.as_str(), reply.attempts), ("one two", 3));
+    assert_eq!(notes.streamed, "one two");
+}
+
+#[test]
+fn what_is_enough_is_told_from_the_whole_text() {
+    let server = server([part("one "), Step { pieces: Some(3), ..Step::text("two and three") }]);
+    let mut notes = Notes { enough_at: Some("e two".into()), ..Notes::default() };
+    let request = Request { prompt: "hi", stream: true, ..Request::default() };
+    let reply = model(&server).call(&request, &mut notes).unwrap();
+    assert_eq!(reply.finish, Finish::Stopped);
+    assert_eq!(reply.text, notes.streamed);
+    assert!(reply.text.starts_with("one two") && !reply.text.contains("three"), "{}", reply.text);
+}
+
+#[test]
 fn an_answer_that_goes_on_is_not_whole_before_its_service_says_so() {
     for (last, finish) in [
         (Step::body("{}"), Finish::Other),

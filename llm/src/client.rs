@@ -94,7 +94,7 @@ fn exchange(
     turn_down_failures(&mut exchange, dialect, post, watch)?;
     watch.progress(Progress::Connected);
     let read = if exchange.head.is("text/event-stream") {
-        read_stream(&mut exchange, dialect.stream(), watch)
+        read_stream(&mut exchange, dialect.stream(), next.text, watch)
     } else {
         dialect.read(exchange.read_to_end(u64::MAX, watch)?, next.continuation)
     };
@@ -125,13 +125,18 @@ fn key_of(post: &Post) -> Secret {
     Secret::new(value.rsplit(' ').next().unwrap_or_default())
 }
 
+/// `before` is what stands of the answer already: it is shown first, so that whoever watches sees all of it, however often it broke off.
 fn read_stream(
     exchange: &mut Exchange<'_>,
     stream: Box<dyn Stream>,
+    before: &str,
     watch: &mut dyn Watch,
 ) -> Result<Answer, Unread> {
     let mut frames = crate::sse::Frames::default();
-    let mut merge = Merging { stream, text: String::new(), enough: false };
+    let mut merge = Merging { stream, text: before.to_owned(), enough: false };
+    if !before.is_empty() {
+        watch.progress(Progress::Text(before));
+    }
     while !merge.enough {
         let next = match exchange.next(merge.stream.over(), watch) {
             // The end mark has been seen: what the connection does after it is of no interest.
@@ -155,14 +160,15 @@ fn read_stream(
             }
         }
     }
+    let text = merge.text.split_off(before.len());
     match merge.stream.over() {
-        Some(_) => Ok(merge.stream.finish(merge.text)?),
-        None if merge.enough => Ok(stopped(merge.stream.finish(merge.text)?)),
+        Some(_) => Ok(merge.stream.finish(text)?),
+        None if merge.enough => Ok(stopped(merge.stream.finish(text)?)),
         None => Err(Unread::BrokenOff),
     }
 }
 
-/// A streamed answer, as far as it has come.
+/// A streamed answer, as far as it has come, with what stood of it before.
 struct Merging {
     stream: Box<dyn Stream>,
     text: String,

@@ -94,6 +94,8 @@ pub struct Try<'a> {
     pub time_left: Option<Duration>,
     /// The token of the answer to go on with.
     pub continuation: Option<&'a str>,
+    /// What stands of that answer so far.
+    pub text: &'a str,
 }
 
 /// Calls `attempt` until it brings an answer, or a failure that no retry cures. Time is what the attempts say they
@@ -106,7 +108,7 @@ pub fn with_retry(
 ) -> Result<Reply, CallError> {
     let mut call = Call { time_left, ..Call::new(retry) };
     loop {
-        let next = Try { time_left: call.remaining(), continuation: call.continuation.as_deref() };
+        let next = call.next();
         let tried = attempt(next, watch);
         match call.judge(tried, watch) {
             Verdict::Done(reply) => return Ok(*reply),
@@ -153,6 +155,10 @@ impl<'r> Call<'r> {
             part: None,
             usage: Usage::default(),
         }
+    }
+
+    fn next(&self) -> Try<'_> {
+        Try { time_left: self.remaining(), continuation: self.continuation.as_deref(), text: &self.text }
     }
 
     fn remaining(&self) -> Option<Duration> {
@@ -249,9 +255,7 @@ impl<'r> Call<'r> {
     }
 
     fn pause(&mut self, wait: Duration, watch: &mut dyn Watch) -> Result<(), CallError> {
-        if self.continuation.is_none() {
-            watch.progress(Progress::Restarted);
-        }
+        watch.progress(Progress::Restarted);
         if wait.is_zero() {
             return Ok(());
         }

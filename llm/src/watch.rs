@@ -29,7 +29,7 @@ pub trait Watch {
         true
     }
 
-    /// Is the streamed text enough already? The call then ends with [`Finish::Stopped`](crate::Finish::Stopped).
+    /// Is the streamed text enough already? It begins with the text of the question before, but after [`Progress::Restarted`]. The call then ends with [`Finish::Stopped`](crate::Finish::Stopped).
     fn enough(&mut self, _text_so_far: &str) -> bool {
         false
     }
@@ -45,7 +45,7 @@ pub enum Progress<'a> {
     Bytes(u64),
     /// The next piece of the answer's text (streamed calls).
     Text(&'a str),
-    /// What was shown so far is void: the answer begins anew.
+    /// What was shown so far is void: the answer begins anew, or is shown again as far as it stands.
     Restarted,
 }
 
