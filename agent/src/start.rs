@@ -22,8 +22,10 @@ pub(crate) enum Way {
     Input,
 }
 
+/// Claude Code and Gemini CLI take an argument that begins with a dash for an option, whatever stands before it.
 pub(crate) fn way(prompt: &str) -> Way {
-    if prompt.len() > LONGEST_ARGUMENT || prompt.contains('\0') { Way::Input } else { Way::Argument }
+    let is_argument = prompt.len() <= LONGEST_ARGUMENT && !prompt.contains('\0') && !prompt.starts_with('-');
+    if is_argument { Way::Argument } else { Way::Input }
 }
 
 /// The prompt as the CLI gets it: with the system prompt in front of it where there is no other place for it.
@@ -228,4 +230,23 @@ pub(crate) fn confinement(cli: &Installed, spawn: &Spawn<'_>) -> Confinement {
         }
     }
     confinement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_option_is_made_of_a_prompt() {
+        let check = |prompt: &str| {
+            let (cwd, walls) = (Path::new("/"), Confinement::off());
+            let spawn = Spawn::new(cwd, prompt, cwd, &walls);
+            let words = [claude(&spawn, prompt), gemini(&spawn, prompt), codex(&spawn, prompt)].concat();
+            (way(prompt), words.iter().filter(|word| *word == prompt).count())
+        };
+        assert_eq!(check("go - on"), (Way::Argument, 3));
+        for prompt in ["---\nrole: builder", "- first this", "--help me", "go\0on"] {
+            assert_eq!(check(prompt), (Way::Input, 0), "{prompt:?}");
+        }
+    }
 }

@@ -75,6 +75,16 @@ fn a_long_prompt_goes_by_standard_input() {
 }
 
 #[test]
+fn a_prompt_that_begins_with_a_dash_is_no_option() {
+    for prompt in ["---\nrole: builder\n---\nGo on.", "- first THIS\n- then that", "-"] {
+        let Some(scene) = scene([Step::text("Read.")]) else { return };
+        scene.turn(prompt, |_| {}).ended(|end| *end == End::Ok);
+        let body = scene.server.requests().pop().unwrap().json().to_string();
+        assert!(body.contains(&serde_json::Value::from(prompt).to_string().replace('"', "")), "{body}");
+    }
+}
+
+#[test]
 fn errors_of_the_service_end_as_what_they_are() {
     let check = |step: Step, wanted: fn(&End) -> bool| {
         let Some(scene) = scene([step.times(20)]) else { return };

@@ -80,6 +80,16 @@ fn a_prompt_longer_than_an_argument_may_be_arrives_whole() {
 }
 
 #[test]
+fn a_prompt_that_begins_with_a_dash_is_no_option() {
+    for prompt in ["---\nrole: builder\n---\nGo on.", "- first THIS\n- then that", "-"] {
+        let Some(scene) = scene([Step::text("Read.")]) else { return };
+        scene.turn(prompt, |_| {}).ended(|end| *end == End::Ok);
+        let body = scene.server.requests().pop().unwrap().json().to_string();
+        assert!(body.contains(&serde_json::Value::from(prompt).to_string().replace('"', "")), "{body}");
+    }
+}
+
+#[test]
 fn a_wrong_key_a_quota_and_a_busy_service_are_told_apart() {
     let bad = Step {
         kind: Some("invalid_request_error".into()),
