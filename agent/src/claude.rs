@@ -147,7 +147,8 @@ fn usage(told: &Told, event: &Value) -> Vec<ModelUsage> {
 fn counted(model: &str, of: &Value, [fresh, read, write, out]: [&str; 4]) -> ModelUsage {
     let count = |name: &str| of.get(name).and_then(Value::as_u64);
     let (read, write) = (count(read), count(write));
-    let input = count(fresh).map(|fresh| fresh + read.unwrap_or(0) + write.unwrap_or(0));
+    let cached = read.unwrap_or(0).saturating_add(write.unwrap_or(0));
+    let input = count(fresh).map(|fresh| fresh.saturating_add(cached));
     ModelUsage {
         model: model.to_owned(),
         input_tokens: input,
@@ -165,4 +166,16 @@ fn denials(event: &Value) -> Vec<Denial> {
         argument: denied.get("tool_input").and_then(main_argument),
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_no_service_has_are_no_sum_that_overflows() {
+        let of = serde_json::json!({"in": 7, "read": u64::MAX, "write": 1});
+        let counted = counted("m", &of, ["in", "read", "write", "out"]);
+        assert_eq!((counted.input_tokens, counted.output_tokens), (Some(u64::MAX), None));
+    }
 }
