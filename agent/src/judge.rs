@@ -12,7 +12,7 @@ pub(crate) struct Facts<'a> {
     /// Whether silence was the reason for stopping it.
     pub(crate) was_idle: bool,
     pub(crate) told: &'a Told,
-    /// The last of its standard error.
+    /// Both ends of its standard error.
     pub(crate) stderr: &'a str,
 }
 

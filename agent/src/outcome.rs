@@ -19,7 +19,7 @@ pub struct Outcome {
     pub denials: Vec<Denial>,
     /// From start to end.
     pub elapsed_ms: u64,
-    /// The last of what it wrote to standard error, the key struck out.
+    /// The beginning and the end of what it wrote to standard error, the key struck out.
     pub stderr: String,
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use runner::{Cancel, Captured, Command, Limits, Output, RunError, Stream, Streams};
+use runner::{Cancel, Command, Limits, Output, RunError, Stream, Streams};
 
 use crate::judge::{Facts, judge};
 use crate::lines::{Line, Lines};
@@ -120,8 +120,10 @@ fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, Ag
 }
 
 fn outcome(kind: Kind, spawn: &Spawn<'_>, mut told: Told, output: &Output, was_idle: bool) -> Outcome {
-    let stderr = output.apart.as_ref().map(|apart| Captured::text(&apart.err)).unwrap_or_default();
-    let stderr = strike_out(spawn, &stderr);
+    let stderr = output.apart.as_ref().map(|apart| &apart.err);
+    let stderr =
+        stderr.map(|said| spawn.key.as_ref().map_or_else(|| said.text(), |key| key.strike_out_of(said)));
+    let stderr = stderr.unwrap_or_default();
     told.finish_with(kind, &stderr);
     let end = judge(&Facts { kind, ended: output.ended, was_idle, told: &told, stderr: &stderr });
     let usage = match (kind, spawn.used_before) {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use runner::{Cancel, Confinement, Env};
+use runner::{Cancel, Captured, Confinement, Env};
 
 use crate::ModelUsage;
 
@@ -123,6 +123,20 @@ impl Key {
 
     pub(crate) fn expose(&self) -> &str {
         &self.value
+    }
+
+    /// What was said, without the key; where the middle is left out, without a part of it on either side of the gap.
+    pub(crate) fn strike_out_of(&self, said: &Captured) -> String {
+        let mut said = said.clone();
+        if self.value.len() >= SHORTEST && said.left_out_bytes() > 0 {
+            let Captured { head, tail, .. } = &mut said;
+            let at = |at: usize| self.value.as_bytes().split_at_checked(at).unwrap_or_default();
+            let begun = (1..self.value.len()).rev().find(|length| head.ends_with(at(*length).0));
+            head.truncate(head.len() - begun.unwrap_or(0));
+            let ended = (1..self.value.len()).find(|length| tail.starts_with(at(*length).1));
+            tail.drain(..ended.map_or(0, |length| self.value.len() - length));
+        }
+        self.strike_out(&said.text())
     }
 
     /// `text` without the key.
