@@ -65,9 +65,12 @@ const SOCKET_TYPE: u64 = 0xF;
 /// On x86-64 every call also has a number of the x32 interface, which a filter must name itself.
 #[cfg(target_arch = "x86_64")]
 const X32: c_long = 0x4000_0000;
-/// `ptrace`, `process_vm_readv` and `process_vm_writev` have numbers of their own there.
+/// `ptrace`, `kexec_load`, `process_vm_readv` and `process_vm_writev` have numbers of their own there.
 #[cfg(target_arch = "x86_64")]
-const X32_FORBIDDEN: [c_long; 3] = [521, 539, 540];
+const X32_FORBIDDEN: [c_long; 4] = [521, 528, 539, 540];
+/// So has `ioctl`.
+#[cfg(target_arch = "x86_64")]
+const X32_IOCTL: c_long = 514;
 
 /// Which sockets the filter has to keep away by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,6 +138,9 @@ fn equal(argument: u8, how: SeccompCmpOp, value: u64) -> Result<SeccompRule, sec
 fn add_x32(rules: &mut Rules) {
     let twins: Vec<_> = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
     rules.extend(twins);
+    if let Some(typed) = rules.get(&libc::SYS_ioctl).cloned() {
+        rules.insert(X32_IOCTL | X32, typed);
+    }
     rules.extend(X32_FORBIDDEN.map(|call| (call | X32, Vec::new())));
 }
 
@@ -185,5 +191,23 @@ mod tests {
         let all =
             ["chroot", "pidfd_getfd", "unix socket", "internet socket", "connect", "pair for datagrams"];
         assert_eq!(denied(Some(Sockets::Denied)), all);
+    }
+
+    /// The numbers of `arch/x86/entry/syscalls/syscall_64.tbl` from 512 on, which are those of x32 alone.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_call_that_has_another_number_for_x32_is_denied_by_that_too() {
+        let both = [
+            (libc::SYS_ioctl, 514),
+            (libc::SYS_ptrace, 521),
+            (libc::SYS_kexec_load, 528),
+            (libc::SYS_process_vm_readv, 539),
+            (libc::SYS_process_vm_writev, 540),
+        ];
+        let rules = rules(Sockets::Allowed).unwrap();
+        for (usual, x32) in both {
+            let of = |number: c_long| rules.get(&number).map(|rules| format!("{rules:?}"));
+            assert!(of(usual).is_some() && of(usual) == of(x32 | X32), "{usual} and {x32}");
+        }
     }
 }
