@@ -29,7 +29,8 @@ pub trait Watch {
         true
     }
 
-    /// Is the streamed text enough already? It begins with the text of the question before, but after [`Progress::Restarted`]. The call then ends with [`Finish::Stopped`](crate::Finish::Stopped).
+    /// Is the streamed text enough already? The call then ends with [`Finish::Stopped`](crate::Finish::Stopped). The text begins with that
+    /// of the question before, unless [`Progress::Restarted`] came between.
     fn enough(&mut self, _text_so_far: &str) -> bool {
         false
     }
