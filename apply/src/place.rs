@@ -40,11 +40,7 @@ impl Place {
                 path: path.to_owned(),
                 folder: Arc::clone(root),
                 folder_path: String::new(),
-                missing: path
-                    .match_indices('/')
-                    .filter_map(|(slash, _)| path.get(..slash))
-                    .map(str::to_owned)
-                    .collect(),
+                missing: folders_above(path).map(str::to_owned).collect(),
             }),
             found => found,
         }
@@ -78,6 +74,10 @@ pub(crate) struct Finder {
 impl Finder {
     pub(crate) fn new(root: &Arc<Folder>) -> Self {
         Finder { root: Arc::clone(root), known: HashMap::new() }
+    }
+
+    pub(crate) fn root(&self) -> &Arc<Folder> {
+        &self.root
     }
 
     /// Goes down from the root, one name at a time, as far as there are folders.
@@ -158,6 +158,11 @@ impl Folders {
 
 pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
+}
+
+/// The folders on the way to it, the outermost first.
+pub(crate) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').filter_map(|(slash, _)| path.get(..slash))
 }
 
 /// Whether a symlink or a file stands where a folder would have to be.

@@ -1,8 +1,8 @@
-//! Putting back what one run's sets changed, from their pre-images, as one more transaction. No git needed.
+//! Putting back what one run's sets changed, from their pre-images, as one more transaction or two. No git needed.
 
 mod history;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use std::sync::Arc;
 use guard::Folder;
 
 use crate::Steps;
+use crate::change::Change;
 use crate::error::ApplyError;
-use crate::journal::{Journal, MANIFEST, Unread, hex};
+use crate::journal::{Journal, MANIFEST, Unread};
 use crate::lock::Lock;
-use crate::place::Finder;
+use crate::place::folders_above;
 use crate::report::Applied;
 use crate::transaction::{self, Site};
 use history::{File, History};
@@ -32,8 +33,9 @@ pub enum Force {
 pub struct Undone {
     /// The files and what happened to them.
     pub applied: Applied,
-    /// Where the files are that stood there until now.
-    pub replaced: PathBuf,
+    /// Where the files are that stood there until now; `undo` of these folders takes the undo back. More than one where a file came
+    /// back to where a folder had been made since.
+    pub replaced: Vec<PathBuf>,
 }
 
 /// Why nothing was undone.
@@ -115,25 +117,54 @@ pub(crate) fn undo_with(
     }
     let history = History::read(undo_folders)?;
     guard::raise_descriptor_limit();
-    let mut finder = Finder::new(&folder);
-    let mut changes = Vec::new();
-    let mut changed_since = Vec::new();
-    for (path, first) in &history.files {
-        let change = first.change(&mut finder, path)?;
-        let now = change.before.as_ref().map(|before| hex(before.sha256));
-        if now != first.left_as && now != first.was {
-            changed_since.push(path.clone());
-        }
-        changes.push(change);
-    }
+    let mut changes = history.changes(&folder)?;
+    let changed_since = history.changed_since(&changes);
     if force == Force::No && !changed_since.is_empty() {
         return Err(UndoError::ChangedSince { paths: changed_since });
     }
     let newest = undo_folders.last().unwrap_or(&lock.path);
-    let replaced = free_name(&std::path::absolute(newest).map_err(failed(newest))?);
-    let site = Site { lock, root: folder, root_path: root, undo: &replaced };
-    let applied = transaction::run(&site, &changes, history.created_folders, steps)?;
-    Ok(Undone { applied, replaced })
+    let newest = std::path::absolute(newest).map_err(failed(newest))?;
+    let mut undone = Undone { applied: Applied::default(), replaced: Vec::new() };
+    let mut run = |changes: &[Change<'_>], emptied| -> Result<(), UndoError> {
+        let replaced = free_name(&newest);
+        let site = Site { lock, root: Arc::clone(&folder), root_path: root, undo: &replaced };
+        let applied = transaction::run(&site, changes, emptied, steps)?;
+        undone.applied.changes.extend(applied.changes);
+        undone.applied.warnings.extend(applied.warnings);
+        undone.replaced.push(replaced);
+        Ok(())
+    };
+    let (first, emptied) = in_the_way(&mut changes, &history.created_folders);
+    if !first.is_empty() {
+        // An undo that ends between the two can be begun again: what is gone by then is as it was.
+        run(&first, emptied)?;
+        changes = history.changes(&folder)?;
+        changes.retain(|change| first.iter().all(|done| done.place.path != change.place.path));
+    }
+    run(&changes, history.created_folders)?;
+    Ok(undone)
+}
+
+/// Takes out the files that have to go before a file can come back to the place of a folder, or the other way round, with the
+/// folders that go with them.
+fn in_the_way(
+    changes: &mut Vec<Change<'static>>,
+    created_folders: &[String],
+) -> (Vec<Change<'static>>, Vec<String>) {
+    let coming = changes.iter().filter(|change| change.content.is_some());
+    let coming: BTreeSet<String> = coming.map(|change| change.place.path.clone()).collect();
+    let is_inside = |path: &str| folders_above(path).any(|folder| coming.contains(folder));
+    let is_around = |path: &str| {
+        let inside = format!("{path}/");
+        coming.range(inside.clone()..).next().is_some_and(|first| first.starts_with(&inside))
+    };
+    let goes_first = |change: &mut Change<'_>| {
+        let path = &change.place.path;
+        change.content.is_none() && (is_inside(path) || is_around(path))
+    };
+    let first = changes.extract_if(.., goes_first).collect();
+    let emptied = created_folders.iter().filter(|folder| coming.contains(*folder) || is_inside(folder));
+    (first, emptied.cloned().collect())
 }
 
 /// What a set did, read back from its folder; `None` if it was not applied.

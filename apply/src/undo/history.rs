@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use guard::{Before, Folder};
 use rustix::fs::FileType;
@@ -13,7 +14,7 @@ use super::{UndoError, manifest, read};
 use crate::belief::may_be_written;
 use crate::change::Change;
 use crate::journal::{hex, kept_name};
-use crate::place::{Finder, is_blocked};
+use crate::place::{Finder, Place, folders_above, is_blocked, name_of};
 use crate::report::Action;
 
 /// What several sets did together.
@@ -60,31 +61,86 @@ impl History {
         history.created_folders.reverse();
         Ok(history)
     }
-}
 
-impl File {
-    pub(super) fn change(&self, finder: &mut Finder, path: &str) -> Result<Change<'static>, UndoError> {
+    /// What takes each file back, by path, as the tree is now.
+    pub(super) fn changes(&self, root: &Arc<Folder>) -> Result<Vec<Change<'static>>, UndoError> {
+        let mut finder = Finder::new(root);
+        self.files.iter().map(|(path, file)| self.change(&mut finder, path, file)).collect()
+    }
+
+    /// The files that are now neither as the sets have left them nor as they were.
+    pub(super) fn changed_since(&self, changes: &[Change<'_>]) -> Vec<String> {
+        let is_changed = |change: &&Change<'_>| {
+            let now = change.before.as_ref().map(|before| hex(before.sha256));
+            self.files.get(&change.place.path).is_some_and(|file| now != file.left_as && now != file.was)
+        };
+        changes.iter().filter(is_changed).map(|change| change.place.path.clone()).collect()
+    }
+
+    /// What takes `path` back to it. A folder that the sets made there, with nothing in it but what they made, is no obstacle.
+    fn change(&self, finder: &mut Finder, path: &str, file: &File) -> Result<Change<'static>, UndoError> {
         let unreachable = |source: io::Error| {
             if is_blocked(&source) || source.kind() == io::ErrorKind::InvalidInput {
                 return UndoError::Blocked { path: path.to_owned() };
             }
             UndoError::Io { path: PathBuf::from(path), source }
         };
-        let place = finder.find(path).map_err(unreachable)?;
+        let place = self.place(finder, path).map_err(unreachable)?;
         let before = match place.parent() {
+            Some(parent) if self.is_made(parent, path).map_err(unreachable)? => None,
             Some(parent) => look(parent, place.name()).map_err(unreachable)?,
             None => None,
         };
-        let Some((kept, mode, owner)) = &self.kept else {
+        let Some((kept, mode, owner)) = &file.kept else {
             return Ok(Change { place, before, content: None, attributes: None, model: None });
         };
         let content = read(kept).map_err(|source| UndoError::Io { path: kept.clone(), source })?;
-        if Some(hex(Sha256::digest(&content).into())) != self.was {
+        if Some(hex(Sha256::digest(&content).into())) != file.was {
             return Err(UndoError::Damaged { path: path.to_owned(), kept: kept.clone() });
         }
         let (content, attributes) = (Some(Cow::Owned(content)), Some((*mode, *owner)));
         Ok(Change { place, before, content, attributes, model: Some(kept.clone()) })
     }
+
+    /// A file that the sets have put in the place of a folder is no obstacle: its own change says what becomes of it.
+    fn place(&self, finder: &mut Finder, path: &str) -> io::Result<Place> {
+        match finder.find(path) {
+            Err(error)
+                if is_blocked(&error) && folders_above(path).any(|file| self.files.contains_key(file)) =>
+            {
+                Place::find_unless_blocked(finder.root(), path)
+            }
+            found => found,
+        }
+    }
+
+    /// Whether a folder stands at `path`, in `parent`, that the sets made, and in which nothing is but what they made.
+    fn is_made(&self, parent: &Folder, path: &str) -> io::Result<bool> {
+        if !self.makes(path) || !is_folder(parent, name_of(path))? {
+            return Ok(false);
+        }
+        let mut todo = vec![(Arc::new(parent.open_in(name_of(path))?), path.to_owned())];
+        while let Some((folder, path)) = todo.pop() {
+            for (name, _) in folder.entries()? {
+                let Ok(name) = String::from_utf8(name) else { return Ok(false) };
+                let path = format!("{path}/{name}");
+                if self.makes(&path) && is_folder(&folder, &name)? {
+                    todo.push((Arc::new(folder.open_in(&name)?), path));
+                } else if self.files.get(&path).is_none_or(|file| file.was.is_some()) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn makes(&self, folder: &str) -> bool {
+        self.created_folders.binary_search_by(|made| folder.cmp(made)).is_ok()
+    }
+}
+
+fn is_folder(parent: &Folder, name: &str) -> io::Result<bool> {
+    Ok(parent.stat(name)?.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()))
 }
 
 /// The regular file at `name`; anything else is an error.

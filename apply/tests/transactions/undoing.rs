@@ -1,11 +1,12 @@
 //! `undo`: from the pre-images alone, one set or several, and never over somebody's work unless told to.
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use apply::{Force, UndoError};
 
-use crate::tree::Tree;
+use crate::tree::{Files, Tree};
 
 #[test]
 fn several_sets_are_undone_at_once() {
@@ -45,9 +46,9 @@ fn forced_it_puts_the_old_tree_back_and_keeps_the_edits() {
     tree.write("a", "edited");
     let undone = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap();
     assert_eq!(tree.read("a"), "a");
-    assert_eq!(fs::read_to_string(undone.replaced.join("0.old")).unwrap(), "edited");
+    assert_eq!(fs::read_to_string(undone.replaced[0].join("0.old")).unwrap(), "edited");
     // And that can be undone in turn.
-    apply::undo(&tree.lock, &tree.root, &[undone.replaced], Force::No).unwrap();
+    apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
     assert_eq!(tree.read("a"), "edited");
 }
 
@@ -108,5 +109,61 @@ fn one_set_of_several_whose_manifest_is_lost_keeps_all_from_being_undone() {
         assert_eq!(path, tree.undo(1).join("manifest.json"));
         assert_eq!(tree.read("a"), "2");
         assert_eq!(apply::read_applied(&tree.undo(1)).unwrap(), None);
+    }
+}
+
+/// A file goes in one round, and in a later one a folder of its name comes.
+fn folder_in_the_place_of_a_file() -> (Tree, Files) {
+    let mut tree = Tree::new(&[("tool", "#!/bin/sh\n"), ("z", "z")]);
+    tree.chmod("tool", 0o755);
+    let old = tree.files();
+    tree.apply(&[("tool", None), ("z", Some(b"1"))]).unwrap();
+    tree.apply(&[("tool/main.sh", Some(b"new")), ("tool/lib/a", Some(b"a"))]).unwrap();
+    (tree, old)
+}
+
+#[test]
+fn a_folder_that_the_sets_made_in_the_place_of_a_file_is_undone() {
+    let (tree, old) = folder_in_the_place_of_a_file();
+    let new = tree.files();
+    let undone = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    assert_eq!(tree.files(), old);
+    assert_eq!(undone.applied.changes.len(), 4);
+    apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
+    assert_eq!(tree.files(), new);
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_file_stays_with_what_is_somebodys() {
+    for mine in ["tool/mine", "tool/lib/mine", "tool/other/mine"] {
+        let (tree, _) = folder_in_the_place_of_a_file();
+        fs::create_dir_all(tree.root.join(mine).parent().unwrap()).unwrap();
+        tree.write(mine, "mine");
+        let before = tree.files();
+        let error = apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+        assert!(matches!(error, UndoError::Blocked { path } if path == "tool"));
+        assert_eq!(tree.files(), before);
+    }
+}
+
+#[test]
+fn an_undo_that_ends_before_any_step_is_gone_on_with() {
+    for end in 0.. {
+        let (tree, old) = folder_in_the_place_of_a_file();
+        let mut step = 0;
+        let mut steps = |_: &'static str| {
+            assert_ne!(step, end, "interrupted");
+            step += 1;
+        };
+        let undo =
+            || apply::seam::undo(&tree.lock, &tree.root, &tree.undos(), Force::No, &mut steps).unwrap();
+        let is_whole = catch_unwind(AssertUnwindSafe(undo)).is_ok();
+        apply::recover(&tree.lock, &tree.root).unwrap();
+        apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+        assert_eq!(tree.files(), old, "ended before step {end}");
+        if is_whole {
+            assert!(end > 20, "{end}");
+            break;
+        }
     }
 }
