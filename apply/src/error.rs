@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::recover::{RecoverError, RolledBack};
 
@@ -56,8 +56,9 @@ pub enum ApplyError {
     },
     /// It failed half way, and somebody has changed files since that it had written: theirs were left alone.
     #[error(
-        "all was put back after a failure but what was changed since ({}; as it was: {})",
-        back.left.join(", "), back.left_in.as_deref().unwrap_or(Path::new("")).display()
+        "all was put back after a failure but what was changed since ({}{})",
+        back.left.join(", "),
+        back.left_in.as_ref().map(|folder| format!("; as it was: {}", folder.display())).unwrap_or_default()
     )]
     PartlyRolledBack {
         /// What failed.
@@ -107,6 +108,9 @@ mod tests {
             ..RolledBack::default()
         };
         let partly = ApplyError::PartlyRolledBack { cause: full(), back };
+        let new_only = RolledBack { left: vec!["n".to_owned()], ..RolledBack::default() };
+        let partly_new = ApplyError::PartlyRolledBack { cause: full(), back: new_only };
+        insta::assert_snapshot!(with_causes(&partly_new), @"all was put back after a failure but what was changed since (n): cannot change a: no storage space");
         insta::assert_snapshot!(with_causes(&partly), @"all was put back after a failure but what was changed since (b; as it was: left-1): cannot change a: no storage space");
         let source = RecoverError::io("b")(io::ErrorKind::ReadOnlyFilesystem.into());
         insta::assert_snapshot!(with_causes(&ApplyError::NotRolledBack { cause: full(), source }), @"the tree could not be put back after a failure (cannot change a: no storage space): cannot put back b: read-only filesystem or storage medium");

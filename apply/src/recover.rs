@@ -42,7 +42,7 @@ pub struct RolledBack {
     pub restored: Vec<String>,
     /// The paths where somebody else has put something since; theirs was left alone.
     pub left: Vec<String>,
-    /// Where the old files of `left` are now.
+    /// Where the old files of `left` are now; none where the transaction made all of them.
     pub left_in: Option<PathBuf>,
 }
 
@@ -139,6 +139,7 @@ pub(crate) fn roll_back(
 ) -> Result<RolledBack, RecoverError> {
     let mut result = RolledBack::default();
     let mut touched = Touched::default();
+    let mut leaves_old = false;
     let txn_path = lock.path.join(TXN_FOLDER);
     for (number, entry) in journal.entries.iter().enumerate().rev() {
         let path = &entry.change.path;
@@ -147,7 +148,10 @@ pub(crate) fn roll_back(
         match put_back(number, entry, &place, txn).map_err(RecoverError::io(path))? {
             PutBack::Untouched => {}
             PutBack::Restored => result.restored.push(path.clone()),
-            PutBack::Foreign => result.left.push(path.clone()),
+            PutBack::Foreign => {
+                leaves_old |= entry.old.is_some();
+                result.left.push(path.clone());
+            }
         }
         touched.add(place.parent().cloned()).map_err(RecoverError::io(&txn_path))?;
     }
@@ -158,11 +162,11 @@ pub(crate) fn roll_back(
     }
     steps("sync what was put back");
     touched.sync().map_err(RecoverError::io(&txn_path))?;
-    let dropped = if result.left.is_empty() {
-        drop_record(lock, txn, JOURNAL, steps)
-    } else {
+    let dropped = if leaves_old {
         steps("set the old files aside");
         set_aside(lock).map(|path| result.left_in = Some(path))
+    } else {
+        drop_record(lock, txn, JOURNAL, steps)
     };
     dropped.map_err(RecoverError::io(txn_path))?;
     Ok(result)
@@ -195,17 +199,22 @@ enum PutBack {
 
 fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Result<PutBack> {
     let standing = what_stands(entry, place)?;
+    // Its turn had not come: what else stands there, or no longer stands there, is somebody else's doing.
+    let is_still_staged = entry.change.action == Action::Write && txn.stat(staged_name(number))?.is_some();
     let Some(old) = &entry.old else {
+        let new = entry.new_id.map(|id| id.1);
         return match (standing, place.parent()) {
             (Standing::Ours, Some(folder)) => {
                 rustix::fs::unlinkat(folder, place.name(), AtFlags::empty())?;
                 Ok(PutBack::Restored)
             }
+            // Without a rename that replaces nothing, ours has both names.
+            (Standing::Other(inode), _) if new.is_some() && (new == Some(inode) || !is_still_staged) => {
+                Ok(PutBack::Foreign)
+            }
             _ => Ok(PutBack::Untouched),
         };
     };
-    // Its turn had not come: what else stands there, or no longer stands there, is somebody else's doing.
-    let is_still_staged = entry.change.action == Action::Write && txn.stat(staged_name(number))?.is_some();
     match (standing, place.parent()) {
         (Standing::Other(inode), _) if inode == old.id.1 || inode == old.kept_id.1 => Ok(PutBack::Untouched),
         (Standing::Nothing | Standing::Other(_), _) if is_still_staged => Ok(PutBack::Untouched),

@@ -144,3 +144,27 @@ fn a_failure_after_which_somebody_has_written_names_what_was_left() {
     assert_eq!(back.left, ["a"]);
     assert_eq!(fs::read_to_string(back.left_in.unwrap().join("0.old")).unwrap(), "old a");
 }
+
+#[test]
+fn a_new_file_that_somebody_has_edited_since_is_named() {
+    let tree = tree();
+    interrupt(&tree, "commit", 1);
+    tree.write("n/m", "edited");
+    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
+    assert_eq!(tree.read("n/m"), "edited");
+    assert_eq!((rolled_back.left, rolled_back.left_in), (vec!["n/m".to_owned()], None));
+    assert_eq!(tree.read("a"), "old a");
+    assert_eq!(apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::Nothing);
+}
+
+#[test]
+fn a_file_that_somebody_has_made_before_ours_had_its_turn_is_no_matter_of_the_recovery() {
+    let tree = tree();
+    interrupt(&tree, "make a folder", 1);
+    fs::create_dir(tree.root.join("n")).unwrap();
+    tree.write("n/m", "somebody's");
+    let recovery = apply::recover(&tree.lock, &tree.root).unwrap();
+    let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
+    assert_eq!((rolled_back.left, tree.read("n/m")), (Vec::new(), "somebody's".to_owned()));
+}
