@@ -49,7 +49,7 @@ pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
         return Err(SplitError::Nul);
     }
     let mut words = Vec::new();
-    let mut chars = command.trim_matches([' ', '\t', '\r', '\n']).chars().peekable();
+    let mut chars = without_end(command).trim_start_matches(AROUND).chars().peekable();
     while chars.peek().is_some() {
         while chars.next_if(|c| is_blank(*c)).is_some() {}
         words.extend(word(&mut chars)?);
@@ -58,6 +58,17 @@ pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
         return Err(SplitError::TooLong);
     }
     if words.is_empty() { Err(SplitError::Empty) } else { Ok(words) }
+}
+
+/// What may stand before and behind a command.
+const AROUND: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// The command without what stands behind it; the first character of that stays where a backslash escapes it.
+fn without_end(command: &str) -> &str {
+    let said = command.trim_end_matches(AROUND);
+    let backslashes = said.len() - said.trim_end_matches('\\').len();
+    // All of them stand in one byte.
+    if backslashes % 2 == 1 { command.get(..=said.len()).unwrap_or(command) } else { said }
 }
 
 /// word = (plain | `\` any | quoted)+; none where nothing but line ends were escaped.
@@ -136,6 +147,8 @@ mod tests {
         check("grep -E ^x$ a#b # no", &["grep", "-E", "^x$", "a#b", "#", "no"]);
         check("echo $HOME *.py ~", &["echo", "$HOME", "*.py", "~"]);
         check("a \"b\nc\"", &["a", "b\nc"]);
+        check("a b\\ ", &["a", "b "]);
+        check("a \\\n", &["a"]);
         check("a \\\n  b\\\nc \"d\\\ne\" 'f\\\ng'", &["a", "bc", "de", "f\\\ng"]);
     }
 
