@@ -75,12 +75,18 @@ pub fn parse(text: &str) -> Report {
         }
     }
     close(open, &mut report);
-    // Without NULs, since a tool of the verifier's may have written it as UTF-16.
-    if !report.failed && text.replace('\0', "").to_lowercase().contains("spec:") {
+    if !report.failed && mentions_spec(text) {
         let problem = "SPEC: stands in the file, but no line begins with it: is it a failure or not?";
         report.problems.push(problem.to_owned());
     }
     report
+}
+
+/// Whether `SPEC:` stands anywhere, whatever is put around the word: Markdown, the quotes of JSON, the NULs of UTF-16.
+fn mentions_spec(text: &str) -> bool {
+    let is_plain = |c: &char| !is_markup(*c) && !matches!(c, '\0' | '"' | '\'');
+    let plain: String = text.chars().filter(is_plain).collect();
+    plain.replace('：', ":").to_lowercase().contains("spec:")
 }
 
 /// Which field a line begins, and what stands behind it. What Markdown puts around a word does not hide it.
@@ -234,7 +240,13 @@ mod tests {
     #[test]
     fn a_spec_that_begins_no_line_is_asked_about() {
         let utf_16 = "\u{fffd}\u{fffd}S\0P\0E\0C\0:\0 \0x\0\n\0";
-        for text in ["FAILED SPEC: GET / → 404\n", "{\"spec\": \"a\", \"note\": \"SPEC: a\"}", utf_16] {
+        for text in [
+            "FAILED SPEC: GET / → 404\n",
+            "{\"spec\": \"a\"}",
+            "Contract 1, **SPEC**: GET / → 404",
+            "Contract 1, SPEC： x",
+            utf_16,
+        ] {
             let report = parse(text);
             assert!(!report.failed && report.problems.len() == 1, "{text}: {report:?}");
             assert!(!report.is_pass(), "{text}");
