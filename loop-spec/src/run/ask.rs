@@ -43,7 +43,7 @@ impl SpecLoop {
         self.announce(&PhaseEvent::RetryStart { iteration, reason });
     }
 
-    fn push_fresh(&mut self) {
+    pub(super) fn push_fresh(&mut self) {
         let session = Session::New(self.session_id(self.turn));
         self.push_turn(self.prompt(), session);
     }

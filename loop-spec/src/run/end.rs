@@ -10,7 +10,8 @@ use crate::{Files, PhaseEvent};
 const QUOTA_WAITS: u32 = 10;
 
 impl SpecLoop {
-    /// A quota that is said to be renewed already is asked for at growing intervals, and not for ever.
+    /// A quota that is said to be renewed already is asked for at growing intervals, and not for ever. It stays the same turn: an agent
+    /// that is lost as often as it waits is not tried for ever either.
     pub(super) fn wait(&mut self, until_unix: u64) {
         if self.waits >= QUOTA_WAITS {
             return self.stop(&format!("the agent has used up its quota, also after {QUOTA_WAITS} waits"));
@@ -19,7 +20,7 @@ impl SpecLoop {
         self.waits += 1;
         self.announce(&PhaseEvent::QuotaWaitStart { iteration, until_unix });
         self.push(AgentStep::Wait { until_unix, at_least_secs });
-        self.begin_turn(self.role);
+        self.push_fresh();
     }
 
     pub(super) fn stop_for_person(&mut self, content: String) {

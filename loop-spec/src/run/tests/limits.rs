@@ -158,3 +158,24 @@ fn a_quota_that_stays_used_up_is_waited_for_at_growing_intervals_and_not_for_eve
     let end = "= quota: implementing: the agent has used up its quota, also after 10 waits";
     assert_eq!(told.lines().last(), Some(end));
 }
+
+#[test]
+fn a_wait_for_a_quota_renews_no_tries() {
+    let used_up = || (End::Quota { message: "limit".into(), resets_unix: Some(1) }, &[][..]);
+    let lost = || (End::NoResult, &[][..]);
+    let patient = Inputs { patience: Patience::Wait, ..Inputs::new(ID, "X") };
+    insta::assert_snapshot!(play(patient, &[used_up(), lost(), used_up(), lost()]), @"
+    (IterationStart)
+    (PlanningStart)
+    planning
+    (QuotaWaitStart)
+    wait until 1, at least 1 s
+    planning
+    (RetryStart)
+    planning
+    (QuotaWaitStart)
+    wait until 1, at least 1 s
+    planning
+    = no-result: planning: the agent ended without a result
+    ");
+}
