@@ -35,6 +35,9 @@ impl fmt::Display for FieldProblem {
     }
 }
 
+/// What could be read of a list, each with its number in it, from 0.
+pub(crate) type Numbered<T> = Vec<(usize, T)>;
+
 /// The fields of an object that have not been read yet, and what was wrong with those that were.
 pub(crate) struct Fields {
     values: BTreeMap<String, Value>,
@@ -75,13 +78,14 @@ impl Fields {
         Some(text)
     }
 
-    pub(crate) fn texts(&mut self, field: &str) -> Vec<String> {
+    /// A list of strings. What is none is complained of and left out.
+    pub(crate) fn texts(&mut self, field: &str) -> Numbered<String> {
         let value = self.values.remove(field);
         self.list(field, value)
     }
 
     /// A list of strings; empty where the field is not there or null.
-    pub(crate) fn optional_texts(&mut self, field: &str) -> Vec<String> {
+    pub(crate) fn optional_texts(&mut self, field: &str) -> Numbered<String> {
         let value = self.optional(field);
         if value.is_some() { self.list(field, value) } else { Vec::new() }
     }
@@ -110,7 +114,7 @@ impl Fields {
         }
     }
 
-    fn list(&mut self, field: &str, value: Option<Value>) -> Vec<String> {
+    fn list(&mut self, field: &str, value: Option<Value>) -> Numbered<String> {
         let Some(Value::Array(items)) = value else {
             self.wrong_or_missing(field, value.as_ref(), "a list of strings");
             return Vec::new();
@@ -118,7 +122,7 @@ impl Fields {
         let mut texts = Vec::with_capacity(items.len());
         for (at, item) in items.into_iter().enumerate() {
             if let Value::String(text) = item {
-                texts.push(text);
+                texts.push((at, text));
             } else {
                 self.wrong(&format!("{field}[{at}]"), "a string");
             }

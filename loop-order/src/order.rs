@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::{Condition, normalized_path};
 use serde_json::Value;
 
-use crate::fields::{FieldProblem, Fields};
+use crate::fields::{FieldProblem, Fields, Numbered};
 use crate::{ids, words};
 
 /// More files than these are no context but a code base (S2 §4.1).
@@ -68,22 +68,38 @@ impl WorkOrder {
         }
         let mut fields = Fields::of(json).map_err(|problem| vec![problem])?;
         let hash = hash(fields.values());
+        let (id, title) = (line(&mut fields, "id"), line(&mut fields, "title"));
+        let intent = fields.text("intent");
+        let allowed_files = items(paths(&mut fields, "allowed_files"));
+        let forbidden = items(fields.texts("forbidden"));
+        let acceptance_commands = items(commands(&mut fields, "acceptance_commands", Fields::texts));
+        let context_files = paths(&mut fields, "context_files");
+        let (notes, max_cost) = (fields.optional_text("notes"), max_cost(&mut fields));
+        let preconditions = conditions(&mut fields, "preconditions");
+        let postconditions = conditions(&mut fields, "postconditions");
+        let must_fail_before = commands(&mut fields, "must_fail_before", Fields::optional_texts);
+        let lists = Lists {
+            allowed_files: &allowed_files,
+            acceptance_commands: &acceptance_commands,
+            context_files: &context_files,
+            must_fail_before: &must_fail_before,
+        };
+        lists.check(&mut fields.problems);
         let order = Self {
-            id: line(&mut fields, "id"),
-            title: line(&mut fields, "title"),
-            intent: fields.text("intent"),
-            allowed_files: paths(&mut fields, "allowed_files"),
-            forbidden: fields.texts("forbidden"),
-            acceptance_commands: commands(&mut fields, "acceptance_commands", Fields::texts),
-            context_files: paths(&mut fields, "context_files"),
-            notes: fields.optional_text("notes"),
-            max_cost: max_cost(&mut fields),
-            preconditions: conditions(&mut fields, "preconditions"),
-            postconditions: conditions(&mut fields, "postconditions"),
-            must_fail_before: commands(&mut fields, "must_fail_before", Fields::optional_texts),
+            id,
+            title,
+            intent,
+            allowed_files,
+            forbidden,
+            acceptance_commands,
+            context_files: items(context_files),
+            notes,
+            max_cost,
+            preconditions,
+            postconditions,
+            must_fail_before: items(must_fail_before),
             hash,
         };
-        order.check_lists(&mut fields.problems);
         let problems = fields.finish();
         if problems.is_empty() { Ok(order) } else { Err(problems) }
     }
@@ -92,8 +108,18 @@ impl WorkOrder {
     pub(crate) fn acceptance_texts(&self) -> Vec<String> {
         self.acceptance_commands.iter().map(|command| command.text.clone()).collect()
     }
+}
 
-    fn check_lists(&self, problems: &mut Vec<FieldProblem>) {
+/// The lists that lie in others.
+struct Lists<'o> {
+    allowed_files: &'o [String],
+    acceptance_commands: &'o [Command],
+    context_files: &'o Numbered<String>,
+    must_fail_before: &'o Numbered<Command>,
+}
+
+impl Lists<'_> {
+    fn check(&self, problems: &mut Vec<FieldProblem>) {
         // What could not be read has been complained of.
         let known: BTreeSet<String> = problems.iter().map(|problem| problem.field.clone()).collect();
         let complained =
@@ -115,14 +141,14 @@ impl WorkOrder {
             problem("context_files", &format!("has {count} files, and {MOST_CONTEXT_FILES} are the most"));
         }
         let allowed: BTreeSet<&String> = self.allowed_files.iter().collect();
-        for (at, path) in self.context_files.iter().enumerate() {
+        for (at, path) in self.context_files {
             if !known.contains("allowed_files") && !allowed.contains(path) {
                 problem(&format!("context_files[{at}]"), "is not among the allowed_files");
             }
         }
         let acceptance: BTreeSet<&str> =
             self.acceptance_commands.iter().map(|command| command.text.as_str()).collect();
-        for (at, command) in self.must_fail_before.iter().enumerate() {
+        for (at, command) in self.must_fail_before {
             if !acceptance.contains(command.text.as_str()) {
                 problem(&format!("must_fail_before[{at}]"), "is not among the acceptance_commands");
             }
@@ -149,17 +175,21 @@ fn line(fields: &mut Fields, field: &str) -> String {
     text
 }
 
-fn paths(fields: &mut Fields, field: &str) -> Vec<String> {
-    let mut paths: Vec<String> = Vec::new();
+fn items<T>(numbered: Numbered<T>) -> Vec<T> {
+    numbered.into_iter().map(|(_, item)| item).collect()
+}
+
+fn paths(fields: &mut Fields, field: &str) -> Numbered<String> {
+    let mut paths = Numbered::new();
     let mut seen = BTreeSet::new();
-    for (at, path) in fields.texts(field).into_iter().enumerate() {
+    for (at, path) in fields.texts(field) {
         let normal = normalized_path(&path);
         let is_new = seen.insert(normal.clone());
         let fault = fault_of_path(&path).or((!is_new).then_some("stands in the list twice"));
         if let Some(message) = fault {
             fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), message));
         }
-        paths.push(normal);
+        paths.push((at, normal));
     }
     paths
 }
@@ -167,12 +197,12 @@ fn paths(fields: &mut Fields, field: &str) -> Vec<String> {
 fn commands(
     fields: &mut Fields,
     field: &str,
-    texts: impl FnOnce(&mut Fields, &str) -> Vec<String>,
-) -> Vec<Command> {
-    let mut commands = Vec::new();
-    for (at, text) in texts(fields, field).into_iter().enumerate() {
+    texts: impl FnOnce(&mut Fields, &str) -> Numbered<String>,
+) -> Numbered<Command> {
+    let mut commands = Numbered::new();
+    for (at, text) in texts(fields, field) {
         match words::split_command(&text) {
-            Ok(argv) => commands.push(Command { text, argv }),
+            Ok(argv) => commands.push((at, Command { text, argv })),
             Err(error) => {
                 fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), error.to_string()));
             }

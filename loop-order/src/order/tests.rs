@@ -62,6 +62,26 @@ fn every_mistake_is_named_with_its_field() {
 }
 
 #[test]
+fn a_mistake_keeps_its_number_behind_another_one() {
+    insta::assert_snapshot!(
+        check(&json!({
+            "allowed_files": [1, "/a", "a"], "context_files": [null, "g"],
+            "acceptance_commands": [2, "b;", "c"], "must_fail_before": ["d '", "e", "c"],
+        })),
+        @"
+    allowed_files[0]: must be a string
+    allowed_files[1]: is an absolute path; give it relative to the repository
+    acceptance_commands[0]: must be a string
+    acceptance_commands[1]: has the shell operator `;`, but no shell runs it: give one command, or quote the sign
+    context_files[0]: must be a string
+    must_fail_before[0]: has a ' that is not closed
+    context_files[1]: is not among the allowed_files
+    must_fail_before[1]: is not among the acceptance_commands
+    "
+    );
+}
+
+#[test]
 fn a_document_that_is_no_object_is_named_as_a_whole() {
     for json in ["", "[]", "{", "\"x\"", "{}{}", r#"{"id": "1", "id": "2"}"#] {
         let problems = WorkOrder::parse(json.as_bytes()).unwrap_err();
