@@ -9,6 +9,8 @@ use super::{Git, GitError, Identity};
 
 /// Where pathspecs are read from, each ended by a NUL.
 const FROM_INPUT: [&str; 2] = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+/// Of a message a setting could strip the lines that begin with `#`, as a heading does, and then refuse what is left.
+const COMMIT: [&str; 5] = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace"];
 
 impl Git {
     /// Commits these paths, relative to the folder, as they are on disk, deleted ones too, and nothing else; gives the commit.
@@ -26,10 +28,8 @@ impl Git {
             self.run_on(&[&add[..], &FROM_INPUT].concat(), &files)?;
         }
         self.note_submodules(&links)?;
-        let commit =
-            ["--literal-pathspecs", "commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message];
-        let all = [files, links].concat();
-        self.committed(&[&commit[..], &FROM_INPUT].concat(), &all, fallback)
+        let commit = [&["--literal-pathspecs"][..], &COMMIT, &["-m", message], &FROM_INPUT].concat();
+        self.committed(&commit, &[files, links].concat(), fallback)
     }
 
     /// Commits everything that is not ignored but what lies below the `exclude`d paths; gives the commit, which may change nothing.
@@ -48,7 +48,7 @@ impl Git {
         specs.extend(left_out.chain(submodules.iter().map(PathBuf::as_path)).map(without));
         self.run_on(&[&["add", "--all"][..], &FROM_INPUT].concat(), &specs)?;
         self.note_submodules(&submodules)?;
-        let commit = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--allow-empty", "-m", message];
+        let commit = [&COMMIT[..], &["--allow-empty", "-m", message]].concat();
         self.committed(&commit, &[], fallback)
     }
 

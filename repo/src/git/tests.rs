@@ -111,6 +111,17 @@ fn nothing_of_the_repository_is_started() {
 }
 
 #[test]
+fn a_message_is_committed_as_it_is_whatever_is_set() {
+    let scratch = Scratch::with_files();
+    scratch.git(&["config", "commit.cleanup", "strip"]);
+    let git = scratch.hardened(&[]);
+    scratch.write("kept", "two, longer\n");
+    git.commit_paths(&["kept"], "# One\n\nis done", ME).unwrap();
+    git.commit_all(NONE, "# Two", ME).unwrap();
+    assert_eq!(scratch.git(&["log", "-2", "--format=%B%n--"]), "# Two\n\n--\n# One\n\nis done\n\n--\n");
+}
+
+#[test]
 fn a_commit_holds_the_paths_that_are_named_and_no_others() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
