@@ -39,7 +39,8 @@ pub fn rows(turn: &Turn<'_>) -> String {
 /// Empty is unknown, 0 is a reported zero. `candidates` are what the model said without its thoughts; these are in the total.
 fn row(turn: &Turn<'_>, usage: &ModelUsage) -> String {
     let said = usage.output_tokens.map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or(0)));
-    let total = usage.input_tokens.zip(usage.output_tokens).map(|(input, output)| input + output);
+    let total =
+        usage.input_tokens.zip(usage.output_tokens).map(|(input, output)| input.saturating_add(output));
     let count = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let fields = [
         turn.at.to_owned(),
@@ -170,6 +171,27 @@ mod tests {
         assert_eq!((rows.len(), left_out), (1, 1));
         assert_eq!(rows[0].model, "odd,\"model\"");
         assert_eq!((rows[0].input, rows[0].total, rows[0].thoughts()), (Some(10), Some(15), Some(2)));
+    }
+
+    #[test]
+    fn counts_that_no_model_can_have_used_do_no_harm() {
+        let usage = [ModelUsage {
+            input_tokens: Some(u64::MAX),
+            output_tokens: Some(1),
+            reasoning_tokens: Some(2),
+            ..ModelUsage::default()
+        }];
+        let turn = Turn {
+            at: "t",
+            phase: 1,
+            iteration: 1,
+            role: "builder",
+            asked_model: "m",
+            session: None,
+            usage: &usage,
+        };
+        let Table { rows, .. } = read(&format!("{HEADER}{}", rows(&turn)));
+        assert_eq!((rows[0].total, rows[0].candidates), (Some(u64::MAX), Some(0)));
     }
 
     #[test]

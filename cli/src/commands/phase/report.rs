@@ -111,8 +111,10 @@ impl Observer<AgentFact> for Facts {
 /// How a turn ended, how long it took and what it used.
 fn said(turned: &Turned) -> String {
     let seconds = turned.elapsed_ms.div_ceil(1000);
-    let each = turned.usage.iter().map(|usage| Some(usage.input_tokens? + usage.output_tokens?));
-    let tokens: Option<u64> = each.sum::<Option<u64>>().filter(|_| !turned.usage.is_empty());
+    let each =
+        turned.usage.iter().map(|usage| Some(usage.input_tokens?.saturating_add(usage.output_tokens?)));
+    let sum = each.reduce(|sum, one| Some(sum?.saturating_add(one?)));
+    let tokens: Option<u64> = sum.flatten();
     let tokens = tokens.map_or("tokens unknown".to_owned(), |count| phrases::count(count, "token"));
     format!("the {} {} ({seconds} s, {tokens})", turned.role, printable(&turned.end.to_string()))
 }
