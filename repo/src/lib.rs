@@ -256,10 +256,11 @@ impl WorkTree {
     }
 }
 
-/// On one line; the outermost says no more than what was tried.
+/// On one line; the outermost says no more than what was tried. A cause may quote the lines of a file that cannot be read.
 fn with_causes(error: &gix::Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    causes.map(|cause| cause.to_string().replace('\n', " ")).collect::<Vec<_>>().join(": ")
+    let all = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    all.chars().map(|c| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() }).collect()
 }
 
 /// Whether filters and monitors that this part of the configuration names are started: never those of the repository itself, even if

@@ -74,6 +74,14 @@ fn what_differs_is_named_as_it_is_spelled() {
 }
 
 #[test]
+fn why_a_repository_cannot_be_opened_stands_on_one_line() {
+    let scratch = Scratch::new();
+    scratch.write(".git/config", "[core\n\u{1b}[2J");
+    let error = WorkTree::at(scratch.path()).unwrap_err().to_string();
+    assert!(error.contains(r"[core\n") && !error.contains(char::is_control), "{error:?}");
+}
+
+#[test]
 fn nothing_of_the_repository_is_started() {
     let scratch = Scratch::with_files();
     let trap = scratch.path().join("ignored");
