@@ -2,10 +2,11 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::io;
 use std::time::Duration;
 
 use super::{Confinement, Mode, Rung, Walls};
-use crate::{Cancel, Command, Ended, Env, run};
+use crate::{Cancel, Command, Ended, Env, run, temporary_folder};
 
 /// A trial that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -87,12 +88,16 @@ fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
     if rung == Rung::Off {
         return Ok(());
     }
-    let folder = super::in_temporary(std::env::temp_dir(), tempfile::tempdir_in)
-        .map_err(|error| format!("cannot make a folder: {error}"))?;
+    let folder = folder().map_err(|error| format!("cannot make a folder: {error}"))?;
     let mut walls = Walls { tree: folder.path().join("tree"), ..Walls::default() };
     walls.docker_host = docker_host.map(OsStr::to_owned);
     std::fs::create_dir(&walls.tree).map_err(|error| format!("cannot make a folder: {error}"))?;
     run_true(&Confinement { rung, walls })
+}
+
+/// Whose it is stands in its name: a person who does not wait for a trial leaves it behind.
+fn folder() -> io::Result<tempfile::TempDir> {
+    super::in_temporary(std::env::temp_dir(), |at| temporary_folder(&at))
 }
 
 fn run_true(confinement: &Confinement) -> Result<(), String> {
@@ -153,5 +158,12 @@ mod tests {
         };
         insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); start the Docker daemon, or take the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
         insta::assert_snapshot!(failed(Mode::Auto, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); install bubblewrap, or allow it to make user namespaces, or run without protection with `--sandbox off`");
+    }
+
+    #[test]
+    fn a_trial_that_was_killed_can_be_cleaned_up() {
+        let folder = folder().unwrap();
+        let name = folder.path().file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(crate::temporary::PREFIX), "{name}");
     }
 }
