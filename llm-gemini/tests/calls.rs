@@ -142,6 +142,18 @@ fn an_answer_that_goes_on_is_not_whole_before_its_service_says_so() {
 }
 
 #[test]
+fn a_whole_answer_counts_also_where_time_is_over_before_its_connection_is() {
+    // Less than the wait for what may follow the end mark.
+    let time_left = Some(Duration::from_millis(1500));
+    let server = server([Step::text("whole").hang(Hang::BeforeEnd), Step::text("paid for again")]);
+    let mut notes = Notes::default();
+    let request = Request { prompt: "hi", stream: true, time_left, ..Request::default() };
+    let reply = model(&server).call(&request, &mut notes).unwrap();
+    assert_eq!((reply.text.as_str(), reply.finish, reply.attempts), ("whole", Finish::Complete, 1));
+    assert_eq!(notes.attempts[0].spend, Spend::Usage);
+}
+
+#[test]
 fn an_answer_without_end_is_given_up() {
     let step = Step { continuation: Some("t".into()), ..Step::text("x").finish("CONTINUATION") };
     let server = server([step.times(20)]);

@@ -139,8 +139,10 @@ fn read_stream(
     }
     while !merge.enough {
         let next = match exchange.next(merge.stream.over(), watch) {
-            // The end mark has been seen: what the connection does after it is of no interest.
-            Err(CallError::Idle { .. } | CallError::StreamCut { .. }) if merge.stream.over().is_some() => {
+            // The end mark has been seen: what the connection does after it is of no interest, nor that time is over.
+            Err(CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. })
+                if merge.stream.over().is_some() =>
+            {
                 Next::Silence
             }
             next => next?,
