@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::sandbox::{is_in_private_home, is_visible};
+use crate::sandbox::{Visible, is_in_private_home};
 use crate::{Confinement, Output, Rung, Walls};
 
 /// What programs say when they miss the network.
@@ -80,16 +80,19 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
     if !walls.network && is_refused_a_socket(&text) {
         return Some(NO_NETWORK.to_owned());
     }
+    let seen = Visible::behind(walls);
     let perhaps = || !walls.network && REFUSED.iter().any(|phrase| text.contains(phrase));
     text.lines()
-        .find_map(|line| of_line(line, confinement))
+        .find_map(|line| of_line(line, confinement, &seen))
         .or_else(|| perhaps().then(|| NO_NETWORK.to_owned()))
-        .or_else(|| text.lines().any(|line| misses_home(line, confinement)).then(|| NO_HOME.to_owned()))
+        .or_else(|| {
+            text.lines().any(|line| misses_home(line, confinement, &seen)).then(|| NO_HOME.to_owned())
+        })
 }
 
 /// Whether commands behind these walls see a file of the host, named by its canonical path.
 pub fn shows(confinement: &Confinement, file: &Path) -> bool {
-    confinement.rung == Rung::Off || is_visible(&confinement.walls, file)
+    confinement.rung == Rung::Off || Visible::behind(&confinement.walls).has(file)
 }
 
 fn is_refused_a_socket(text: &str) -> bool {
@@ -101,7 +104,7 @@ fn is_refused_a_socket(text: &str) -> bool {
     })
 }
 
-fn of_line(line: &str, confinement: &Confinement) -> Option<String> {
+fn of_line(line: &str, confinement: &Confinement, seen: &Visible) -> Option<String> {
     let walls = &confinement.walls;
     if !walls.network && says(line, &NETWORK) {
         return Some(NO_NETWORK.to_owned());
@@ -109,13 +112,13 @@ fn of_line(line: &str, confinement: &Confinement) -> Option<String> {
     // The last one: the first is often the program that speaks.
     let path = paths(line, walls).last();
     if says(line, &READ_ONLY) || (confinement.rung == Rung::Landlock && says(line, &DENIED)) {
-        return Some(about_rights(line, path.as_deref(), confinement));
+        return Some(about_rights(line, path.as_deref(), confinement, seen));
     }
-    let path = path.filter(|path| says(line, &MISSING) && !is_visible(walls, path))?;
+    let path = path.filter(|path| says(line, &MISSING) && !seen.has(path))?;
     if is_there_to_show(&path, walls) {
         return Some(about_hiding(&path));
     }
-    is_hidden_folder(path.parent()?, walls).then(|| about_rights(line, Some(&path), confinement))
+    is_hidden_folder(path.parent()?, walls, seen).then(|| about_rights(line, Some(&path), confinement, seen))
 }
 
 fn says(line: &str, phrases: &[&str]) -> bool {
@@ -123,16 +126,17 @@ fn says(line: &str, phrases: &[&str]) -> bool {
 }
 
 /// Said of the whole home, so that it tells nothing about a single file in it.
-fn misses_home(line: &str, confinement: &Confinement) -> bool {
+fn misses_home(line: &str, confinement: &Confinement, seen: &Visible) -> bool {
     let walls = &confinement.walls;
     let is_home = |path: PathBuf| {
-        is_hidden_home(&path, walls) || (confinement.rung == Rung::Landlock && is_in_private_home(&path))
+        is_hidden_home(&path, walls, seen)
+            || (confinement.rung == Rung::Landlock && is_in_private_home(&path))
     };
     says(line, &MISSING) && paths(line, walls).last().is_some_and(is_home)
 }
 
-fn is_hidden_home(path: &Path, walls: &Walls) -> bool {
-    walls.home.as_ref().is_some_and(|home| path.starts_with(home)) && !is_visible(walls, path)
+fn is_hidden_home(path: &Path, walls: &Walls, seen: &Visible) -> bool {
+    walls.home.as_ref().is_some_and(|home| path.starts_with(home)) && !seen.has(path)
 }
 
 /// Whether opening this path would show what is to stay hidden.
@@ -147,16 +151,16 @@ fn is_there_to_show(path: &Path, walls: &Walls) -> bool {
 }
 
 /// Whether a folder of the host is missing inside, rather than being another one there.
-fn is_hidden_folder(folder: &Path, walls: &Walls) -> bool {
+fn is_hidden_folder(folder: &Path, walls: &Walls, seen: &Visible) -> bool {
     let replaced = [Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), walls.home.as_deref()];
     folder.is_dir()
         && !replaced.contains(&Some(folder))
         && !is_secret(folder, walls)
         && !walls.tree.starts_with(folder)
-        && !is_visible(walls, folder)
+        && !seen.has(folder)
 }
 
-fn about_rights(line: &str, path: Option<&Path>, confinement: &Confinement) -> String {
+fn about_rights(line: &str, path: Option<&Path>, confinement: &Confinement, seen: &Visible) -> String {
     let walls = &confinement.walls;
     match path {
         Some(path) if walls.read_only.iter().any(|held| path.starts_with(held)) => {
@@ -173,11 +177,13 @@ fn about_rights(line: &str, path: Option<&Path>, confinement: &Confinement) -> S
              make the folder first, or name it with `--writable {0}` or `[sandbox] writable = [\"{0}\"]`",
             path.display()
         ),
-        Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, walls) => NO_HOME.to_owned(),
+        Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, walls, seen) => {
+            NO_HOME.to_owned()
+        }
         Some(path)
             if confinement.rung == Rung::Landlock
                 && !says(line, &WRITES)
-                && !is_visible(walls, path)
+                && !seen.has(path)
                 && is_there_to_show(path, walls) =>
         {
             about_hiding(path)

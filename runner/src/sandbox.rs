@@ -19,11 +19,12 @@ mod memory;
 mod mounts;
 mod probe;
 mod seccomp;
+mod visible;
 
 pub(crate) use docker::{Container, remove_orphans};
 pub(crate) use landlock::is_in_private_home;
-pub(crate) use mounts::is_visible;
 pub use probe::{NoSandbox, Probed, Reason, probe, survey};
+pub(crate) use visible::Visible;
 
 /// What the user asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -143,3 +143,23 @@ fn a_success_is_not_explained() {
     let confinement = Confinement { rung: Rung::Bwrap, walls: Walls::default() };
     assert_eq!(explain(&output, &confinement), None);
 }
+
+#[test]
+fn of_many_lines_the_walls_are_looked_at_once() {
+    let tools = tempfile::tempdir().unwrap();
+    let path: Vec<_> = (0..300).map(|number| tools.path().join(number.to_string())).collect();
+    path.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+    let walls = Walls { tree: "/work tree".into(), path, ..Walls::default() };
+    let text = "a.c:1: fatal error: x/y.h: No such file or directory\n".repeat(3000);
+    let output = Output {
+        ended: Ended::Exited(1),
+        captured: Captured { total_bytes: text.len() as u64, head: text.into_bytes(), ..Captured::default() },
+        apart: None,
+        elapsed: Duration::ZERO,
+        survivors_killed: 0,
+        survivors_left: 0,
+    };
+    let begun = crate::run::now();
+    assert_eq!(explain(&output, &Confinement { rung: Rung::Bwrap, walls }), None);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}

@@ -285,16 +285,3 @@ fn is_device(path: &Path) -> bool {
     fs::metadata(path)
         .is_ok_and(|data| data.file_type().is_char_device() || data.file_type().is_block_device())
 }
-
-/// Whether something of the host can be seen inside.
-pub(crate) fn is_visible(walls: &Walls, path: &Path) -> bool {
-    let etc = etc(walls);
-    let tools = tools(walls);
-    let system = SYSTEM.iter().map(Path::new);
-    let own = ["/proc", "/dev"].map(Path::new);
-    let shown =
-        system.chain(own).chain(etc.iter().map(PathBuf::as_path)).chain(tools.iter().map(PathBuf::as_path));
-    let mut given = [&walls.tree].into_iter().chain(&walls.readable).chain(&walls.writable);
-    !masked(walls).iter().any(|hidden| path.starts_with(hidden))
-        && (shown.into_iter().any(|root| path.starts_with(root)) || given.any(|root| path.starts_with(root)))
-}

@@ -1,0 +1,27 @@
+//! Which files of the host can be seen inside.
+
+use std::path::{Path, PathBuf};
+
+use super::{Walls, mounts};
+
+/// What was found to be seen, so that many files can be asked about: to find it takes hundreds of looks at the disk.
+pub(crate) struct Visible {
+    shown: Vec<PathBuf>,
+    masked: Vec<PathBuf>,
+}
+
+impl Visible {
+    /// As things are now.
+    pub(crate) fn behind(walls: &Walls) -> Self {
+        let own = mounts::SYSTEM.into_iter().chain(["/proc", "/dev"]).map(PathBuf::from);
+        let given = [&walls.tree].into_iter().chain(&walls.readable).chain(&walls.writable).cloned();
+        let shown = own.chain(mounts::etc(walls)).chain(mounts::tools(walls)).chain(given).collect();
+        Self { shown, masked: mounts::masked(walls) }
+    }
+
+    /// Whether this one can be seen.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        let is_below = |roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
+        !is_below(&self.masked) && is_below(&self.shown)
+    }
+}
