@@ -22,6 +22,10 @@ use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream
 /// How long a killed process may take to die before we go on without it.
 const DYING: Duration = Duration::from_secs(2);
 
+/// Descriptors kept for the end of a command: to look for what it left behind takes a few, and without any it would look as if nothing
+/// were there.
+const SPARE: usize = 32;
+
 /// The command's three streams, and whether it has the terminal.
 pub(crate) struct Ends {
     stdin: Stdio,
@@ -85,6 +89,7 @@ fn pipe_to(command: &Command, pump: &mut Pump<'_>, stream: Stream) -> Result<Pip
 pub(crate) struct Running {
     child: Child,
     handle: OwnedFd,
+    spare: Vec<OwnedFd>,
     mark: Mark,
     group: Group,
     is_over: bool,
@@ -158,7 +163,8 @@ impl Running {
         match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             Ok(handle) => {
                 mark.started(pid);
-                Ok(Self { child, handle, mark, group, is_over: false, aftercare })
+                let spare = (0..SPARE).map_while(|_| handle.try_clone().ok()).collect();
+                Ok(Self { child, handle, spare, mark, group, is_over: false, aftercare })
             }
             Err(error) => {
                 let _ = child.kill().and_then(|()| child.wait());
@@ -180,6 +186,7 @@ impl Running {
         stop: Option<&Stop>,
     ) -> (Result<Option<ExitStatus>, RunError>, Swept) {
         self.is_over = true;
+        self.spare.clear();
         if stop == Some(&Stop::Exited) {
             // Most commands leave nothing behind: then we are without a child now, which is quickly seen. The status is kept.
             let _ = self.child.try_wait();

@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use runner::{Cancel, Confinement, Ended, Leftovers, Rung, run, sweep};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use support::{Scratch, processes_with, rungs};
 
 const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
@@ -60,6 +61,31 @@ fn no_evil_child_survives_a_time_out() {
 #[test]
 fn no_evil_child_survives_a_normal_exit() {
     check("exit", Ended::Exited(0));
+}
+
+#[test]
+fn what_is_left_behind_is_found_also_where_this_process_has_no_descriptor_left() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    scratch.compile("daemon");
+    let token = format!("token-{}-descriptors", std::process::id());
+    let command = scratch.command(&["./src/daemon", "exit", &token]);
+    let cancel = Cancel::new().unwrap();
+    let usual = getrlimit(Resource::Nofile);
+    let mut all = Vec::new();
+    let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..usual }).unwrap();
+        all.extend(std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()));
+    });
+    setrlimit(Resource::Nofile, usual).unwrap();
+    assert!(all.len() > 100);
+    drop(all);
+    let left = processes_with(&token);
+    let output = output.unwrap();
+    assert!(
+        left.is_empty() && output.survivors_killed > 0 && output.survivors_left == 0,
+        "{output:?} {left:?}"
+    );
 }
 
 #[test]
