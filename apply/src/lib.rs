@@ -22,7 +22,7 @@ use guard::Folder;
 
 pub use error::ApplyError;
 pub use journal::kept_name;
-pub use lock::{Lock, LockError};
+pub use lock::{LOCK, Lock, LockError};
 pub use recover::{RecoverError, Recovery, RolledBack, recover};
 pub use report::{Action, Applied, Changed, Warning};
 pub use set::{ChangeSet, dry_run};

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// Name of a state folder inside of the work tree.
 const IN_TREE: &str = ".code-commit";
-/// Name of the file that is locked.
-const LOCK: &str = "lock";
+/// Name of the file that is locked, in the state folder. It is empty unless somebody holds the lock, or was killed with it.
+pub const LOCK: &str = "lock";
 
 /// The right to change the tree, held until it is dropped or the process ends, however it ends.
 #[derive(Debug)]

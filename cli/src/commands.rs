@@ -45,7 +45,7 @@ use crate::output::{Output, printable, printable_name};
 
 /// Runs the command that was given.
 pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    recover_first(cli.command.as_ref(), output)?;
+    recover_first(cli.command.as_ref(), environment, output)?;
     match &cli.command {
         None => commit::run(Which::Commit, &cli.run, environment, output),
         Some(Command::Implement(args)) => commit::run(Which::Implement, args, environment, output),
@@ -89,9 +89,13 @@ fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
     })
 }
 
-/// Puts right a transaction that a killed run has left, whatever the command: what it looks at is the old tree or the new one. Where
-/// another run is at work, the transaction is that run's.
-fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failure> {
+/// Puts right what a killed run has left, whatever the command: no process of it goes on writing, and the tree is the old one or the new
+/// one. Where another run is at work, both are that run's.
+fn recover_first(
+    command: Option<&Command>,
+    environment: &Environment,
+    output: &Output,
+) -> Result<(), Failure> {
     let folder = match command {
         Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_)) => return Ok(()),
         Some(Command::Guard(args)) => &args.root,
@@ -117,16 +121,23 @@ fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failu
             | Command::Doctor(_),
         ) => Path::new("."),
     };
-    if !repo::may_hold_state(folder, ::apply::TXN_FOLDER) {
+    if ![::apply::TXN_FOLDER, ::apply::LOCK].iter().any(|name| repo::may_hold_state(folder, name)) {
         return Ok(());
     }
-    let Ok(tree) = WorkTree::at(folder) else { return Ok(()) };
-    let state = state(&tree)?;
-    match acquire(&state) {
-        Ok(lock) => recover(&lock, &tree, output),
-        Err(LockError::Held { .. }) => Ok(()),
-        Err(error) => Err(no_lock(error)),
-    }
+    let tree = WorkTree::at(folder).ok();
+    let state = match &tree {
+        Some(tree) => state(tree)?,
+        // Agents work in folders without a repository, too. Transactions are found by the command that looks for one.
+        None if folder.join(repo::STATE_IN_TREE).is_dir() => state_of(folder)?,
+        None => return Ok(()),
+    };
+    let lock = match acquire(&state) {
+        Ok(lock) => lock,
+        Err(LockError::Held { .. }) => return Ok(()),
+        Err(error) => return Err(no_lock(error)),
+    };
+    end_orphans_of(&lock, environment.docker_host(), output);
+    tree.map_or(Ok(()), |tree| recover(&lock, &tree, output))
 }
 
 /// Takes the lock of a work tree and puts right what a killed run has left.
@@ -139,10 +150,16 @@ fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
 /// Takes the lock that lies in this folder, and ends what a killed run has left running.
 fn lock_state(state: &Path, output: &Output) -> Result<Lock, Failure> {
     let lock = acquire(state).map_err(no_lock)?;
-    if lock.was_abandoned() {
-        end_orphans(None, output);
-    }
+    end_orphans_of(&lock, None, output);
     Ok(lock)
+}
+
+/// Ends what the last holder of a lock has left running, if it was killed: without a sandbox an agent outlives its harness, and goes on
+/// writing.
+fn end_orphans_of(lock: &Lock, docker_host: Option<&OsStr>, output: &Output) {
+    if lock.was_abandoned() {
+        end_orphans(docker_host, output);
+    }
 }
 
 fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {

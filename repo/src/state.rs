@@ -75,17 +75,21 @@ pub fn state_dir_in_tree(root: &Path) -> Result<PathBuf, RepoError> {
     Ok(state)
 }
 
-/// Whether the state folder of `folder` may hold `name`. A look that opens nothing and makes nothing: false only where it is certain.
+/// Whether the state folder of `folder` may hold `name`: a folder, or a file that is not empty. A look that opens nothing and makes
+/// nothing: false only where it is certain.
 pub fn may_hold_state(folder: &Path, name: &str) -> bool {
     let Ok(folder) = fs::canonicalize(folder) else { return true };
-    if folder.join(STATE_IN_TREE).join(name).exists() {
+    let is_there = |path: &Path| {
+        path.is_dir() || path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
+    };
+    if is_there(&folder.join(STATE_IN_TREE).join(name)) {
         return true;
     }
     let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok());
     // A `.git` that is a file or a link leads elsewhere.
     git.is_some_and(|git| {
         !git.symlink_metadata().is_ok_and(|found| found.is_dir())
-            || git.join(STATE_IN_GIT).join(name).exists()
+            || is_there(&git.join(STATE_IN_GIT).join(name))
     })
 }
 

@@ -208,6 +208,7 @@ fn a_filter_that_the_repository_configures_is_not_started() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the test makes a lock file")]
 fn where_no_state_can_be_is_told_without_opening_anything() {
     let scratch = Scratch::new();
     scratch.write("below/a", "x");
@@ -217,6 +218,12 @@ fn where_no_state_can_be_is_told_without_opening_anything() {
     let tree = WorkTree::at(scratch.path()).unwrap();
     fs::create_dir(tree.state_dir().unwrap().join("txn")).unwrap();
     assert!(holds("") && holds("below"));
+    let lock = tree.state_dir().unwrap().join("lock");
+    let holds_lock = || may_hold_state(scratch.path(), "lock");
+    fs::write(&lock, "").unwrap();
+    assert!(!holds_lock(), "nobody holds it");
+    fs::write(&lock, "x").unwrap();
+    assert!(holds_lock());
     scratch.git(&["worktree", "add", "--quiet", "linked"]);
     assert!(holds("linked"), "its git directory is elsewhere");
 }

@@ -223,3 +223,12 @@ fn without_a_wall_the_next_run_ends_what_a_killed_one_has_left() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     scene.assert_no_process("off");
 }
+
+#[test]
+fn without_a_wall_a_command_that_works_on_no_phase_ends_what_a_killed_one_has_left() {
+    let scene = Scene::new(&[("builder-1", LONG)]);
+    let (_, is_killed) = scene.killed(&["run", "--sandbox", "off"], &[], |line| line.contains("working"));
+    assert!(is_killed);
+    scene.run(&["check"]);
+    scene.assert_no_process("off");
+}

@@ -126,6 +126,36 @@ fn a_watch_that_was_killed_goes_on_with_the_turn_that_it_was_at() {
     assert_ne!(session(2), session(3));
 }
 
+/// Without a sandbox an agent outlives its harness, and goes on writing.
+#[test]
+fn whatever_command_comes_after_a_kill_ends_the_agent_that_outlived_its_harness_and_removes_its_folder() {
+    let outlives = "ls $HOME/tmp > $HOME/folders; echo $$ > $HOME/pid; kill -9 $PPID; exec sleep 600";
+    let next: [&[&str]; 5] = [
+        &["spec", "run", "--resume", "--sandbox", "off"],
+        &["spec", "run", "--focus", "Y", "--sandbox", "off"],
+        &["spec", "audit", "--sandbox", "off"],
+        &["spec", "status"],
+        &["runs"],
+    ];
+    for (args, has_git) in next.into_iter().zip([true, true, true, false, true]) {
+        let scene = Scene::new(&[outlives, "exit 1", "exit 1"]);
+        if !has_git {
+            std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
+        }
+        let temporary = scene.home().join("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        let environment = [("TMPDIR", temporary.to_str().unwrap())];
+        let run = ["spec", "run", "--focus", "X", "--sandbox", "off"];
+        assert_eq!(scene.command(&run, &environment).output().unwrap().status.code(), None);
+        let of_home = |name: &str| std::fs::read_to_string(scene.home().join(name)).unwrap();
+        assert!(is_alive(of_home("pid").trim()), "{args:?}: there is something to be ended");
+        assert_eq!(of_home("folders").lines().count(), 1, "{args:?}: there is something to be removed");
+        scene.command(args, &environment).output().unwrap();
+        assert!(!is_alive(of_home("pid").trim()), "{args:?}");
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{args:?}");
+    }
+}
+
 #[test]
 fn copies_that_a_killed_run_has_left_go_with_the_next_run() {
     let scene = Scene::new(&["kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);

@@ -19,11 +19,11 @@ use loop_spec::{Files, ISSUES, PROJECT, Role, STORE, WIP};
 use repo::Git;
 use runner::{Cancel, Env, Probed, Rung, Walls, probe};
 
-use crate::commands::agents;
 use crate::commands::phase::agents::passed;
 use crate::commands::spec::config::Config;
 use crate::commands::spec::{Agent, AgentArgs, Permissions, project};
 use crate::commands::wall;
+use crate::commands::{self, agents};
 use crate::config::{self, Layer, Limits, Settings};
 use crate::environment::Environment;
 use crate::exit::Failure;
@@ -136,7 +136,10 @@ impl<'b> Workspace<'b> {
 
     /// Nobody else works on this tree meanwhile.
     pub fn lock(&self) -> Result<Lock, Failure> {
-        Lock::acquire(&self.state, "code-commit spec").map_err(crate::commands::no_lock)
+        let lock = Lock::acquire(&self.state, "code-commit spec").map_err(commands::no_lock)?;
+        // A watch may have waited for days while another run was killed.
+        commands::end_orphans_of(&lock, self.environment.docker_host(), self.output);
+        Ok(lock)
     }
 
     /// No other watch works on this project; runs and talks may.
