@@ -69,10 +69,14 @@ struct Count {
     total_tokens: Value,
 }
 
-/// Reads an answer that came in one piece.
+/// Reads an answer that came in one piece. Whole JSON is no whole answer: gateways and overloaded services send `{}`, or text without
+/// a finish reason, where a stream would break off.
 pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) -> Result<Answer, Unread> {
     let mut text = String::new();
-    merge.take(parse(llm::json::text(&body)?)?, &mut text)?;
+    merge.take(llm::json::message(llm::json::text(&body)?)?, &mut text)?;
+    if !merge.is_ended() {
+        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
+    }
     let mut answer = merge.answer(text)?;
     if continuation.is_none() {
         answer.reply.raw = Raw::Received(body);
@@ -85,10 +89,6 @@ pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
     let count: Count =
         serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e).after(body.len() as u64))?;
     count.total_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no totalTokens".into() })
-}
-
-fn parse(json: &str) -> Result<Message<'_>, Unread> {
-    serde_json::from_str(json).map_err(|e| llm::json::unreadable(&e))
 }
 
 /// An answer, put together from one message or many.
@@ -158,13 +158,17 @@ impl Merge {
         self.feedback.get("blockReason").and_then(Value::as_str)
     }
 
+    /// There is no end mark but the finish reason, or the reason for which there is no answer.
+    fn is_ended(&self) -> bool {
+        self.finish_reason.is_some() || self.block_reason().is_some()
+    }
+
     fn finish(&self, text: &str) -> Finish {
         let reason = self.finish_reason.as_deref().unwrap_or_default();
         match (finish::of(reason), self.block_reason()) {
             (_, Some(block)) if reason.is_empty() => Finish::Blocked { filter: finish::filter(block) },
             (Finish::Complete, _) if self.called_tool => Finish::ToolCall(ToolCall::Unexpected),
             (Finish::Complete, _) if text.is_empty() => Finish::Empty,
-            (Finish::Other, None) if reason.is_empty() && text.is_empty() => Finish::Empty,
             (finish, _) => finish,
         }
     }
@@ -233,12 +237,12 @@ impl Stream for Merge {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
-        Ok(self.take(parse(data)?, text)?)
+        Ok(self.take(llm::json::message(data)?, text)?)
     }
 
-    /// There is no end mark but the finish reason, or the reason for which there is no answer.
+    /// Usage may follow the end mark.
     fn over(&self) -> Option<Duration> {
-        (self.finish_reason.is_some() || self.block_reason().is_some()).then_some(LINGER)
+        self.is_ended().then_some(LINGER)
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {

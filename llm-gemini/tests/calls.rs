@@ -131,14 +131,13 @@ fn what_is_enough_is_told_from_the_whole_text() {
 
 #[test]
 fn an_answer_that_goes_on_is_not_whole_before_its_service_says_so() {
-    for (last, finish) in [
-        (Step::body("{}"), Finish::Other),
-        (Step::body(r#"{"candidates":[{"finishReason":"STOP"}]}"#), Finish::Complete),
-    ] {
+    let call = |last: Step| {
         let server = server([part("one"), last]);
-        let reply = model(&server).call(&Request::default(), &mut Notes::default()).unwrap();
-        assert_eq!((reply.text.as_str(), reply.finish), ("one", finish));
-    }
+        model(&server).call(&Request::default(), &mut Notes::default())
+    };
+    assert_eq!(call(Step::body("{}")).unwrap_err().code(), "bad-reply");
+    let reply = call(Step::body(r#"{"candidates":[{"finishReason":"STOP"}]}"#)).unwrap();
+    assert_eq!((reply.text.as_str(), reply.finish), ("one", Finish::Complete));
 }
 
 #[test]

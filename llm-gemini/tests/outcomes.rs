@@ -106,7 +106,14 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("blocked prompt", block("PROHIBITED_CONTENT")),
         ("blocked by a filter of next year", block("VIBES")),
         ("blocked, jailbreak", block("JAILBREAK")),
-        ("no candidates, no reason", vec![Step::body("{\"candidates\":[]}").times(3)]),
+        ("no candidates, no reason", vec![Step::body("{\"candidates\":[]}"), Step::text("ok")]),
+        (
+            "usage and nothing else",
+            vec![Step::body("{\"usageMetadata\":{\"promptTokenCount\":9}}"), Step::text("ok")],
+        ),
+        ("an object with nothing in it", vec![Step::body("{}"), Step::text("ok")]),
+        ("an array with nothing in it", vec![Step::body("[]"), Step::text("ok")]),
+        ("a text for an answer", vec![Step::body("\"words\""), Step::text("ok")]),
         ("null everywhere", vec![Step::body(NULLS)]),
         ("wrong types everywhere", vec![Step::body(WRONG_TYPES)]),
     ];
@@ -134,7 +141,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     escalation                         withheld TellPerson "words" | Refused/Usage []
     limited                            withheld TellPerson "words" | Refused/Usage []
     a reason of next year              unknown TellPerson "words" | Refused/Usage []
-    no reason at all                   other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    no reason at all                   ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
     empty, then well                   complete Use "second" | Unusable/Usage Ok/Usage [1035]
     empty three times                  empty Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     a tool call                        tool-call Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
@@ -142,7 +149,11 @@ fn every_way_an_answer_ends_has_its_outcome() {
     blocked prompt                     blocked TellPerson "" | Refused/Usage []
     blocked by a filter of next year   blocked TellPerson "" | Refused/Usage []
     blocked, jailbreak                 blocked TellPerson "" | Refused/Usage []
-    no candidates, no reason           empty Retry "" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
+    no candidates, no reason           ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    usage and nothing else             ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    an object with nothing in it       ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    an array with nothing in it        ERROR bad-reply | the answer cannot be read: an array in place of an object | Error/Unknown []
+    a text for an answer               ERROR bad-reply | the answer cannot be read: not the JSON expected, line 1 column 7 | Error/Unknown []
     null everywhere                    complete Use "a" | Ok/Unknown []
     wrong types everywhere             complete Use "a" | Ok/Unknown []
     "#);

@@ -9,10 +9,12 @@ use serde_json::value::RawValue;
 
 use crate::{failure, finish};
 
-/// What ends a stream.
+/// What ends most streams.
 const DONE: &str = "[DONE]";
+/// How long to wait for more after the finish reason: usage may follow it.
+const LINGER: Duration = Duration::from_secs(5);
 /// After [`DONE`] nothing follows but the end of the body, for which a kept connection waits a moment.
-const LINGER: Duration = Duration::from_millis(100);
+const LINGER_AFTER_DONE: Duration = Duration::from_millis(100);
 
 /// A completion, or a chunk of one. What is not text is kept as it came, so that nothing unknown fails to parse.
 #[derive(Debug, Deserialize)]
@@ -57,10 +59,14 @@ struct Part<'a> {
     text: Option<&'a RawValue>,
 }
 
-/// Reads an answer that came in one piece.
+/// Reads an answer that came in one piece. Whole JSON is no whole answer: gateways and overloaded services send `{}`, or text without
+/// a finish reason, where a stream would break off.
 pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, Unread> {
     let mut text = String::new();
-    merge.take(parse(llm::json::text(&body)?)?, &mut text)?;
+    merge.take(llm::json::message(llm::json::text(&body)?)?, &mut text)?;
+    if !merge.is_ended() {
+        return Err(CallError::BadReply { detail: "it does not say how it ended".into() }.into());
+    }
     let mut answer = merge.answer(text)?;
     answer.reply.raw = Raw::Received(body);
     Ok(answer)
@@ -98,10 +104,6 @@ pub(crate) fn find_model(body: &[u8], name: &str, key: &Secret) -> Result<(), Ca
     if found { Ok(()) } else { Err(CallError::NotFound { model: name.to_owned(), message: message() }) }
 }
 
-fn parse(json: &str) -> Result<Message<'_>, Unread> {
-    serde_json::from_str(json).map_err(|e| llm::json::unreadable(&e))
-}
-
 /// An answer, put together from one message or many.
 #[derive(Debug)]
 pub(crate) struct Merge {
@@ -114,6 +116,8 @@ pub(crate) struct Merge {
     id: Value,
     created: Value,
     done: bool,
+    /// It goes on behind its finish reason.
+    goes_on: bool,
 }
 
 impl Merge {
@@ -128,6 +132,7 @@ impl Merge {
             id: Value::Null,
             created: Value::Null,
             done: false,
+            goes_on: false,
         }
     }
 
@@ -140,20 +145,32 @@ impl Merge {
         llm::json::replace(&mut self.id, message.id);
         llm::json::replace(&mut self.created, message.created);
         let Some(choice) = message.choices else { return Ok(()) };
+        let (was_ended, length) = (self.is_ended(), self.refusal.len() + text.len());
         if let Some(reason) = choice.finish_reason.as_str() {
             self.finish_reason = Some(reason.to_owned());
         }
         let Some(said) = choice.delta.or(choice.message) else { return Ok(()) };
         append(said.refusal, &mut self.refusal)?;
-        append(said.content, text)
+        append(said.content, text)?;
+        self.goes_on |= was_ended && self.refusal.len() + text.len() > length;
+        Ok(())
+    }
+
+    /// The finish reason is the end mark: many servers never send [`DONE`], and some proxies add it to a stream that they cut.
+    fn is_ended(&self) -> bool {
+        self.finish_reason.is_some()
     }
 
     fn finish(&self, text: &str) -> Finish {
+        // Two answers mixed into one, as faulty gateways do: no part of it can be trusted to be whole.
+        if self.goes_on {
+            return Finish::Malformed;
+        }
         if !self.refusal.is_empty() {
             return Finish::Refused { message: llm::clean_message(&self.refusal, &self.key) };
         }
         let finish = finish::of(self.finish_reason.as_deref().unwrap_or_default());
-        let is_empty = text.is_empty() && matches!(finish, Finish::Complete | Finish::Other);
+        let is_empty = text.is_empty() && finish == Finish::Complete;
         if is_empty { Finish::Empty } else { finish }
     }
 
@@ -220,12 +237,12 @@ impl Stream for Merge {
             self.done = true;
             return Ok(());
         }
-        Ok(self.take(parse(data)?, text)?)
+        Ok(self.take(llm::json::message(data)?, text)?)
     }
 
-    /// Both marks are wanted: some proxies add [`DONE`] to a stream that they cut.
     fn over(&self) -> Option<Duration> {
-        (self.done && self.finish_reason.is_some()).then_some(LINGER)
+        let linger = if self.done { LINGER_AFTER_DONE } else { LINGER };
+        self.is_ended().then_some(linger)
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {

@@ -64,7 +64,10 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("empty, then well", vec![Step::text(""), ok()]),
         ("null content three times", vec![Step::default().times(3)]),
         ("content in parts", vec![Step::body(PARTS)]),
-        ("no choices", vec![Step::body("{\"choices\":[]}").times(3)]),
+        ("no choices", vec![Step::body("{\"choices\":[]}"), ok()]),
+        ("an object with nothing in it", vec![Step::body("{}"), ok()]),
+        ("an array with nothing in it", vec![Step::body("[]"), ok()]),
+        ("words and no reason", vec![Step::body(NO_REASON), ok()]),
         ("null everywhere", vec![Step::body(NULLS)]),
         ("content that is a number", vec![Step::body("{\"choices\":[{\"message\":{\"content\":7}}]}")]),
     ];
@@ -75,17 +78,21 @@ fn every_way_an_answer_ends_has_its_outcome() {
     tool calls                         tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     function call                      tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     a reason of next year              unknown TellPerson "words" | Refused/Usage []
-    no reason                          other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
+    no reason                          ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
     refusal                            refused TellPerson "" | Refused/Usage []
     empty, then well                   complete Use "whole and well" | Unusable/Usage Ok/Usage [1035]
     null content three times           empty Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     content in parts                   complete Use "ab" | Ok/Unknown []
-    no choices                         empty Retry "" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
+    no choices                         ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    an object with nothing in it       ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
+    an array with nothing in it        ERROR bad-reply | the answer cannot be read: an array in place of an object | Error/Unknown []
+    words and no reason                ERROR bad-reply | the answer cannot be read: it does not say how it ended | Error/Unknown []
     null everywhere                    complete Use "a" | Ok/Unknown []
     content that is a number           ERROR bad-reply | the answer cannot be read: content that is no text | Error/Unknown []
     "#);
 }
 
+const NO_REASON: &str = r#"{"choices":[{"message":{"content":"words"}}]}"#;
 const PARTS: &str = r#"{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"odd"},
     {"type":"text","text":"b"}]},"finish_reason":"stop"}]}"#;
 const NULLS: &str = r#"{"id":null,"model":null,"created":null,"error":null,"usage":null,"choices":[
@@ -172,6 +179,14 @@ fn a_stream_counts_only_with_its_end() {
         ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
         ("done without a reason", vec![ok().finish(""), ok()]),
         ("a reason without done", vec![events(NO_DONE), ok()]),
+        ("a reason without done, open", vec![events(NO_DONE).hang(Hang::BeforeEnd)]),
+        ("cut in the event with the reason", vec![events(TIGHT).cut_after(NO_DONE.len() - 3), ok()]),
+        ("cut in done", vec![events(TIGHT).cut_after(TIGHT.len() - 5), ok()]),
+        ("usage behind the reason", vec![events(USAGE_LAST)]),
+        ("text behind the reason", vec![events(OVERRUN), ok()]),
+        ("text behind the reason, for ever", vec![events(OVERRUN).times(9)]),
+        ("a refusal behind the reason", vec![events(LATE_REFUSAL), ok()]),
+        ("an array for an event", vec![events("data: []\n\ndata: [DONE]\n\n"), ok()]),
         ("cut", vec![ok().cut_after(300), ok()]),
         ("closed after the end", vec![ok().framing(Framing::Close)]),
         ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
@@ -200,7 +215,15 @@ fn a_stream_counts_only_with_its_end() {
     no end                             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     no end, for ever                   ERROR stream-cut | the answer broke off after 603 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     done without a reason              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    a reason without done              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    a reason without done              complete Use "a" | Ok/Unknown []
+    a reason without done, open        complete Use "a" | Ok/Unknown []
+    cut in the event with the reason   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
+    cut in done                        complete Use "a" | Ok/Unknown []
+    usage behind the reason            complete Use "a" | Ok/Usage []
+    text behind the reason             complete Use "whole and well" | Unusable/Unknown Ok/Usage [1035]
+    text behind the reason, for ever   malformed Retry "ab" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
+    a refusal behind the reason        complete Use "whole and well" | Unusable/Unknown Ok/Usage [1035]
+    an array for an event              ERROR bad-reply | the answer cannot be read: an array in place of an object | Error/Unknown []
     cut                                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     closed after the end               complete Use "whole and well" | Ok/Usage []
     open after the end                 complete Use "whole and well" | Ok/Usage []
@@ -217,5 +240,12 @@ fn a_stream_counts_only_with_its_end() {
 }
 
 const NO_DONE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
+const USAGE_LAST: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
+    data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":null}]}\n\n\
+    data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n";
+const OVERRUN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
+    data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n\ndata: [DONE]\n\n";
+const LATE_REFUSAL: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
+    data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"}}]}\n\ndata: [DONE]\n\n";
 const TIGHT: &str =
     "data:{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata:[DONE]\n\n";

@@ -31,6 +31,14 @@ pub fn text(body: &[u8]) -> Result<&str, Unread> {
     })
 }
 
+/// Reads a message, which is an object. Serde would also take an array for one, `[]` for a message that says nothing.
+pub fn message<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Unread> {
+    if json.trim_start().starts_with('[') {
+        return Err(CallError::BadReply { detail: "an array in place of an object".into() }.into());
+    }
+    serde_json::from_str(json).map_err(|error| unreadable(&error))
+}
+
 /// What it means that an answer is no JSON: it broke off, or it is something else.
 pub fn unreadable(error: &serde_json::Error) -> Unread {
     if error.is_eof() { Unread::BrokenOff } else { something_else(error).into() }

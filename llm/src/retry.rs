@@ -237,9 +237,8 @@ impl<'r> Call<'r> {
             self.text.push_str(&reply.text);
             reply.text = std::mem::take(&mut self.text);
             if reply.finish == Finish::Empty {
-                // An end that the service has named is that of the whole; none at all is that of an answer which is not whole.
-                let is_over = reply.finish_reason.is_some();
-                reply.finish = if is_over { Finish::Complete } else { Finish::Other };
+                // The end that the service has named is that of the whole.
+                reply.finish = Finish::Complete;
             }
         }
         reply

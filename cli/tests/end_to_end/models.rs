@@ -1,6 +1,7 @@
 //! Models by their names: every provider through the whole loop.
 
-use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+use fixtures::demo::{self, BREAKS_THE_BUILD, MENDS_IT};
+use fixtures::server::{Script, Step};
 
 use crate::harness::{Ran, Scene};
 
@@ -49,6 +50,18 @@ fn a_local_server_wants_no_key_and_gets_none() {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(scene.server.requests()[0].header("authorization"), None);
     assert_eq!(scene.server.requests()[0].header("x-goog-api-key"), None);
+}
+
+#[test]
+fn an_answer_that_does_not_say_how_it_ended_ends_the_run_and_is_not_sent_to_be_repaired() {
+    for body in ["[]", "{}", r#"{"choices":[]}"#, r#"{"choices":[{"message":{"content":"words"}}]}"#] {
+        let scene = Scene::new(&demo::FILES, Script::new([Step::body(body), Step::text(MENDS_IT)]));
+        let url = format!("{}/v1", scene.server.origin());
+        let ran = scene.openai(&["--base-url", &url, "--no-stream", "--json"], &[]);
+        assert_eq!(ran.code, Some(4), "{body}: {ran}");
+        assert!(ran.out.contains(r#""code":"bad-reply""#), "{body}: {ran}");
+        assert_eq!(scene.server.requests().len(), 1, "{body}");
+    }
 }
 
 #[test]

@@ -23,11 +23,14 @@ fn a_stream_reads_the_same_in_pieces_of_any_size() {
 
 #[test]
 fn a_stream_cut_anywhere_before_its_end_mark_is_no_answer() {
-    let bytes = STREAM.trim_end().as_bytes();
-    for length in 0..bytes.len() {
-        assert_eq!(streamed(&bytes[..length], 64), None, "{length}");
+    let end = STREAM.find("\"finish_reason\": \"stop\"").unwrap();
+    let end = end + STREAM[end..].find("\n\n").unwrap();
+    for length in 0..end {
+        assert_eq!(streamed(&STREAM.as_bytes()[..length], 64), None, "{length}");
     }
-    assert!(streamed(bytes, 64).is_some());
+    let whole = streamed(STREAM.as_bytes(), 64).unwrap();
+    let without_done = streamed(STREAM.trim_end().trim_end_matches("data: [DONE]").as_bytes(), 64);
+    assert_eq!(without_done, Some(whole));
 }
 
 #[test]
