@@ -17,6 +17,10 @@ pub(crate) fn of(head: &Head, body: &[u8], model: &str, key: &Secret) -> CallErr
     if head.status == 400 && body.field("status") == "FAILED_PRECONDITION" {
         return CallError::Unavailable { message: body.message };
     }
+    // The service has no code for it: INVALID_ARGUMENT is every mistake in a request.
+    if head.status == 400 && body.message.to_ascii_lowercase().contains("input token count") {
+        return CallError::TooLarge { message: body.message };
+    }
     if head.status == 429 && field("violations").is_some_and(is_daily) {
         return CallError::DailyQuota { message: body.message };
     }

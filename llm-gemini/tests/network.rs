@@ -136,6 +136,19 @@ fn a_service_is_reached_through_the_proxy() {
 }
 
 #[test]
+fn a_proxy_that_is_not_there_is_named_and_the_service_is_not_blamed() {
+    let closed = TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address");
+    for service in ["http://models.invalid", "https://models.invalid"] {
+        let error = call(service, &[("ALL_PROXY", &format!("http://user:pass@{closed}"))]).unwrap_err();
+        assert_eq!(error.code(), "proxy-unreachable");
+        assert_eq!(error.to_string(), format!("cannot connect to the proxy {closed}"));
+        assert!(error.remedy().contains("ALL_PROXY") && error.is_retryable());
+    }
+    let error = call("http://models.invalid", &[("HTTP_PROXY", "http://proxy.invalid:3128")]).unwrap_err();
+    assert_eq!(error.to_string(), "cannot connect to the proxy proxy.invalid:3128");
+}
+
+#[test]
 fn a_proxy_that_refuses_is_an_error_of_its_own() {
     let (address, thread) = proxy(407, String::new());
     let error = call("http://models.invalid", &[("HTTP_PROXY", &address)]).unwrap_err();

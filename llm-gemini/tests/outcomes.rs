@@ -171,6 +171,7 @@ fn every_failure_has_its_outcome() {
     let ok = || Step::text("ok");
     let cases = vec![
         ("400 invalid", vec![Step::status(400).message("Invalid JSON payload")]),
+        ("400 too long", vec![Step::status(400).code("INVALID_ARGUMENT").message(TOO_LONG)]),
         ("400 bad key", vec![Step { bad_key: true, ..Step::status(400) }.message("API key not valid.")]),
         ("400 wrong country", vec![Step::status(400).code("FAILED_PRECONDITION").message("User location")]),
         ("401", vec![Step::status(401)]),
@@ -195,6 +196,12 @@ fn every_failure_has_its_outcome() {
         ("502 html for ever", vec![Step::html(502, "502 Bad Gateway").times(9)]),
         ("503", vec![Step::status(503), ok()]),
         ("504", vec![Step::status(504), ok()]),
+        ("520", vec![Step::status(520), ok()]),
+        ("521", vec![Step::status(521), ok()]),
+        ("522", vec![Step::status(522), ok()]),
+        ("523", vec![Step::status(523), ok()]),
+        ("524 for ever", vec![Step::status(524).times(9)]),
+        ("525", vec![Step::status(525), ok()]),
         ("529", vec![Step::status(529), ok()]),
         ("503 without a body", vec![Step { status: Some(503), ..Step::body("") }, ok()]),
         ("an error in an array", vec![Step { status: Some(400), ..Step::body(IN_ARRAY) }]),
@@ -222,6 +229,7 @@ fn every_failure_has_its_outcome() {
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     400 invalid                        ERROR bad-request | the service rejects the request (HTTP 400): Invalid JSON payload | Error/Nothing []
+    400 too long                       ERROR too-large | the prompt is too large for the model: The input token count (1200000) exceeds the maximum number of tokens allowed (1048576). | Error/Nothing []
     400 bad key                        ERROR bad-key | the key is not valid: API key not valid. | Error/Nothing []
     400 wrong country                  ERROR unavailable | not available to this account here: User location | Error/Nothing []
     401                                ERROR bad-key | the key is not valid: scripted error | Error/Nothing []
@@ -246,6 +254,12 @@ fn every_failure_has_its_outcome() {
     502 html for ever                  ERROR server | the service failed (HTTP 502): a page of HTML, "502 Bad Gateway" | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
     503                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
     504                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    520                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    521                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    522                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    523                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    524 for ever                       ERROR server | the service failed (HTTP 524): scripted error | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
+    525                                ERROR bad-request | the service rejects the request (HTTP 525): scripted error | Error/Nothing []
     529                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
     503 without a body                 complete Use "ok" | Error/Nothing Ok/Usage [1035]
     an error in an array               ERROR bad-request | the service rejects the request (HTTP 400): as streams fail | Error/Nothing []
@@ -267,6 +281,8 @@ fn every_failure_has_its_outcome() {
     "#);
 }
 
+const TOO_LONG: &str =
+    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).";
 const IN_ARRAY: &str = r#"[{"error":{"code":400,"message":"as streams fail","status":"INVALID_ARGUMENT"}}]"#;
 const HALF_PAIR: &str =
     r#"{"candidates":[{"content":{"parts":[{"text":"\ud83d"}]},"finishReason":"STOP"}],"modelVersion":"m"}"#;

@@ -1,16 +1,19 @@
 //! Error bodies: OpenAI's, and those of the servers that came after it.
 
 use llm::http::Head;
-use llm::{CallError, ErrorBody, Secret, retry_after};
+use llm::{CallError, ErrorBody, retry_after};
 use serde_json::Value;
 
+use crate::Service;
+
 /// What an HTTP status other than 200 means. `code` is the field to look at, where there is one.
-pub(crate) fn of(head: &Head, body: &[u8], model: &str, key: &Secret) -> CallError {
-    let body = ErrorBody::read(body, key);
+pub(crate) fn of(head: &Head, body: &[u8], service: &Service) -> CallError {
+    let body = ErrorBody::read(body, &service.key);
     let code = if body.field("code").is_empty() { body.field("type") } else { body.field("code") };
     match (head.status, code) {
         (_, "invalid_api_key") => CallError::BadKey { message: body.message },
         (403, "unsupported_country_region_territory") => CallError::Unavailable { message: body.message },
+        (_, "content_filter" | "content_policy_violation") => CallError::Blocked { message: body.message },
         (_, "context_length_exceeded" | "exceed_context_size_error" | "string_above_max_length") => {
             CallError::TooLarge { message: body.message }
         }
@@ -21,18 +24,30 @@ pub(crate) fn of(head: &Head, body: &[u8], model: &str, key: &Secret) -> CallErr
             | "billing_hard_limit_reached"
             | "billing_not_active",
         ) => CallError::Billing { message: body.message },
-        _ => body.by_status(head, model, retry_after(head)),
+        (404 | 405, code) if is_of_another_server(&body, code, service) => {
+            CallError::WrongAddress { base: service.base.join(""), message: body.message }
+        }
+        _ => body.by_status(head, service.model(), retry_after(head)),
     }
 }
 
-/// What an `error` in the middle of a stream means; there is no status to go by but a number in it.
-pub(crate) fn in_stream(error: &Value, model: &str, key: &Secret) -> CallError {
+/// A missing model and a missing path have the same status. The server's own words tell them apart: of a model they speak as of one; and
+/// what is not of this dialect gives no code, nor does OpenAI for an address without its `/v1`.
+fn is_of_another_server(body: &ErrorBody, code: &str, service: &Service) -> bool {
+    let speaks_of_model = [code, &body.message].iter().any(|w| w.to_ascii_lowercase().contains("model"));
+    !speaks_of_model && (code.is_empty() || service.base.is_origin())
+}
+
+/// What an `error` in the middle of a stream means; there is no status to go by but a number in it. LM Studio answers every path that it
+/// does not know with 200 and such an error.
+pub(crate) fn in_stream(error: &Value, service: &Service) -> CallError {
     let number = error.get("code").or_else(|| error.get("status")).and_then(Value::as_u64);
     let by_code = match error.get("code").and_then(Value::as_str) {
         Some("rate_limit_exceeded") => Some(429),
         Some("server_is_overloaded" | "slow_down") => Some(503),
+        _ if error.as_str().is_some_and(|text| text.starts_with("Unexpected endpoint")) => Some(404),
         _ => None,
     };
     let status = number.and_then(|n| u16::try_from(n).ok()).or(by_code).unwrap_or(500);
-    of(&Head { status, ..Head::default() }, error.to_string().as_bytes(), model, key)
+    of(&Head { status, ..Head::default() }, error.to_string().as_bytes(), service)
 }

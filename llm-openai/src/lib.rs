@@ -27,17 +27,30 @@ pub struct OpenAi {
 /// Everything but the I/O.
 #[derive(Debug)]
 struct Wire {
+    service: Service,
+    switches: Switches,
+}
+
+/// Who is asked, where, and with which key.
+#[derive(Debug, Clone)]
+struct Service {
     base: BaseUrl,
     id: ModelId,
     key: Secret,
-    switches: Switches,
+}
+
+impl Service {
+    /// The model, as the server names it.
+    fn model(&self) -> &str {
+        self.id.name()
+    }
 }
 
 impl OpenAi {
     /// A model behind `base`, which holds the version (`…/v1`). Servers on this machine want no key.
     pub fn new(agent: Arc<Agent>, base: BaseUrl, id: ModelId, key: Secret) -> Self {
         let switches = Switches::of(&base);
-        Self { agent, retry: Retry::default(), wire: Wire { base, id, key, switches } }
+        Self { agent, retry: Retry::default(), wire: Wire { service: Service { base, id, key }, switches } }
     }
 
     /// The same with other retry rules.
@@ -56,7 +69,7 @@ impl OpenAi {
 
 impl Model for OpenAi {
     fn id(&self) -> &ModelId {
-        &self.wire.id
+        &self.wire.service.id
     }
 
     fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
@@ -66,36 +79,37 @@ impl Model for OpenAi {
     /// Lists the models, which every server can and none bills for.
     fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
         let body = llm::fetch(&self.agent, &self.wire, &self.wire.address("/models"), watch)?;
-        reply::find_model(&body, self.wire.id.name(), &self.wire.key)
+        reply::find_model(&body, &self.wire.service)
     }
 }
 
 impl Dialect for Wire {
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
-        let body = request::Body::of(self.id.name(), request, self.switches);
+        let body = request::Body::of(self.service.model(), request, self.switches);
         Ok(Post { body: Arc::new(llm::json::body(&body)?), ..self.address("/chat/completions") })
     }
 
     fn read(&self, body: Vec<u8>, _continuation: Option<&str>) -> Result<Answer, Unread> {
-        reply::read(body, reply::Merge::new(self.id.name().to_owned(), self.key.clone()))
+        reply::read(body, reply::Merge::new(self.service.clone()))
     }
 
     fn stream(&self) -> Box<dyn Stream> {
-        Box::new(reply::Merge::new(self.id.name().to_owned(), self.key.clone()))
+        Box::new(reply::Merge::new(self.service.clone()))
     }
 
     fn failure(&self, head: &Head, body: &[u8]) -> CallError {
-        failure::of(head, body, self.id.name(), &self.key)
+        failure::of(head, body, &self.service)
     }
 }
 
 impl Wire {
     fn address(&self, path: &str) -> Post {
-        let bearer = || Secret::new(&format!("Bearer {}", self.key.expose()));
+        let Service { base, key, .. } = &self.service;
+        let bearer = || Secret::new(&format!("Bearer {}", key.expose()));
         Post {
-            url: self.base.join(path),
+            url: base.join(path),
             headers: vec![("content-type", "application/json".into())],
-            key: (!self.key.is_empty()).then(|| ("authorization", bearer())),
+            key: (!key.is_empty()).then(|| ("authorization", bearer())),
             body: Arc::default(),
         }
     }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Unread, Usage};
+use llm::{Answer, CallError, Finish, Raw, Reply, Stream, Unread, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{failure, finish};
+use crate::{Service, failure, finish};
 
 /// What ends most streams.
 const DONE: &str = "[DONE]";
@@ -86,7 +86,7 @@ struct Listed {
 }
 
 /// Looks for a model in the list of all.
-pub(crate) fn find_model(body: &[u8], name: &str, key: &Secret) -> Result<(), CallError> {
+pub(crate) fn find_model(body: &[u8], service: &Service) -> Result<(), CallError> {
     const SHOWN: usize = 10;
     let list: Models<'_> =
         serde_json::from_slice(body).map_err(|e| llm::json::unreadable(&e).after(body.len() as u64))?;
@@ -94,21 +94,24 @@ pub(crate) fn find_model(body: &[u8], name: &str, key: &Secret) -> Result<(), Ca
     if let Some(data) = list.data {
         llm::json::each(data, |listed: Listed| {
             if let Some(id) = listed.id.as_str() {
-                found |= id == name;
+                found |= id == service.model();
                 some.extend((some.len() < SHOWN).then(|| id.to_owned()));
             }
             Ok(())
         })?;
     }
-    let message = || llm::clean_message(&format!("the server has {}", some.join(", ")), key);
-    if found { Ok(()) } else { Err(CallError::NotFound { model: name.to_owned(), message: message() }) }
+    let message = || llm::clean_message(&format!("the server has {}", some.join(", ")), &service.key);
+    if found {
+        Ok(())
+    } else {
+        Err(CallError::NotFound { model: service.model().to_owned(), message: message() })
+    }
 }
 
 /// An answer, put together from one message or many.
 #[derive(Debug)]
 pub(crate) struct Merge {
-    model: String,
-    key: Secret,
+    service: Service,
     refusal: String,
     finish_reason: Option<String>,
     usage: Value,
@@ -121,10 +124,9 @@ pub(crate) struct Merge {
 }
 
 impl Merge {
-    pub(crate) fn new(model: String, key: Secret) -> Self {
+    pub(crate) fn new(service: Service) -> Self {
         Self {
-            model,
-            key,
+            service,
             refusal: String::new(),
             finish_reason: None,
             usage: Value::Null,
@@ -138,7 +140,7 @@ impl Merge {
 
     fn take(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
         if !message.error.is_null() {
-            return Err(failure::in_stream(&message.error, &self.model, &self.key));
+            return Err(failure::in_stream(&message.error, &self.service));
         }
         llm::json::replace(&mut self.usage, message.usage);
         llm::json::replace(&mut self.served_model, message.model);
@@ -167,7 +169,7 @@ impl Merge {
             return Finish::Malformed;
         }
         if !self.refusal.is_empty() {
-            return Finish::Refused { message: llm::clean_message(&self.refusal, &self.key) };
+            return Finish::Refused { message: llm::clean_message(&self.refusal, &self.service.key) };
         }
         let finish = finish::of(self.finish_reason.as_deref().unwrap_or_default());
         let is_empty = text.is_empty() && finish == Finish::Complete;

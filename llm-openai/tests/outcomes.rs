@@ -11,16 +11,20 @@ use code_commit_llm_openai::OpenAi;
 use fixtures::server::{Framing, Hang, Script, Server, Step};
 use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
-use llm::{Model, Request, Secret};
+use llm::{CallError, Model, Request, Secret};
 use serde_json::json;
 
 const KEY: &str = "sk-test-key-0123456789-xy";
 
 fn outcome(name: &str, stream: bool, steps: Vec<Step>) -> String {
+    outcome_below("/v1", name, stream, steps)
+}
+
+fn outcome_below(path: &str, name: &str, stream: bool, steps: Vec<Step>) -> String {
     let server = Server::start(Script::new(steps)).expect("a server");
     let limits = Limits { idle: Duration::from_millis(400), body: 1 << 20, ..Limits::default() };
     let agent = Arc::new(Agent::new(Network::default(), limits));
-    let base = format!("{}/v1", server.origin()).parse().expect("an address");
+    let base = format!("{}{path}", server.origin()).parse().expect("an address");
     let model = OpenAi::new(agent, base, "openai/m".parse().expect("a name"), Secret::new(KEY));
     let mut notes = Notes::default();
     let result = model.call(&Request { prompt: "hi", stream, ..Request::default() }, &mut notes);
@@ -104,6 +108,12 @@ fn every_failure_has_its_outcome() {
     let cases = vec![
         ("400", failed(400, "invalid_value")),
         ("400 too long", failed(400, "context_length_exceeded")),
+        ("400 content filter", failed(400, "content_filter")),
+        ("400 content policy", failed(400, "content_policy_violation")),
+        (
+            "400 content policy, in the type",
+            vec![Step { kind: Some("content_policy_violation".into()), ..Step::status(400) }],
+        ),
         ("401", failed(401, "invalid_api_key")),
         ("403 region", failed(403, "unsupported_country_region_territory")),
         ("403", failed(403, "forbidden")),
@@ -119,12 +129,17 @@ fn every_failure_has_its_outcome() {
         ("429 retry-after-ms 20", vec![Step::status(429).header("retry-after-ms", "20"), ok()]),
         ("429 retry-after 121", vec![Step::status(429).header("retry-after", "121"), ok()]),
         ("500", failed(500, "server_error")),
+        ("520 html", vec![Step::html(520, "Web server returned an unknown error"), ok()]),
+        ("524", vec![Step::html(524, "A timeout occurred").times(9)]),
         ("503 overloaded", failed(503, "server_is_overloaded")),
         ("503 slow down", failed(503, "slow_down")),
         ("error is a text", body(400, "{\"error\":\"model is loading\"}")),
         ("detail", body(422, "{\"detail\":[{\"msg\":\"field required\"}]}")),
         ("html", vec![Step::html(504, "Gateway Time-out"), ok()]),
-        ("plain text", body(404, "404 page not found")),
+        ("404 of a model, in words alone", body(404, r#"{"error":"model 'm' not found"}"#)),
+        ("404 of an address", body(404, "404 page not found")),
+        ("404 of an address, as JSON", body(404, r#"{"detail":"Not Found"}"#)),
+        ("405", body(405, "Method Not Allowed")),
         ("nothing", body(500, "")),
         ("the key echoed", vec![Step::status(401).message(&format!("Incorrect API key provided: {KEY}"))]),
         (
@@ -140,6 +155,9 @@ fn every_failure_has_its_outcome() {
     insta::assert_snapshot!(table(false, cases), @r#"
     400                                ERROR bad-request | the service rejects the request (HTTP 400): scripted error | Error/Nothing []
     400 too long                       ERROR too-large | the prompt is too large for the model: scripted error | Error/Nothing []
+    400 content filter                 ERROR blocked | the service blocked the prompt: scripted error | Error/Nothing []
+    400 content policy                 ERROR blocked | the service blocked the prompt: scripted error | Error/Nothing []
+    400 content policy, in the type    ERROR blocked | the service blocked the prompt: scripted error | Error/Nothing []
     401                                ERROR bad-key | the key is not valid: scripted error | Error/Nothing []
     403 region                         ERROR unavailable | not available to this account here: scripted error | Error/Nothing []
     403                                ERROR no-permission | permission denied: scripted error | Error/Nothing []
@@ -152,12 +170,17 @@ fn every_failure_has_its_outcome() {
     429 retry-after-ms 20              complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
     429 retry-after 121                ERROR rate-limited | rate limit: scripted error | Error/Nothing []
     500                                complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    520 html                           complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
+    524                                ERROR server | the service failed (HTTP 524): a page of HTML, "A timeout occurred" | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
     503 overloaded                     complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
     503 slow down                      complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
     error is a text                    ERROR bad-request | the service rejects the request (HTTP 400): model is loading | Error/Nothing []
     detail                             ERROR bad-request | the service rejects the request (HTTP 422): [{"msg":"field required"}] | Error/Nothing []
     html                               complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
-    plain text                         ERROR not-found | m not found: 404 page not found | Error/Nothing []
+    404 of a model, in words alone     ERROR not-found | m not found: model 'm' not found | Error/Nothing []
+    404 of an address                  ERROR wrong-address | the base URL ORIGIN/v1 does not lead to the API: 404 page not found | Error/Nothing []
+    404 of an address, as JSON         ERROR wrong-address | the base URL ORIGIN/v1 does not lead to the API: Not Found | Error/Nothing []
+    405                                ERROR wrong-address | the base URL ORIGIN/v1 does not lead to the API: Method Not Allowed | Error/Nothing []
     nothing                            complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
     the key echoed                     ERROR bad-key | the key is not valid: Incorrect API key provided: …xy | Error/Nothing []
     200 an error object                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
@@ -167,6 +190,32 @@ fn every_failure_has_its_outcome() {
     200 larger than the limit          ERROR body-too-large | the answer is larger than 1048576 bytes | Error/Unknown []
     silence in the answer              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     "#);
+}
+
+#[test]
+fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
+    let body = |status, body: &str| vec![Step { status: Some(status), ..Step::body(body) }, ok()];
+    let invalid_url = r#"{"error":{"message":"Invalid URL (POST /chat/completions)","type":"invalid_request_error","code":null}}"#;
+    let unknown_model = r#"{"error":{"message":"The model `m` does not exist","type":"NotFoundError"}}"#;
+    let lm_studio = r#"{"error":"Unexpected endpoint or method. (POST /chat/completions)"}"#;
+    let cases = vec![
+        ("404 of OpenAI", body(404, invalid_url)),
+        ("404 of a model", body(404, unknown_model)),
+        ("404 of a page", vec![Step::html(404, "404 Not Found"), ok()]),
+        ("405", body(405, r#"{"detail":"Method Not Allowed"}"#)),
+        ("200 of LM Studio", body(200, lm_studio)),
+    ];
+    let lines: Vec<_> = cases.into_iter().map(|(name, steps)| outcome_below("", name, true, steps)).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    404 of OpenAI                      ERROR wrong-address | the base URL ORIGIN does not lead to the API: Invalid URL (POST /chat/completions) | Error/Nothing []
+    404 of a model                     ERROR not-found | m not found: The model `m` does not exist | Error/Nothing []
+    404 of a page                      ERROR wrong-address | the base URL ORIGIN does not lead to the API: a page of HTML, "404 Not Found" | Error/Nothing []
+    405                                ERROR wrong-address | the base URL ORIGIN does not lead to the API: Method Not Allowed | Error/Nothing []
+    200 of LM Studio                   ERROR wrong-address | the base URL ORIGIN does not lead to the API: Unexpected endpoint or method. (POST /chat/completions) | Error/Unknown []
+    "#);
+    let remedy = |base: &str| CallError::WrongAddress { base: base.into(), message: String::new() }.remedy();
+    assert_eq!(remedy("http://h:1234"), "add /v1 to the base URL, as in http://127.0.0.1:8080/v1");
+    assert_eq!(remedy("http://h/v1"), "check the base URL; most servers have their API below /v1");
 }
 
 #[test]

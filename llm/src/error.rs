@@ -30,6 +30,14 @@ pub enum CallError {
         /// What the transport says.
         source: Cause,
     },
+    /// Nobody answers where the proxy should be; whether the service does is not known.
+    #[error("cannot connect to the proxy {proxy}")]
+    ProxyUnreachable {
+        /// Host and port of the proxy.
+        proxy: String,
+        /// What the transport says.
+        source: Cause,
+    },
     /// The proxy does not let us through.
     #[error("the proxy refused the way to {origin}")]
     Proxy {
@@ -105,7 +113,21 @@ pub enum CallError {
         /// The service's text.
         message: String,
     },
-    /// There is no such model, or no such address.
+    /// Something answers there, but not the service's interface.
+    #[error("the base URL {base} does not lead to the API: {message}")]
+    WrongAddress {
+        /// The base URL.
+        base: String,
+        /// The server's text.
+        message: String,
+    },
+    /// The service will not pass the prompt to the model.
+    #[error("the service blocked the prompt: {message}")]
+    Blocked {
+        /// The service's text.
+        message: String,
+    },
+    /// There is no such model.
     #[error("{model} not found: {message}")]
     NotFound {
         /// The model asked for.

@@ -59,7 +59,8 @@ impl ErrorBody {
             413 => CallError::TooLarge { message },
             429 => CallError::RateLimited { message, retry_after },
             503 | 529 => CallError::Overloaded { status, message, retry_after },
-            408 | 500 | 502 | 504 => CallError::Server { status, message, retry_after },
+            // 520 to 524 are Cloudflare's: the service behind it is down or slow.
+            408 | 500 | 502 | 504 | 520..=524 => CallError::Server { status, message, retry_after },
             _ => CallError::BadRequest { status, message },
         }
     }

@@ -184,6 +184,11 @@ impl BaseUrl {
         network::host_of(self.0.split_once("://").map_or("", |(_, rest)| rest))
     }
 
+    /// Does it name a server and nothing below it?
+    pub fn is_origin(&self) -> bool {
+        self.0.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'))
+    }
+
     /// The address of `path`, which begins with a slash.
     pub fn join(&self, path: &str) -> String {
         format!("{}{path}", self.0)

@@ -214,6 +214,9 @@ fn failure(entry: &Entry) -> Option<CallError> {
     Some(match code {
         ErrorCode::Connect => CallError::Connect { origin: origin(), source: message.into() },
         ErrorCode::Tls => CallError::Tls { origin: origin(), source: message.into() },
+        ErrorCode::ProxyUnreachable => {
+            CallError::ProxyUnreachable { proxy: origin(), source: message.into() }
+        }
         ErrorCode::Proxy => CallError::Proxy { origin: origin(), message },
         ErrorCode::Timeout => CallError::Timeout { after },
         ErrorCode::Idle => CallError::Idle { after },
@@ -226,6 +229,8 @@ fn failure(entry: &Entry) -> Option<CallError> {
         ErrorCode::BadKey => CallError::BadKey { message },
         ErrorCode::NoPermission => CallError::NoPermission { message },
         ErrorCode::Unavailable => CallError::Unavailable { message },
+        ErrorCode::WrongAddress => CallError::WrongAddress { base: origin(), message },
+        ErrorCode::Blocked => CallError::Blocked { message },
         ErrorCode::NotFound => CallError::NotFound { model: origin(), message },
         ErrorCode::RateLimited => CallError::RateLimited { message, retry_after },
         ErrorCode::DailyQuota => CallError::DailyQuota { message },

@@ -1,3 +1,4 @@
+use llm::Secret;
 use proptest::prelude::*;
 
 use super::*;
@@ -5,8 +6,13 @@ use super::*;
 const PLAIN: &str = include_str!("../../../fixtures/wire/openai-completion.json");
 const STREAM: &str = include_str!("../../../fixtures/wire/openai-stream.sse");
 
+fn service(name: &str, key: &str) -> Service {
+    let base = crate::BASE_URL.parse().unwrap();
+    Service { base, id: format!("openai/{name}").parse().unwrap(), key: Secret::new(key) }
+}
+
 fn merge() -> Merge {
-    Merge::new("m".into(), Secret::new("k"))
+    Merge::new(service("m", "k"))
 }
 
 fn streamed(bytes: &[u8], size: usize) -> Option<Reply> {
@@ -23,8 +29,9 @@ fn a_stream_reads_the_same_in_pieces_of_any_size() {
 
 #[test]
 fn a_stream_cut_anywhere_before_its_end_mark_is_no_answer() {
-    let end = STREAM.find("\"finish_reason\": \"stop\"").unwrap();
-    let end = end + STREAM[end..].find("\n\n").unwrap();
+    let (_, rest) = STREAM.split_once("\"finish_reason\": \"stop\"").unwrap();
+    let (event, _) = rest.split_once("\n\n").unwrap();
+    let end = STREAM.len() - rest.len() + event.len();
     for length in 0..end {
         assert_eq!(streamed(&STREAM.as_bytes()[..length], 64), None, "{length}");
     }
@@ -55,9 +62,9 @@ fn the_names_of_a_servers_models_are_shown_as_its_other_words_are() {
         r#"{{"data":[{{"id":"a\u001b[2Jsk-secret-key-xy"}},{{"id":7}},{{"id":"{}"}}]}}"#,
         "x".repeat(9000)
     );
-    let key = Secret::new("sk-secret-key-xy");
-    assert!(find_model(list.as_bytes(), &"x".repeat(9000), &key).is_ok());
-    let said = find_model(list.as_bytes(), "m", &key).unwrap_err().to_string();
+    let found = |name: &str| find_model(list.as_bytes(), &service(name, "sk-secret-key-xy"));
+    assert!(found(&"x".repeat(9000)).is_ok());
+    let said = found("m").unwrap_err().to_string();
     assert!(said.starts_with("m not found: the server has a [2J…xy, xxx"), "{said}");
     assert!(said.chars().count() < 700);
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::CallError;
 use crate::watch::Spend;
+use crate::{CallError, Filter, Finish};
 
 /// Nobody sits and waits for longer.
 const LONG_WAIT: Duration = Duration::from_mins(2);
@@ -15,6 +15,10 @@ impl CallError {
             Self::Connect { .. } => "check the network, the proxy variables and the base URL",
             Self::Tls { .. } => {
                 "check the base URL; behind a TLS proxy set SSL_CERT_FILE to its CA certificates"
+            }
+            Self::ProxyUnreachable { .. } => {
+                "start the proxy, or correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, whichever names it; \
+                 NO_PROXY names hosts that are reached without one"
             }
             Self::Proxy { .. } => "check HTTPS_PROXY, its user and password, and NO_PROXY",
             Self::Timeout { .. } | Self::Idle { .. } => "try again later, or allow more with --timeout",
@@ -30,6 +34,11 @@ impl CallError {
             Self::BadKey { .. } => "check the key in its variable or key file",
             Self::NoPermission { .. } => "allow the key to use this model, or choose another",
             Self::Unavailable { .. } => "enable billing for the account, or choose another provider",
+            Self::WrongAddress { base, .. } if !base.contains("/v1") => {
+                "add /v1 to the base URL, as in http://127.0.0.1:8080/v1"
+            }
+            Self::WrongAddress { .. } => "check the base URL; most servers have their API below /v1",
+            Self::Blocked { .. } => Finish::Blocked { filter: Filter::Unspecified }.remedy(),
             Self::NotFound { .. } => "check the model's name and the base URL",
             Self::RateLimited { retry_after: Some(wait), .. } if *wait > LONG_WAIT => {
                 "the service wants a longer wait than a run takes: go on with it later"
@@ -52,6 +61,7 @@ impl CallError {
         matches!(
             self,
             Self::Connect { .. }
+                | Self::ProxyUnreachable { .. }
                 | Self::Timeout { .. }
                 | Self::Idle { .. }
                 | Self::Dropped { .. }

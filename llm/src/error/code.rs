@@ -32,6 +32,7 @@ macro_rules! codes {
 codes! {
     Connect = "connect",
     Tls = "tls",
+    ProxyUnreachable = "proxy-unreachable",
     Proxy = "proxy",
     Timeout = "timeout",
     Idle = "idle",
@@ -44,6 +45,8 @@ codes! {
     BadKey = "bad-key",
     NoPermission = "no-permission",
     Unavailable = "unavailable",
+    WrongAddress = "wrong-address",
+    Blocked = "blocked",
     NotFound = "not-found",
     RateLimited = "rate-limited",
     DailyQuota = "daily-quota",

@@ -23,6 +23,8 @@ pub struct Exchange<'a> {
     is_over: bool,
     limits: Limits,
     origin: String,
+    /// Host and port of the proxy on the way.
+    proxy: Option<String>,
     started: Stopwatch,
     last: Stopwatch,
     received: u64,
@@ -79,9 +81,20 @@ impl<'a> Exchange<'a> {
         let started = Stopwatch::start();
         let head = Head::default();
         let origin = origin_of(&post.url);
+        let proxy = agent.network.proxy_of(&post.url);
         let worker = Some(worker);
-        let mut exchange =
-            Self { head, agent, worker, is_over: false, limits, origin, started, last: started, received: 0 };
+        let mut exchange = Self {
+            head,
+            agent,
+            worker,
+            is_over: false,
+            limits,
+            origin,
+            proxy,
+            started,
+            last: started,
+            received: 0,
+        };
         exchange.head = exchange.wait_for_head(watch)?;
         Ok(exchange)
     }
@@ -92,7 +105,10 @@ impl<'a> Exchange<'a> {
                 head.after = self.elapsed();
                 Ok(head)
             }
-            Some(Piece::Failed(error)) => Err(self.failed_before_head(error)),
+            Some(Piece::Failed(error)) => {
+                let error = self.failed_before_head(error);
+                Err(self.on_the_way(error))
+            }
             Some(Piece::Bytes(_) | Piece::End) | None => Err(self.cut()),
         }
     }
@@ -213,6 +229,16 @@ impl<'a> Exchange<'a> {
     fn release(&mut self) {
         if let Some(worker) = self.worker.take() {
             self.agent.keep(worker);
+        }
+    }
+
+    /// The only connection that is made through a proxy is the one to it: what lies behind it, it connects to itself.
+    fn on_the_way(&self, error: CallError) -> CallError {
+        match (error, &self.proxy) {
+            (CallError::Connect { source, .. }, Some(proxy)) => {
+                CallError::ProxyUnreachable { proxy: proxy.clone(), source }
+            }
+            (error, _) => error,
         }
     }
 

@@ -85,6 +85,14 @@ impl Network {
         }
     }
 
+    /// Host and port of the proxy on the way to `url`, without its user and password.
+    pub(super) fn proxy_of(&self, url: &str) -> Option<String> {
+        match self.route(url) {
+            Route::Direct => None,
+            Route::Proxy(proxy) => Some(format!("{}:{}", proxy.host(), proxy.port())),
+        }
+    }
+
     /// The certificates to trust instead of the built-in ones.
     pub(super) fn roots(&self) -> Option<&[Certificate<'static>]> {
         self.roots.as_deref()
