@@ -21,6 +21,7 @@ use crate::keys::Keys;
 use crate::models;
 use crate::output::Output;
 use crate::plan::Plan;
+use crate::preflight;
 
 /// Finds the run, then goes on with it as its loop does.
 pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -80,6 +81,9 @@ fn go_on(
     if !can_go_on(&facts) {
         return Err(closed(&name, "is over"));
     }
+    // A build that is not found fails every round, and each repair would be paid for.
+    preflight::build_command(tree.root(), &plan.settings.build.value, environment)
+        .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.remedy))?;
     plan.settings.put_limits(&args.limits.layer(), Origin::Flag);
     output.note(&format!("going on with {name}"));
     let cancel = crate::interrupt::watched()?;

@@ -6,6 +6,7 @@ mod clean;
 mod commit;
 mod config;
 mod costs;
+mod disk_errors;
 mod doctor;
 mod elsewhere;
 #[path = "../full_disk/mod.rs"]

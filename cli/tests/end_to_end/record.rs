@@ -539,3 +539,14 @@ fn a_run_is_named_by_the_path_that_its_last_line_shows_too() {
         assert_eq!(shown(other), (Some(3), false), "{other}");
     }
 }
+
+#[test]
+fn a_run_whose_build_script_is_gone_does_not_go_on_to_pay_for_its_repair() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD]);
+    let ran = scene.commit(&["--max-calls", "1"]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
+    let resumed = scene.run_with(&["resume", "--max-calls", "9"], &[("GEMINI_API_KEY", KEY)]);
+    assert_eq!((resumed.code, scene.server.requests().len()), (Some(3), 1), "{resumed}");
+    assert!(resumed.err.contains("there is no build.sh"), "{resumed}");
+}

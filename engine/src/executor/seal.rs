@@ -69,6 +69,8 @@ pub(crate) struct Restored {
     pub(crate) changed: Vec<String>,
     /// It could not be put back.
     pub(crate) lost: Vec<String>,
+    /// The disk did not say what stands there, so it was not touched.
+    pub(crate) unseen: Vec<(PathBuf, io::Error)>,
 }
 
 impl Seal {
@@ -100,13 +102,20 @@ impl Seal {
     /// Puts back what was changed, folders on the way too, and names it; nothing where all is as it was. What stood there goes to the
     /// attic.
     ///
-    /// Fails where something is not as it was even then: nothing may be built in such a tree.
+    /// Fails where something is not as it was even then: nothing may be built in such a tree. A file that cannot be looked at is no file
+    /// that the build changed: it stays, and the error is the disk's.
     pub(crate) fn restore(&self, attic: &mut Attic<'_>) -> Result<Vec<String>, Fault> {
-        let Restored { changed, lost } = self.put_each_back(Some(attic));
-        if lost.is_empty() { Ok(changed) } else { Err(Fault::Seal { paths: lost.join(", ") }) }
+        let Restored { changed, lost, unseen } = self.put_each_back(Some(attic));
+        if !lost.is_empty() {
+            return Err(Fault::Seal { paths: lost.join(", ") });
+        }
+        match unseen.into_iter().next() {
+            Some((path, source)) => Err(Fault::File { doing: "look at", path, source }),
+            None => Ok(changed),
+        }
     }
 
-    /// The same for what may also stay as it is, and of which others keep copies. What cannot be looked at is not touched.
+    /// The same for what may also stay as it is, and of which others keep copies.
     pub(crate) fn put_all_back(&self) -> Restored {
         self.put_each_back(None)
     }
@@ -118,13 +127,13 @@ impl Seal {
                 self.put_back(file, attic.as_deref_mut())?;
                 self.is_as_it_was(file)
             };
-            let is_back = match self.is_as_it_was(file) {
-                Ok(true) => continue,
-                Ok(false) => put_back().unwrap_or(false),
-                Err(_) => false,
-            };
-            let names = if is_back { &mut restored.changed } else { &mut restored.lost };
-            names.push(file.path.display().to_string());
+            let name = file.path.display().to_string();
+            match self.is_as_it_was(file) {
+                Ok(true) => {}
+                Ok(false) if put_back().unwrap_or(false) => restored.changed.push(name),
+                Ok(false) => restored.lost.push(name),
+                Err(error) => restored.unseen.push((file.path.clone(), error)),
+            }
         }
         restored
     }
@@ -134,8 +143,7 @@ impl Seal {
         Ok(match (&file.state, look(&self.root, &file.path)?) {
             (State::Absent, State::Absent) => true,
             (State::File { content, inode }, State::File { content: now, inode: is }) => {
-                let may_be = (is.mode, is.len) == (inode.mode, inode.len);
-                may_be && self.contents.are_in(content, now).unwrap_or(false)
+                (is.mode, is.len) == (inode.mode, inode.len) && self.contents.are_in(content, now)?
             }
             (State::Link(target), State::Link(now)) => *target == now,
             (State::Other(mode), State::Other(now)) => *mode == now,
@@ -197,7 +205,7 @@ fn parent<'p>(root: &Folder, path: &'p Path) -> io::Result<(Option<Folder>, &'p 
     Ok((folder, name))
 }
 
-/// What stands at `path` now. A file that cannot be opened is something else.
+/// What stands at `path` now. A file that is closed to us is something else; any other error says nothing of what stands there.
 fn look(root: &Folder, path: &Path) -> io::Result<State<File>> {
     let (folder, name) = match parent(root, path) {
         Ok(found) => found,
@@ -206,14 +214,17 @@ fn look(root: &Folder, path: &Path) -> io::Result<State<File>> {
     let folder = folder.as_ref().unwrap_or(root);
     let Some(stat) = folder.stat(name)? else { return Ok(State::Absent) };
     let kind = FileType::from_raw_mode(stat.st_mode);
-    let seen = if kind.is_symlink() {
-        rustix::fs::readlinkat(folder, name, Vec::new()).map(State::Link).ok()
-    } else if kind.is_file() {
-        folder.open_file(name).map(|content| State::File { content, inode: Inode::of(&stat) }).ok()
-    } else {
-        None
-    };
-    Ok(seen.unwrap_or(State::Other(stat.st_mode)))
+    if kind.is_symlink() {
+        return Ok(State::Link(rustix::fs::readlinkat(folder, name, Vec::new())?));
+    }
+    if !kind.is_file() {
+        return Ok(State::Other(stat.st_mode));
+    }
+    match folder.open_file(name) {
+        Ok(content) => Ok(State::File { content, inode: Inode::of(&stat) }),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(State::Other(stat.st_mode)),
+        Err(error) => Err(error),
+    }
 }
 
 impl Inode {

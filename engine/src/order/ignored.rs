@@ -10,7 +10,7 @@ use repo::Git;
 
 use crate::Problem;
 use crate::executor::Fault;
-use crate::executor::seal::Seal;
+use crate::executor::seal::{Restored, Seal};
 use crate::order::left::names;
 
 /// Code of the warning that not all of them are as they were.
@@ -79,7 +79,9 @@ impl Ignored {
 
     /// Puts the remembered files back, and says which of the others differ; of the run's own ones others take care.
     pub(super) fn restore(&self, root: &Path, own: &BTreeSet<String>) -> Option<Problem> {
-        let mut differ = self.small.as_ref().map(Seal::put_all_back).unwrap_or_default().lost;
+        let Restored { lost: mut differ, unseen, .. } =
+            self.small.as_ref().map(Seal::put_all_back).unwrap_or_default();
+        differ.extend(unseen.into_iter().map(|(path, _)| path.display().to_string()));
         for Group { name, files } in &self.others {
             let differs = |(path, before): &&(PathBuf, Mark)| {
                 fs::symlink_metadata(root.join(path)).map_or(true, |now| mark(&now) != *before)

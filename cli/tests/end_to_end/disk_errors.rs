@@ -1,0 +1,83 @@
+//! A disk that fails once: errors injected into the program's system calls by strace.
+
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+#![expect(clippy::disallowed_methods, reason = "strace starts the program, and its log is read")]
+
+use std::process::Command;
+
+use fixtures::demo::{FILES, MENDS_IT};
+
+use crate::harness::{KEY, Scene};
+
+/// The program with an injection by strace. None where strace cannot trace, which is said.
+fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {
+    let probe = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: errors at system calls because strace cannot trace here");
+        return None;
+    }
+    let log = scene.project.beside().join("strace");
+    let program = scene.command(args, &[("GEMINI_API_KEY", KEY)]);
+    let done = Command::new("strace")
+        .args(["-qq", "-o", log.to_str().unwrap(), "-e", &format!("inject={injection}")])
+        .arg(program.get_program())
+        .args(program.get_args())
+        .env_clear()
+        .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(scene.project.root())
+        .output()
+        .unwrap();
+    let was_injected = std::fs::read_to_string(log).unwrap().contains("(INJECTED)");
+    let words = String::from_utf8_lossy(&done.stderr).into_owned();
+    Some(Injected { code: done.status.code(), was_injected, words })
+}
+
+struct Injected {
+    code: Option<i32>,
+    /// False where the program made fewer such calls.
+    was_injected: bool,
+    words: String,
+}
+
+#[test]
+fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_changed() {
+    let build = FILES.iter().find(|(path, _)| *path == "build.sh").unwrap().1;
+    let mut stopped = 0;
+    for number in 1.. {
+        let scene = Scene::with_replies([MENDS_IT]);
+        let args = [
+            "--base-url",
+            scene.server.origin(),
+            "--sandbox",
+            "off",
+            "--model",
+            "gemini-test",
+            "--no-stream",
+        ];
+        let Some(ran) = injected(&scene, &format!("fstat:error=EIO:when={number}"), &args) else { return };
+        assert_eq!(
+            scene.project.read("build.sh").unwrap_or_default(),
+            build,
+            "fstat {number}: {}",
+            ran.words
+        );
+        match ran.code {
+            // What is read twice may be read the second time.
+            Some(0 | 3) => {}
+            Some(70) => {
+                assert!(ran.words.contains("Input/output error"), "fstat {number}: {}", ran.words);
+                let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+                // The last of it may have been the summary.
+                let is_done = resumed.code == Some(0) || resumed.err.contains("is over");
+                assert!(is_done, "fstat {number}: {}\n{resumed}", ran.words);
+                assert_eq!(scene.server.requests().len(), 1, "fstat {number}: {}", ran.words);
+                stopped += 1;
+            }
+            other => panic!("fstat {number}: exit {other:?}, {}", ran.words),
+        }
+        if !ran.was_injected {
+            break;
+        }
+    }
+    assert!(stopped > 3, "the seal was not looked at");
+}
