@@ -2,6 +2,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod build;
+pub(crate) mod reserve;
 pub(crate) mod seal;
 mod spending;
 pub(crate) mod trial;

@@ -4,6 +4,7 @@ use logging::{Durability, FolderError, Journal, JournalError, RunFolder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::executor::reserve::Reserve;
 use crate::{Event, Fact, Observer, OnTree, Outcome, Problem, Text};
 
 /// Name of the journal in a run folder.
@@ -59,8 +60,9 @@ impl<F> std::fmt::Debug for Record<'_, F> {
 }
 
 impl<'o, F: Facts> Record<'o, F> {
-    /// Begins the journal of a new run.
+    /// Begins the journal of a new run. Fails where the disk has no room for an answer: nothing was paid for yet.
     pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer<F>) -> Result<Self, RecordError> {
+        drop(Reserve::hold(folder.path())?);
         let journal = Journal::create(&folder.path().join(JOURNAL), folder.redactor().clone())?;
         Ok(Self { folder, journal, observer })
     }

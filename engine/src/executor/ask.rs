@@ -8,6 +8,7 @@ use logging::{Durability, millis};
 use parser::partial::Openers;
 use runner::Cancel;
 
+use crate::executor::reserve::Reserve;
 use crate::executor::spending::{self, CallSpending, Spending};
 use crate::executor::{CommitExecutor, Fault, store};
 use crate::record::RecordError;
@@ -104,15 +105,17 @@ impl Asker<'_> {
             Ok(forecast) => forecast,
             Err(error) => return Ok(CallFact::Unanswered { round, cause: spending::cause(&error) }),
         };
+        let reserve = Reserve::hold(record.folder().path())?;
         record.tell(&Event::AskBegins { round, prompt_bytes: prompt.len() as u64 });
         record.note(&CallFact::Asked { round, prompt: query }.into())?;
         let bill = CallSpending { spending, forecast, model: self.model.id() };
         let openers = Openers::default();
         let forbid = self.forbid;
-        let mut call =
-            Call { round, record, cancel: self.cancel, began: now(), forbid, openers, failed: None, bill };
+        let (cancel, began) = (self.cancel, now());
+        let mut call = Call { round, record, cancel, began, forbid, openers, failed: None, bill, reserve };
         let answer = self.model.call(&request, &mut call);
         let (elapsed_ms, failed) = (millis(call.began.elapsed()), call.failed.take());
+        drop(call);
         if let Some(error) = failed {
             return Err(error.into());
         }
@@ -194,6 +197,8 @@ struct Call<'c, 'o, F> {
     /// A record that could not be kept stops the call's run, not the call.
     failed: Option<RecordError>,
     bill: CallSpending<'c>,
+    /// Until the answer is written.
+    reserve: Reserve,
 }
 
 impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
@@ -223,6 +228,7 @@ impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
         }
         // Behind a gap nothing is noted: whoever goes on with the record counts what it holds.
         if self.failed.is_none() {
+            self.reserve.give_a_line();
             let fact = CallFact::Attempted { round: self.round, attempt: attempt.clone() };
             self.failed = self.record.note(&fact.into()).err();
         }

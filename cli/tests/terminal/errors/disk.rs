@@ -15,10 +15,10 @@ const ON_A_SMALL_DISK: &str = r#"
 set -eu
 small=$1 project=$2 pages=$3
 shift 3
-mount -t tmpfs -o size=1m tmpfs "$small"
+mount -t tmpfs -o size=8m tmpfs "$small"
 cp -a "$project/." "$small"
 cd "$small"
-head -c 1000000 /dev/zero > .git/filler 2> /dev/null || :
+head -c 8m /dev/zero > .git/filler 2> /dev/null || :
 truncate -s "-$((pages * 4096))" .git/filler
 set +e
 "$@" > /dev/null
@@ -30,7 +30,7 @@ echo "exit $code"
 "#;
 
 /// From no room at all to room for everything.
-const PAGES: [u32; 9] = [0, 1, 2, 4, 6, 8, 12, 16, 32];
+const PAGES: [u32; 9] = [0, 1, 2, 4, 8, 32, 512, 530, 1024];
 
 /// How the program ended, what it said, and what it left.
 struct Ran {
@@ -138,4 +138,39 @@ fn there(scene: &Scene, pages: u32, argv: &[&str]) -> (String, String) {
     let [out, words] = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     assert!(out.contains("exit "), "{words}");
     (out, words)
+}
+
+/// The run, and once there is room whatever there is to go on with.
+const THEN_GONE_ON_WITH: &str = r#"
+"$@"
+echo "first $?" >&2
+: > .git/filler
+"$1" resume
+echo "second $?" >&2
+"#;
+
+#[test]
+fn an_answer_that_was_paid_for_is_kept_however_full_the_disk_is() {
+    if !may_mount() {
+        eprintln!("SKIPPED an_answer_that_was_paid_for: no mount can be had here (unshare --mount)");
+        return;
+    }
+    let long = format!("^^^long.txt\n{}^^^end\n{MENDS_IT}", "a line of many\n".repeat(24_000));
+    let mut asked = 0;
+    // From 32 KiB on, and around what an answer takes.
+    for pages in [8, 16, 40, 80, 160, 300, 520, 560, 700, 1000] {
+        let scene = Scene::new(Script::new([Step::text(&long)]));
+        let run = [&["/bin/sh", "-c", THEN_GONE_ON_WITH, "sh", PROGRAM][..], &scene.flags()].concat();
+        let (_, words) = there(&scene, pages, &run);
+        let requests = scene.server.requests().len();
+        if requests == 0 {
+            assert!(words.contains("No space left on device"), "{pages}: {words}");
+            assert!(words.contains("first 3\n") || words.contains("first 70\n"), "{pages}: {words}");
+            continue;
+        }
+        asked += 1;
+        let is_done = words.contains("first 0\n") || words.contains("second 0\n");
+        assert!(is_done && requests == 1, "{pages} pages, {requests} requests: {words}");
+    }
+    assert!(asked > 1, "the disk was always full");
 }
