@@ -57,6 +57,7 @@ fn with_call(
         openers: Openers::default(),
         failed: None,
         bill: CallSpending { spending: &spending, forecast, model: model.id() },
+        reserve: Reserve::hold(base.path()).unwrap(),
     });
     (base, folder)
 }
