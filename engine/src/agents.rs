@@ -17,7 +17,7 @@ mod uncommitted;
 pub use executor::AgentExecutor;
 pub use fact::{AgentFact, Checkpoint, Marked, PutBack, Turned, Uncommitted};
 pub use fault::AgentFault;
-pub use files::{remove_file, replace_file};
+pub use files::{remove_file, replace, replace_file};
 pub use limits::{AgentLimits, AgentUsage, LimitPassed};
 pub use role::{AgentWatch, Guarded, Repository, Role, Watched};
 pub use snapshot::{COPIES, Kept, NotPutBack, TAKEN, forget_copies, watch_over};

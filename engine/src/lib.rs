@@ -20,7 +20,8 @@ mod text;
 pub use agents::{
     AgentExecutor, AgentFact, AgentFault, AgentLimits, AgentStep, AgentUsage, AgentWatch, COPIES, Checkpoint,
     Guarded, Kept, LimitPassed, Marked, NotPutBack, Place, PutBack, Repository, Role, TAKEN, Turned,
-    Uncommitted, UncommittedCopies, Watched, forget_copies, remove_file, replace_file, taken, watch_over,
+    Uncommitted, UncommittedCopies, Watched, forget_copies, remove_file, replace, replace_file, taken,
+    watch_over,
 };
 pub use call::CallFact;
 pub use drive::{Executor, drive};

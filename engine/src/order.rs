@@ -2,6 +2,7 @@
 
 mod baseline;
 mod command;
+mod commit;
 mod executor;
 mod ignored;
 mod left;
@@ -68,6 +69,11 @@ pub enum OrderStep {
     },
     /// Hash the tree. Ends in [`OrderFact::Measured`].
     Measure,
+    /// Commit what the run has changed. Ends in [`OrderFact::Committed`] or [`OrderFact::NotCommitted`].
+    Commit {
+        /// Names the run, so that a commit whose harness was killed is found again.
+        message: String,
+    },
 }
 
 /// Something that has to be so before or after the change.
@@ -181,6 +187,16 @@ pub enum OrderFact {
         /// SHA-256 in hex.
         tree_sha256: String,
     },
+    /// The changes are committed.
+    Committed {
+        /// The commit, in hex; none where the run has changed nothing.
+        commit: Option<String>,
+    },
+    /// The changes are in place, but git refused to commit them.
+    NotCommitted {
+        /// Why.
+        message: String,
+    },
     /// A step could not be done at all, for a reason that lies neither with the model nor with the project.
     Broke {
         /// The error and its causes.
@@ -229,6 +245,8 @@ impl Facts for OrderFact {
             | Self::RolledBack { .. }
             | Self::Kept { .. }
             | Self::Measured { .. }
+            | Self::Committed { .. }
+            | Self::NotCommitted { .. }
             | Self::Broke { .. }
             | Self::Resumed
             | Self::Ended { .. } => Vec::new(),
@@ -260,6 +278,8 @@ impl Facts for OrderFact {
             | Self::Warned { .. }
             | Self::Kept { .. }
             | Self::Measured { .. }
+            | Self::Committed { .. }
+            | Self::NotCommitted { .. }
             | Self::Broke { .. }
             | Self::Resumed
             | Self::Ended { .. } => Durability::Written,

@@ -37,6 +37,8 @@ pub struct Inputs {
     pub run_id: String,
     /// How many attempts there may be.
     pub max_attempts: u32,
+    /// Whether the changes are committed where the order passes.
+    pub commit: bool,
     /// The allowed files with their hashes.
     pub allowed: Vec<Allowed>,
     /// The context files as they are shown.
@@ -56,6 +58,7 @@ pub struct OrderLoop {
     started: String,
     ended: String,
     tree_hash_after: Option<String>,
+    not_committed: Option<String>,
     outcome: Outcome,
 }
 
@@ -73,6 +76,7 @@ impl OrderLoop {
             started: String::new(),
             ended: String::new(),
             tree_hash_after: None,
+            not_committed: None,
             outcome: Outcome::AttemptsUsedUp { rounds: 0 },
         };
         decide.open();
@@ -115,8 +119,13 @@ impl OrderLoop {
         Some(last.or(self.refused.as_ref()).map_or(Stage::Exception, |brief| brief.stage))
     }
 
-    /// For whoever commits the changes.
-    pub fn commit_message(&self) -> String {
+    /// Why git did not commit what has passed.
+    pub fn not_committed(&self) -> Option<&str> {
+        self.not_committed.as_deref()
+    }
+
+    /// Names the run, so that a commit whose harness was killed before its journal said so is found again.
+    fn commit_message(&self) -> String {
         let WorkOrder { id, title, .. } = &self.inputs.order;
         format!("{title}\n\nWork order: {id}\nRun: {}\n", self.inputs.run_id)
     }
@@ -176,12 +185,14 @@ impl OrderLoop {
             }
             OrderFact::Ran { .. } => self.ran(fact),
             OrderFact::Measured { tree_sha256 } => self.tree_hash_after = Some(tree_sha256.clone()),
+            OrderFact::NotCommitted { message } => self.not_committed = Some(message.clone()),
             OrderFact::Broke { message } => {
                 self.fail(brief::plain(Stage::Exception, message, &self.inputs.order));
             }
             OrderFact::RolledBack { .. }
             | OrderFact::Warned { .. }
             | OrderFact::Kept { .. }
+            | OrderFact::Committed { .. }
             | OrderFact::Resumed
             | OrderFact::Ended { .. }
             | OrderFact::Call(CallFact::Asked { .. } | CallFact::Attempted { .. }) => {}
@@ -284,6 +295,9 @@ fn answers(fact: &OrderFact, step: &OrderStep) -> bool {
         OrderStep::RollBack => matches!(fact, OrderFact::RolledBack { .. }),
         OrderStep::Keep { .. } => matches!(fact, OrderFact::Kept { .. }),
         OrderStep::Measure => matches!(fact, OrderFact::Measured { .. }),
+        OrderStep::Commit { .. } => {
+            matches!(fact, OrderFact::Committed { .. } | OrderFact::NotCommitted { .. })
+        }
     }
 }
 

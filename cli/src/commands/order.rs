@@ -12,6 +12,7 @@ mod recorded;
 mod replay;
 mod resume;
 mod runs;
+mod settle;
 mod show;
 mod template;
 mod unfinished;

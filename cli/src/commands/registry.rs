@@ -4,11 +4,10 @@
 //! that put a hook back. Only a run that stands in this list is gone on with, undone or replayed, and only with the plan it began with.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use logging::Stored;
+use logging::{Durability, Stored};
 use repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +26,6 @@ pub struct Known {
     plan_sha256: Option<String>,
     /// Whether it was undone: such a run cannot be gone on with.
     pub undone: bool,
-    /// The commit that the run has made of its changes, in hex.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
 }
 
 impl Known {
@@ -71,7 +67,7 @@ pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), F
     let plan_sha256 = plan.map(|plan| plan.sha256);
     let mut known = read(tree)?;
     known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
-    known.push(Known { folder, plan_sha256, undone: false, commit: None });
+    known.push(Known { folder, plan_sha256, undone: false });
     write(tree, &known).map_err(runs::no_record)
 }
 
@@ -84,23 +80,20 @@ pub fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
 
 /// Notes that a run was undone.
 pub fn mark_undone(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
-    change(tree, folder, |run| run.undone = true)
-}
-
-/// Notes that a run has committed its changes.
-pub fn mark_committed(tree: &WorkTree, folder: &Path, commit: &str) -> Result<(), Failure> {
-    change(tree, folder, |run| run.commit = Some(commit.to_owned()))
-}
-
-/// Notes that a run's folder has another place now.
-pub fn moved(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), Failure> {
-    let to = to.strip_prefix(tree.root()).unwrap_or(to);
-    change(tree, from, |run| to.clone_into(&mut run.folder))
-}
-
-fn change(tree: &WorkTree, folder: &Path, change: impl Fn(&mut Known)) -> Result<(), Failure> {
     let mut known = read(tree)?;
-    known.iter_mut().filter(|run| run.path(tree.root()) == folder).for_each(change);
+    known.iter_mut().filter(|run| run.path(tree.root()) == folder).for_each(|run| run.undone = true);
+    Ok(write(tree, &known)?)
+}
+
+/// Lists a run whose folder is about to be moved at its new place too: killed before the move or behind it, the list knows where it is. The
+/// old place goes with the next run that is added.
+pub fn will_move(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), Failure> {
+    let mut known = read(tree)?;
+    let folder = to.strip_prefix(tree.root()).unwrap_or(to);
+    let moved = known.iter().cloned().enumerate().find(|(_, run)| run.path(tree.root()) == from);
+    if let Some((at, run)) = moved {
+        known.insert(at, Known { folder: folder.to_owned(), ..run });
+    }
     Ok(write(tree, &known)?)
 }
 
@@ -122,14 +115,11 @@ fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
     }
 }
 
+/// Under one name until it is whole: what a killed write has left is gone with the next one.
 fn write(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
-    let written = (|| -> anyhow::Result<()> {
-        let state = tree.state_of_root()?;
-        fs::create_dir_all(&state)?;
-        let mut file = tempfile::NamedTempFile::new_in(&state)?;
-        file.write_all(&serde_json::to_vec_pretty(known)?)?;
-        file.persist(state.join(LIST))?;
-        Ok(())
-    })();
-    written.context("cannot keep the list of runs")
+    let write = || {
+        let list = tree.state_of_root()?.join(LIST);
+        anyhow::Ok(engine::replace(&list, &serde_json::to_vec_pretty(known)?, Durability::Written)?)
+    };
+    write().context("cannot keep the list of runs")
 }

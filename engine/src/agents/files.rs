@@ -19,7 +19,8 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     unless_gone(fs::remove_file(path))
 }
 
-pub(super) fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+/// The same as [`replace_file`], which lets the file outlive a power cut.
+pub fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     replace_with(path, |file| {
         file.write_all(bytes)?;
         match durability {

@@ -13,6 +13,7 @@ use crate::executor::{Fault, untidy};
 use crate::kept::UNDO;
 use crate::order::baseline::Baseline;
 use crate::order::command::{CommandSettings, Run};
+use crate::order::commit::commit;
 use crate::order::{Condition, OrderFact, OrderStep};
 use crate::{Answer, Asking, Executor, Record, Rules, Taken};
 
@@ -81,6 +82,9 @@ impl OrderExecutor<'_> {
             OrderStep::Measure => {
                 let hashed = repo::stable_hash(&self.rules.root).map_err(unreadable)?;
                 Ok(OrderFact::Measured { tree_sha256: hashed })
+            }
+            OrderStep::Commit { message } => {
+                commit(&self.baseline.git, &self.rules.root, record.folder().path(), message)
             }
         }
     }

@@ -90,6 +90,9 @@ impl Recorded {
             OrderStep::Write { .. } => matches!(fact, OrderFact::Written { .. } | OrderFact::Refused { .. }),
             OrderStep::RollBack => matches!(fact, OrderFact::RolledBack { .. }),
             OrderStep::Measure => matches!(fact, OrderFact::Measured { .. }),
+            OrderStep::Commit { .. } => {
+                matches!(fact, OrderFact::Committed { .. } | OrderFact::NotCommitted { .. })
+            }
         };
         if is_of_step || matches!(fact, OrderFact::Broke { .. }) {
             Ok(true)

@@ -39,6 +39,8 @@ pub(super) enum Phase {
     Closing,
     /// The summary.
     Summing,
+    /// The commit of what has passed. Only behind it is the run over: one that was killed here still has it to make.
+    Committing,
 }
 
 impl OrderLoop {
@@ -66,7 +68,8 @@ impl OrderLoop {
             }
             Phase::Passing | Phase::Failing | Phase::Refusing => Phase::Closing,
             Phase::Closing => Phase::Summing,
-            Phase::Summing => return None,
+            Phase::Summing if self.inputs.commit && self.failed_stage().is_none() => Phase::Committing,
+            Phase::Summing | Phase::Committing => return None,
         })
     }
 
@@ -91,6 +94,7 @@ impl OrderLoop {
             }
             Phase::Closing => vec![OrderStep::Stamp],
             Phase::Summing => vec![keep(SUMMARY.to_owned(), json(&self.summary()))],
+            Phase::Committing => vec![OrderStep::Commit { message: self.commit_message() }],
             Phase::Opening | Phase::Verifying | Phase::Failing | Phase::Refusing => Vec::new(),
         }
     }
@@ -153,7 +157,8 @@ impl OrderLoop {
             | Phase::Failing
             | Phase::Refusing
             | Phase::Closing
-            | Phase::Summing => self.begin_again(),
+            | Phase::Summing
+            | Phase::Committing => self.begin_again(),
         }
     }
 

@@ -33,6 +33,18 @@ fn engineer_tool_runner_and_judge_follow_each_other() {
 }
 
 #[test]
+fn what_has_passed_is_committed_last_of_all_and_what_has_failed_is_not() {
+    for (failing, last) in
+        [(&[][..], "commit by the line Run: id"), (&["accept one"], "keep run_summary.json")]
+    {
+        let mut decide = OrderLoop::new(Inputs { commit: true, ..inputs(&json!({})) });
+        let steps = World::failing(failing).run(&mut decide);
+        assert_eq!(steps.lines().next_back(), Some(last), "{steps}");
+        assert_eq!(steps.matches("commit").count(), usize::from(failing.is_empty()), "{steps}");
+    }
+}
+
+#[test]
 fn the_proposal_is_kept_as_the_model_wrote_it() {
     let mut decide = OrderLoop::new(inputs(&json!({})));
     let world = World::failing(&[]);
@@ -172,6 +184,7 @@ fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
         "must_fail_before": ["probe"], "acceptance_commands": ["probe", "accept"],
         "preconditions": [{ "file_exists": "a" }], "postconditions": [{ "file_exists": "a" }],
     });
+    let inputs = |all| Inputs { commit: true, ..inputs(all) };
     for failing in [&["probe"][..], &["bash"], &[], &["accept", "probe"]] {
         let world = World::failing(failing);
         let mut whole = OrderLoop::new(inputs(&all));

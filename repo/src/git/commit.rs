@@ -32,6 +32,20 @@ impl Git {
         self.committed(&commit, &[files, links].concat(), fallback)
     }
 
+    /// The commit made upon `base` on the way to `HEAD`, if this is the last line of its message. Asked of plumbing, which shows no
+    /// signatures: git would start what the repository's configuration names to check them.
+    pub fn commit_upon(&self, base: &str, last_line: &str) -> Result<Option<String>, GitError> {
+        let Some(base) = self.commit_of(base)? else { return Ok(None) };
+        let range = format!("{base}..HEAD");
+        let listed = self.run(&["rev-list", "--first-parent", "--reverse", "--parents", &range])?;
+        let Some((commit, parents)) = listed.lines().next().and_then(|line| line.split_once(' ')) else {
+            return Ok(None);
+        };
+        let message = self.run(&["cat-file", "commit", commit])?;
+        let is_it = parents == base && message.trim_end().lines().next_back() == Some(last_line);
+        Ok(is_it.then(|| commit.to_owned()))
+    }
+
     /// Commits everything that is not ignored but what lies below the `exclude`d paths; gives the commit, which may change nothing.
     pub fn commit_all(
         &self,

@@ -149,6 +149,10 @@ fn is_locked(index: &Path) -> Option<PathBuf> {
         if fs::symlink_metadata(&lock).is_err() {
             return None;
         }
+        // Nobody will remove it but the next rollback.
+        if is_left_behind(&lock) {
+            break;
+        }
         thread::sleep(BETWEEN_LOOKS);
     }
     Some(lock)

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use engine::{OrderFact, outline_of};
 use logging::{Redactor, RunFolder};
 use loop_order::Verdict;
-use repo::{Git, WorkTree};
+use repo::WorkTree;
 use serde_json::json;
 
 use crate::commands::order::args::RunOrderArgs;
@@ -14,7 +14,7 @@ use crate::commands::order::perform::{self, Done, Setting};
 use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::recorded::Recorded;
-use crate::commands::order::show;
+use crate::commands::order::{settle, show};
 use crate::commands::registry;
 use crate::config::{self, Settings};
 use crate::environment::Environment;
@@ -52,13 +52,17 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
         going_on: None,
     };
     let files: Vec<PathBuf> = args.work_order.iter().chain(&args.files).cloned().collect();
+    let before = before(args, &tree, environment, output)?;
     if let [only] = files.as_slice() {
-        let done = perform::order(preflight::read(only)?, &setting)?;
+        let read = preflight::read(only)?;
+        let done = match before.iter().find(|run| run.read.order.hash == read.order.hash) {
+            Some(run) => Done::before(run, &tree)?,
+            None => perform::order(read, &setting)?,
+        };
         print(&done, output);
         return Ok(done.exit);
     }
     let orders = checked(&files, args, &tree, &settings)?;
-    let before = committed_before(&tree, &preflight::git(&tree, environment))?;
     let rows = all(orders, &before, args, &tree, &setting);
     table(&rows, files.len(), output);
     let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
@@ -86,31 +90,31 @@ fn checked<'f>(
     Ok(orders)
 }
 
-/// The orders whose commits are the newest ones, with nothing in between: what an earlier call got done before it was stopped.
-fn committed_before(tree: &WorkTree, git: &Git) -> Result<Vec<String>, Failure> {
-    let known = registry::all(tree)?;
-    let (mut hashes, mut name) = (Vec::new(), "HEAD".to_owned());
-    loop {
-        let commit = git.commit_of(&name)?;
-        let made = known.iter().find(|run| !run.undone && run.commit.is_some() && run.commit == commit);
-        let (Some(commit), Some(run)) = (commit, made) else { return Ok(hashes) };
-        let folder = RunFolder::open(run.path(tree.root()), Redactor::default());
-        hashes.extend(Recorded::load(run, folder).map(|recorded| recorded.read.order.hash));
-        name = format!("{commit}~1");
+/// What an earlier call has committed. The same command, after whatever stopped it, pays for none of it again.
+fn before(
+    args: &RunOrderArgs,
+    tree: &WorkTree,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Vec<Recorded>, Failure> {
+    if !args.commit {
+        return Ok(Vec::new());
     }
+    settle::recover(tree, environment, output)?;
+    settle::committed(tree, &preflight::git(tree, environment))
 }
 
 /// In their order; behind one that fails only where that is asked for, and never behind one that leaves the tree in doubt.
 fn all(
     orders: Vec<(&PathBuf, Read)>,
-    before: &[String],
+    before: &[Recorded],
     args: &RunOrderArgs,
     tree: &WorkTree,
     setting: &Setting<'_>,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
     for (file, read) in orders {
-        let row = if before.contains(&read.order.hash) {
+        let row = if before.iter().any(|run| run.read.order.hash == read.order.hash) {
             let stage = "committed before".to_owned();
             Row { file: file.clone(), exit: Exit::Done, verdict: "PASS", stage, attempts: 0 }
         } else {

@@ -10,16 +10,17 @@ use engine::{
 };
 use llm::{Model, Money};
 use logging::{Redactor, RunFolder};
-use loop_order::{OrderLoop, RunSummary, SUMMARY, Stage, Verdict, proposal_schema};
-use repo::{Git, WorkTree};
+use loop_order::{OrderLoop, RunSummary, SUMMARY, Stage, proposal_schema};
+use repo::WorkTree;
 use runner::{Cancel, Limits};
 
 use crate::changes::{self, FileChange};
 use crate::commands::order::plan::{Shown, Terms};
 use crate::commands::order::preflight::Read;
 use crate::commands::order::prepare::{self, Ready};
-use crate::commands::order::recorded::Beginning;
+use crate::commands::order::recorded::{Beginning, Recorded};
 use crate::commands::order::runs::{self, Start};
+use crate::commands::order::show;
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::watch::OrderTerminal;
 use crate::commands::registry;
@@ -59,6 +60,17 @@ pub struct Done {
     pub help: Option<String>,
 }
 
+impl Done {
+    /// A run that has passed before, from its record.
+    pub fn before(run: &Recorded, tree: &WorkTree) -> Result<Self, Failure> {
+        let path = run.folder.path();
+        let summary = show::summary(&run.folder)
+            .with_context(|| format!("cannot read {SUMMARY} of {}", path.display()))?;
+        let changes = changes::of_run(tree.root(), path)?;
+        Ok(Self { exit: Exit::Done, summary, path: path.join(SUMMARY), changes, help: None })
+    }
+}
+
 /// Carries one order out.
 pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     let mut ready = prepare::ready(read, setting)?;
@@ -71,8 +83,7 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
         }
     };
     enter(&mut ready, &folder, setting).inspect_err(|_| discard())?;
-    let Ready { read, tree, lock, git, state, guard, baseline, unfinished, inputs, confinement, sealed } =
-        ready;
+    let Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed } = ready;
     let mut executor = OrderExecutor {
         rules: Rules { root: tree.root().to_owned(), guard, lock },
         model: setting.model,
@@ -92,8 +103,10 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     // An error is one of the record, before the first step.
     match lead(start, &mut decide, &mut executor, setting).inspect_err(|_| discard())? {
         Ok(outcome) => {
+            let changes = changes::of_run(tree.root(), folder.path())?;
+            changes::note_left(folder.path(), &changes)?;
             Unfinished::forget(&state)?;
-            finish(&decide, &outcome, &folder, &tree, &git, setting)
+            finish(&decide, &outcome, &folder, changes)
         }
         Err(fault) => {
             put_back(&executor, &folder, unfinished, &state, setting.output)?;
@@ -175,23 +188,14 @@ fn finish(
     decide: &OrderLoop,
     outcome: &Outcome,
     folder: &RunFolder,
-    tree: &WorkTree,
-    git: &Git,
-    setting: &Setting<'_>,
+    changes: Vec<FileChange>,
 ) -> Result<Done, Failure> {
-    let summary = decide.summary();
-    let changes = changes::of_run(tree.root(), folder.path())?;
-    changes::note_left(folder.path(), &changes)?;
-    if summary.verdict == Verdict::Pass && setting.terms.commit {
-        let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
-        if !paths.is_empty() {
-            let commit = git.commit_paths(&paths, &decide.commit_message(), None).context(
-                "the order has passed and its changes are in place, but they could not be committed",
-            )?;
-            registry::mark_committed(tree, folder.path(), &commit)?;
-        }
+    if let Some(why) = decide.not_committed() {
+        let error = anyhow!("{}", printable(why))
+            .context("the order has passed and its changes are in place, but they could not be committed");
+        return Err(error.into());
     }
-    let exit = exit(decide.failed_stage(), outcome);
+    let (exit, summary) = (exit(decide.failed_stage(), outcome), decide.summary());
     Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help: help(outcome, folder)? })
 }
 

@@ -12,6 +12,7 @@ use runner::Confinement;
 
 use crate::commands::order::files;
 use crate::commands::order::perform::Setting;
+use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::{runs, walls};
@@ -22,7 +23,6 @@ pub struct Ready {
     pub read: Read,
     pub tree: WorkTree,
     pub lock: Lock,
-    pub git: Git,
     pub state: PathBuf,
     pub guard: Guard,
     pub baseline: Baseline,
@@ -56,14 +56,14 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
         None => anew(&read, &tree, &out, &baseline, setting)?,
     };
     setting.goes_on_with(&unfinished.run)?;
-    let inputs = inputs(&read, &tree, &unfinished, terms.max_attempts)?;
+    let inputs = inputs(&read, &tree, &unfinished, terms)?;
     if setting.redactor.finds_key(&OrderLoop::new(inputs.clone()).first_prompt()) {
         let error = anyhow!("the order or one of its context files holds an API key; nothing was sent");
         return Err(Failure::refused(error, "take the key out of it"));
     }
     let sealed = walls::sealed(&tree, &guard, settings)?;
     let confinement = walls::confine(&tree, &sealed, setting)?;
-    Ok(Ready { read, tree, lock, git, state, guard, baseline, unfinished, inputs, confinement, sealed })
+    Ok(Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed })
 }
 
 /// A run whose name follows from its inputs.
@@ -92,7 +92,7 @@ fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
     Ok(Baseline { git: git.clone(), commit, head: git.head()?, empty_folders, ignored })
 }
 
-fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, max_attempts: u32) -> Result<Inputs, Failure> {
+fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, terms: &Terms) -> Result<Inputs, Failure> {
     let files = files::read(tree.root(), &read.order)
         .map_err(|problems| preflight::refused(&read.path, &problems))?;
     Ok(Inputs {
@@ -102,7 +102,8 @@ fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, max_attempts: u32) -> 
         baseline_commit: run.commit.clone(),
         tree_hash_before: run.tree_hash_before.clone(),
         run_id: run.id(),
-        max_attempts,
+        max_attempts: terms.max_attempts,
+        commit: terms.commit,
         allowed: files.allowed,
         context: files.context,
     })

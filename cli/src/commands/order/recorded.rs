@@ -143,6 +143,7 @@ impl Recorded {
             tree_hash_before: plan.repo_tree_hash_before.clone(),
             run_id: run_id(&plan.work_order_hash, &plan.repo_tree_hash_before, &plan.config_hash),
             max_attempts: plan.terms.max_attempts,
+            commit: plan.terms.commit,
             allowed: allowed.into_iter().map(|ShownHash { path, sha256 }| Allowed { path, sha256 }).collect(),
             context: context
                 .into_iter()

@@ -7,9 +7,9 @@ use logging::RunFolder;
 use repo::WorkTree;
 
 use crate::args::LimitArgs;
-use crate::commands::order::perform::{self, Setting};
+use crate::commands::order::perform::{self, Done, Setting};
 use crate::commands::order::recorded::Recorded;
-use crate::commands::order::{batch, preflight, runs};
+use crate::commands::order::{batch, preflight, runs, settle};
 use crate::commands::registry::Known;
 use crate::config::Origin;
 use crate::environment::Environment;
@@ -30,10 +30,15 @@ pub fn run(
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
     let Recorded { folder, mut plan, read } = Recorded::load(known, folder)
         .map_err(|error| Failure::refused(error, "begin a new run: code-commit order run"))?;
-    let facts: Vec<OrderFact> =
-        outline_of(&folder).map_err(|error| Failure::refused(error, "begin a new run"))?;
-    if runs::is_over(&facts) {
+    if is_over(&folder)? {
         return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
+    }
+    settle::recover(tree, environment, output)?;
+    // It had passed and committed, and was killed before its journal said so.
+    if is_over(&folder)? {
+        let done = Done::before(&Recorded { folder, plan, read }, tree)?;
+        batch::print(&done, output);
+        return Ok(done.exit);
     }
     plan.settings.put_limits(&limits.layer(), Origin::Flag);
     let model = preflight::model(&plan.settings, &keys, environment, tree)?;
@@ -53,4 +58,10 @@ pub fn run(
     let done = perform::order(read, &setting)?;
     batch::print(&done, output);
     Ok(done.exit)
+}
+
+fn is_over(folder: &RunFolder) -> Result<bool, Failure> {
+    let facts: Vec<OrderFact> =
+        outline_of(folder).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    Ok(runs::is_over(&facts))
 }

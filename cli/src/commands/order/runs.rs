@@ -14,8 +14,11 @@ use logging::{Redactor, RunFolder};
 use loop_order::OrderLoop;
 use repo::{Git, WorkTree};
 
+use crate::changes::{note_left, of_run};
 use crate::commands::order::perform::not_restored;
 use crate::commands::order::recorded;
+use crate::commands::order::settle::settle;
+use crate::commands::order::show::summary;
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::registry;
 use crate::commands::resume::answers_used;
@@ -117,8 +120,9 @@ fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+    registry::will_move(tree, path, aside.path())?;
     fs::rename(path, aside.path()).with_context(|| format!("cannot move {} aside", path.display()))?;
-    registry::moved(tree, path, aside.path())
+    Ok(())
 }
 
 /// A refusal if the run is under way, or waits to be gone on with, in another repository.
@@ -162,15 +166,23 @@ pub fn clear_up(
     lock: &Lock,
     output: &Output,
 ) -> Result<Option<Unfinished>, Failure> {
-    let Some(run) = Unfinished::read(state)? else { return Ok(None) };
+    let Some(mut run) = Unfinished::read(state)? else { return Ok(None) };
     let folder = RunFolder::open(run.run.clone(), Redactor::default());
     let has_journal = run.run.join(JOURNAL).is_file();
-    if was_killed_at_once(&run.run) || (has_journal && is_finished(&folder)?) {
+    if was_killed_at_once(&run.run) {
         Unfinished::forget(state)?;
         return Ok(None);
     }
+    // A git that was committing when its harness was killed goes on to its end.
+    git.index_lock()?;
     let head = git.commit_of("HEAD")?;
-    if head.as_deref() != Some(run.commit.as_str()) {
+    let is_at_baseline = head.as_deref() == Some(run.commit.as_str());
+    if has_journal && (is_finished(&folder)? || (!is_at_baseline && settle(&run, tree, git)?)) {
+        note_left_as(&folder, tree)?;
+        Unfinished::forget(state)?;
+        return Ok(None);
+    }
+    if !is_at_baseline {
         output.warn(&format!(
             "the run {} was not finished; since something was committed after it, it is not rolled back",
             run.run.display()
@@ -189,8 +201,20 @@ pub fn clear_up(
                 left.display()
             ));
         }
+        // From here on what stands in the tree is a person's.
+        run.restored = true;
+        run.write(state)?;
     }
     Ok(Some(run).filter(|_| has_journal))
+}
+
+/// Keeps how the run has left its files, where it was killed before it could: only while the tree is still the one that it has measured.
+fn note_left_as(folder: &RunFolder, tree: &WorkTree) -> Result<(), Failure> {
+    let measured = summary(folder).and_then(|summary| summary.repo_tree_hash_after);
+    if measured.is_some() && measured == repo::stable_hash(tree.root()).ok() {
+        note_left(folder.path(), &of_run(tree.root(), folder.path())?)?;
+    }
+    Ok(())
 }
 
 /// Whether a run has put down all that it begins with, and no more. It has changed nothing, so that whatever is in the tree is a person's.

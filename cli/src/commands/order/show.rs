@@ -64,7 +64,8 @@ pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failu
     Ok(())
 }
 
-fn summary(folder: &RunFolder) -> Option<RunSummary> {
+/// The summary of the run in this folder; an earlier end of it may have left it.
+pub fn summary(folder: &RunFolder) -> Option<RunSummary> {
     serde_json::from_str(&folder.read(SUMMARY).ok()?).ok()
 }
 
@@ -118,10 +119,15 @@ fn line(fact: &OrderFact, attempt: u32, output: &Output) {
             warnings.iter().for_each(problem);
         }
         OrderFact::Broke { message } => say(&output.paint(BAD, &printable(message))),
+        OrderFact::Committed { commit: Some(commit) } => say(&format!("committed as {}", printable(commit))),
+        OrderFact::NotCommitted { message } => {
+            say(&output.paint(BAD, &format!("not committed: {}", printable(message))));
+        }
         OrderFact::Resumed => say("gone on with"),
         OrderFact::Stamped { .. }
         | OrderFact::Kept { .. }
         | OrderFact::Measured { .. }
+        | OrderFact::Committed { commit: None }
         | OrderFact::Ended { .. } => {}
     }
 }

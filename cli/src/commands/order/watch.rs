@@ -97,7 +97,9 @@ impl OrderTerminal {
             OrderFact::Warned { .. }
             | OrderFact::Stamped { .. }
             | OrderFact::Kept { .. }
-            | OrderFact::Measured { .. } => {}
+            | OrderFact::Measured { .. }
+            | OrderFact::Committed { .. }
+            | OrderFact::NotCommitted { .. } => {}
         }
     }
 

@@ -25,6 +25,7 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
         tree_hash_before: "t0".to_owned(),
         run_id: "id".to_owned(),
         max_attempts: 2,
+        commit: false,
         allowed: Vec::new(),
         context: Vec::new(),
     }
@@ -91,6 +92,7 @@ impl World {
                 OrderFact::Kept { stored }
             }
             OrderStep::Measure => OrderFact::Measured { tree_sha256: "t1".to_owned() },
+            OrderStep::Commit { .. } => OrderFact::Committed { commit: Some("c1".to_owned()) },
         }
     }
 
@@ -131,5 +133,8 @@ fn line(step: &OrderStep) -> String {
         OrderStep::RollBack => "roll back".to_owned(),
         OrderStep::Keep { file, .. } => format!("keep {file}"),
         OrderStep::Measure => "measure".to_owned(),
+        OrderStep::Commit { message } => {
+            format!("commit by the line {}", message.lines().next_back().unwrap_or_default())
+        }
     }
 }
