@@ -82,6 +82,29 @@ fn an_entry_without_input_goes_back_to_the_verifier_once() {
 }
 
 #[test]
+fn failures_in_a_table_or_in_prose_go_back_to_the_verifier_once_and_never_pass() {
+    for list in ["| Contract | Observed |\\n|---|---|\\n| GET / → 200 | 404 |\\n", "GET / gives 404.\\n"] {
+        let lists = format!("printf '{list}' > failed_specs.md");
+        let written = Scene::new(&[("verifier-1", &lists), ("verifier-2", "fails 404")]);
+        assert_eq!(written.run(&["run"]).code, Some(0), "{list}");
+        assert_eq!((written.turns("builder"), written.turns("verifier")), (2, 3), "{list}");
+        let logs = written.files(".abl/logs");
+        let again = &logs.iter().find(|(path, _)| path.ends_with("3-verifier-query.txt")).unwrap().1;
+        assert!(
+            again.contains("no line begins with SPEC: (if every contract holds, remove the file)"),
+            "{again}"
+        );
+        let obstinate = Scene::new(&[("verifier-1", &lists), ("verifier-2", &lists)]);
+        assert_eq!(obstinate.run(&["run"]).code, Some(0), "{list}");
+        assert_eq!(
+            (obstinate.turns("builder"), obstinate.turns("verifier")),
+            (2, 3),
+            "{list}: it was no pass"
+        );
+    }
+}
+
+#[test]
 fn a_builder_that_never_reports_is_warned_about_told_so_and_verified_all_the_same() {
     let silent = "answer 'All done.'";
     let scene = Scene::new(&[
