@@ -1,8 +1,10 @@
 //! `.abl/abl.config.yaml`, as S3's own projects have it. Everything in it may be left out.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::commands::phase::request::Entry;
 
@@ -18,8 +20,8 @@ const DEFAULT_MODEL: &str = "gemini-3.8-flash";
 struct File {
     directories: Option<Directories>,
     models: Option<Models>,
-    builder_commands: Option<BTreeMap<String, Command>>,
-    verifier_commands: Option<BTreeMap<String, Command>>,
+    builder_commands: Option<Commands>,
+    verifier_commands: Option<Commands>,
     #[serde(rename = "loop")]
     limits: Option<Limits>,
 }
@@ -43,6 +45,47 @@ struct Command {
     command: String,
     #[serde(default)]
     description: Option<String>,
+}
+
+/// Commands by name: a map, or a list whose entries have a `name`.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Commands(Vec<(String, Command)>);
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    command: String,
+    #[serde(default)]
+    description: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Commands {
+    fn deserialize<D: Deserializer<'de>>(file: D) -> Result<Self, D::Error> {
+        file.deserialize_any(Commands::default())
+    }
+}
+
+/// Not an untagged enum: its errors do not say what is wrong, nor where.
+impl<'de> Visitor<'de> for Commands {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("commands by name, or a list of commands that have a name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
+        while let Some(entry) = map.next_entry()? {
+            self.0.push(entry);
+        }
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
+        while let Some(Named { name, command, description }) = list.next_element()? {
+            self.0.push((name, Command { command, description }));
+        }
+        Ok(self)
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -105,16 +148,20 @@ fn has_content(text: &str) -> bool {
     text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
 }
 
-fn entries(commands: Option<BTreeMap<String, Command>>) -> Result<BTreeMap<String, Entry>, String> {
-    let entry = |(name, of): (String, Command)| {
+fn entries(commands: Option<Commands>) -> Result<BTreeMap<String, Entry>, String> {
+    let mut entries = BTreeMap::new();
+    for (name, of) in commands.unwrap_or_default().0 {
         let plain = !name.is_empty()
             && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'));
         if !plain || name == "get-spec" {
             return Err(format!("`{name}` cannot be the name of a command"));
         }
-        Ok((name, Entry { command: of.command, description: of.description.unwrap_or_default() }))
-    };
-    commands.unwrap_or_default().into_iter().map(entry).collect()
+        let entry = Entry { command: of.command, description: of.description.unwrap_or_default() };
+        if entries.insert(name.clone(), entry).is_some() {
+            return Err(format!("there are two commands named `{name}`"));
+        }
+    }
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -130,6 +177,20 @@ mod tests {
         assert_eq!((config.src.as_str(), config.tests.as_str(), config.iterations), ("app", "e2e", 3));
         assert_eq!(config.builder_commands["lint"].command, "npm run lint");
         assert!(config.verifier_commands.is_empty());
+    }
+
+    #[test]
+    fn commands_may_be_a_list_of_commands_with_names() {
+        let text = "builder_commands: []\nverifier_commands:\n  - name: seed\n    command: npm run seed\n\
+            \x20   description: Fills the database\n  - {name: stop, command: npm stop}\n";
+        let config = Config::parse(Some(text)).unwrap();
+        assert!(config.builder_commands.is_empty());
+        let seed = &config.verifier_commands["seed"];
+        assert_eq!(
+            (seed.command.as_str(), seed.description.as_str()),
+            ("npm run seed", "Fills the database")
+        );
+        assert_eq!(config.verifier_commands["stop"].command, "npm stop");
     }
 
     #[test]
@@ -151,8 +212,12 @@ mod tests {
             "loop: {max_verifier_iterations: 0}\n",
             "a: [1\n",
             "builder_commands: {get-spec: {command: x}}\n",
+            "builder_commands: [{name: a, command: x}, {name: a, command: y}]\n",
+            "builder_commands: npm run lint\n",
         ] {
             assert!(Config::parse(Some(bad)).is_err(), "{bad}");
         }
+        let error = Config::parse(Some("loop: {}\nbuilder_commands:\n- name: lint\n")).unwrap_err();
+        assert!(error.contains("missing field `command`") && error.contains("line 3"), "{error}");
     }
 }
