@@ -167,6 +167,12 @@ fn init_overwrites_nothing_and_check_names_the_faults_of_a_spec() {
     assert_eq!(scene.git("", &["check-ignore", ".env"]), [".env"]);
     assert_eq!(scene.read(".gitignore"), "/.env\n", "added once");
     assert_eq!(scene.run(&["check"]).code, Some(0));
+    let template = include_str!("../../src/commands/phase/init/phase1.md");
+    scene.write(".abl/specs/phase1.md", template);
+    let checked = scene.run(&["check"]);
+    assert_eq!(checked.code, Some(1), "nobody has written what the phase is for: {}", checked.out);
+    assert!(checked.out.contains("phase1.md:3: this is still the template"), "{}", checked.out);
+    scene.write(".abl/specs/phase1.md", "# Phase 1: A page\n\n- GET / → 200\n");
     scene.write(".abl/specs/phase2.md", "Phase 2\n- a → b → c\n");
     let checked = scene.run(&["check"]);
     assert_eq!(checked.code, Some(1));

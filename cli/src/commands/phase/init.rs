@@ -15,6 +15,12 @@ const CONFIG: &str = include_str!("init/abl.config.yaml");
 const DESCRIPTION: &str = include_str!("init/project.md");
 const FIRST_SPEC: &str = include_str!("init/phase1.md");
 
+/// The line, from 1, where a spec still asks for what the person has to write.
+pub fn left_of_template(spec: &str) -> Option<usize> {
+    let asks = |line: &str| line.trim().starts_with("What this phase is for; ");
+    spec.lines().position(asks).map(|index| index + 1)
+}
+
 /// Makes what is not there yet and says what it made.
 pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     let first_spec = format!("{SPECS}/phase1.md");
@@ -67,4 +73,15 @@ fn ignore_secrets(root: &Path) -> anyhow::Result<bool> {
     // A cloned repository may have a link there.
     engine::append_to_own(&path, "/.env").context("cannot write .gitignore")?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_is_known_by_the_sentence_that_asks_for_what_to_write() {
+        assert_eq!(left_of_template(FIRST_SPEC), Some(3));
+        assert_eq!(left_of_template(&FIRST_SPEC.replace("What this phase is for; ", "Phase one. ")), None);
+    }
 }
