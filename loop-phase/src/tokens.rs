@@ -69,6 +69,8 @@ fn quoted(field: &str) -> String {
 /// One row as it is read back.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
+    /// When the turn was over.
+    pub at: String,
     /// The phase.
     pub phase: String,
     /// The iteration.
@@ -85,6 +87,8 @@ pub struct Row {
     pub cached: Option<u64>,
     /// All of it.
     pub total: Option<u64>,
+    /// The session; empty where the CLI has not named it.
+    pub session: String,
 }
 
 impl Row {
@@ -120,6 +124,7 @@ pub fn read(text: &str) -> Table {
         let count = |name: &str| field(name).parse().ok();
         let model = field("model");
         table.rows.push(Row {
+            at: field("timestamp").to_owned(),
             phase: field("phase").to_owned(),
             step: field("step").to_owned(),
             role: field("role").to_owned(),
@@ -128,6 +133,7 @@ pub fn read(text: &str) -> Table {
             candidates: count("candidates"),
             cached: count("cached"),
             total: count("total"),
+            session: field("session_id").to_owned(),
         });
     }
     table

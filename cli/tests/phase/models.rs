@@ -64,6 +64,10 @@ fn a_model_of_another_maker_is_asked_through_that_makers_cli_with_its_own_key() 
     assert_eq!(models(&scene), ["gemini-one", "opus-test"].map(|name| Some(name.to_owned())));
     let rows = scene.read(".abl/logs/tokens.csv");
     assert!(rows.contains(",1,1,verifier,claude-test,7,5,0,12,c-1\n"), "{rows}");
+    let costs: serde_json::Value =
+        serde_json::from_str(&scene.code_commit(&["costs", "--json"], &[]).out).unwrap();
+    assert_eq!(costs["by"]["role"]["verifier"]["cost_usd"], 0.25, "as the agent says: {costs}");
+    assert_eq!(costs["by"]["all"]["all"]["cost_usd"], 0.25, "counted once: {costs}");
 }
 
 #[test]

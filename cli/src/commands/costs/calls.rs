@@ -1,6 +1,6 @@
 //! Every call of a model that is on record here: the turns of phases and of spec runs, the rounds of all other runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::commands::costs::prices::Today;
+use crate::commands::phase::past::LOGS;
 use crate::commands::phase::{ABL, read};
 use crate::commands::{registry, runs, spec};
 use crate::exit::Failure;
@@ -54,6 +55,12 @@ pub struct Found {
     pub warnings: Vec<String>,
 }
 
+impl Found {
+    fn cannot_read(&mut self, folder: &Path) {
+        self.warnings.push(format!("the journal of {} cannot be read and is left out", folder.display()));
+    }
+}
+
 /// Looks into the project in `root`.
 pub fn find(root: &Path, today: &Today) -> Result<Found, Failure> {
     let mut found = Found::default();
@@ -68,9 +75,7 @@ pub fn find(root: &Path, today: &Today) -> Result<Found, Failure> {
     for folder in folders {
         match journal(&folder, today) {
             Some(calls) => found.calls.extend(calls),
-            None => found
-                .warnings
-                .push(format!("the journal of {} cannot be read and is left out", folder.display())),
+            None => found.cannot_read(&folder),
         }
     }
     Ok(found)
@@ -83,11 +88,49 @@ fn phases(root: &Path, today: &Today, found: &mut Found) -> Result<(), Failure> 
         let lines = phrases::count(left_out as u64, "line");
         found.warnings.push(format!("left out of {}: {lines} that cannot be read as a row", file.display()));
     }
-    found.calls.extend(rows.into_iter().map(|row| of_row(row, today)));
+    let said = said_of_turns(root, found);
+    let is_of_one_turn = |one: &Row, other: &Row| turn_of(one) == turn_of(other);
+    for rows in rows.chunk_by(is_of_one_turn) {
+        let mut calls: Vec<Call> = rows.iter().map(of_row).collect();
+        let (usage, whole) =
+            rows.first().and_then(|row| said.get(&turn_of(row))).cloned().unwrap_or_default();
+        for call in &mut calls {
+            call.cost_usd = usage.iter().find(|of| of.model == call.model).and_then(|of| of.cost_usd);
+        }
+        let base = calls.first().map(|call| Call { usage: Usage::default(), ..call.clone() });
+        price(&mut calls, whole, Call { model: UNNAMED.to_owned(), ..base.unwrap_or_default() }, today);
+        found.calls.extend(calls);
+    }
     Ok(())
 }
 
-fn of_row(row: Row, today: &Today) -> Call {
+/// What tells a turn from another in the table and in the journals: when it was over, whose it was, its session.
+type Turn = (String, String, String);
+/// Tokens by model, and what the turn has cost as a whole.
+type Said = (Vec<ModelUsage>, Option<f64>);
+
+fn turn_of(row: &Row) -> Turn {
+    (row.at.clone(), row.role.clone(), row.session.clone())
+}
+
+/// What agents say that turns of phases have cost: the seed's table has no column for it, the journals do.
+fn said_of_turns(root: &Path, found: &mut Found) -> BTreeMap<Turn, Said> {
+    let mut said = BTreeMap::new();
+    for folder in folders_in(&root.join(ABL).join(LOGS)) {
+        let Ok(entries) = Journal::entries::<Paid>(&folder.join(engine::JOURNAL)) else {
+            found.cannot_read(&folder);
+            continue;
+        };
+        for entry in entries {
+            if let Paid::Turned { at, role, session, usage, cost_usd } = entry.fact {
+                said.insert((at, role, session.unwrap_or_default()), (usage, cost_usd));
+            }
+        }
+    }
+    said
+}
+
+fn of_row(row: &Row) -> Call {
     let said = row.candidates.map(|said| said.saturating_add(row.thoughts().unwrap_or(0)));
     let usage = Usage {
         input_tokens: row.input,
@@ -98,10 +141,10 @@ fn of_row(row: Row, today: &Today) -> Call {
     };
     Call {
         origin: PHASE.to_owned(),
-        phase: Some(row.phase),
-        role: Some(row.role),
-        cost_usd: today.cost(&row.model, &usage),
-        model: row.model,
+        phase: Some(row.phase.clone()),
+        role: Some(row.role.clone()),
+        cost_usd: None,
+        model: row.model.clone(),
         total: row.total,
         usage,
     }
@@ -154,7 +197,10 @@ enum Paid {
     },
     #[serde(alias = "cut-off")]
     Turned {
+        #[serde(default)]
+        at: String,
         role: String,
+        session: Option<String>,
         #[serde(default)]
         usage: Vec<ModelUsage>,
         cost_usd: Option<f64>,
@@ -185,7 +231,7 @@ fn journal(folder: &Path, today: &Today) -> Option<Vec<Call>> {
                 calls.extend(iter::repeat_n(run.call(None), std::mem::take(&mut lost)));
                 calls.push(run.answered(usage, served_model, cost_usd));
             }
-            Paid::Turned { role, usage, cost_usd } => {
+            Paid::Turned { role, usage, cost_usd, .. } => {
                 open = None;
                 calls.extend(run.turned(&role, usage, cost_usd));
             }
@@ -231,21 +277,25 @@ impl<'t> Run<'t> {
         Call { model, total: usage.total(), usage, cost_usd, ..self.call(None) }
     }
 
-    /// One for each model; one that names none where the CLI did not say. What the CLI says of the turn as a whole goes before a price
-    /// list.
+    /// One for each model; one that names none where the CLI did not say.
     fn turned(&self, role: &str, usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Vec<Call> {
         let base = self.call(Some(role.to_owned()));
         let mut calls: Vec<Call> = usage.into_iter().map(|of| of_model(of, &base)).collect();
         if calls.is_empty() {
             calls.push(base.clone());
         }
-        match cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0) {
-            Some(whole) => share(whole, &mut calls, base),
-            None => calls.iter_mut().for_each(|call| {
-                call.cost_usd = call.cost_usd.or_else(|| self.today.cost(&call.model, &call.usage));
-            }),
-        }
+        price(&mut calls, cost_usd, base, self.today);
         calls
+    }
+}
+
+/// What the CLI says of the turn as a whole goes before a price list.
+fn price(calls: &mut Vec<Call>, whole: Option<f64>, base: Call, today: &Today) {
+    match whole.filter(|cost| cost.is_finite() && *cost >= 0.0) {
+        Some(whole) => share(whole, calls, base),
+        None => calls.iter_mut().for_each(|call| {
+            call.cost_usd = call.cost_usd.or_else(|| today.cost(&call.model, &call.usage));
+        }),
     }
 }
 
