@@ -288,6 +288,27 @@ const HALF_PAIR: &str =
     r#"{"candidates":[{"content":{"parts":[{"text":"\ud83d"}]},"finishReason":"STOP"}],"modelVersion":"m"}"#;
 
 #[test]
+fn the_statuses_that_cloudflare_made_up_are_retried_like_other_failures_of_a_server() {
+    let ok = || Step::text("ok");
+    let cases = vec![
+        ("520", vec![Step::status(520), ok()]),
+        ("521", vec![Step::status(521), ok()]),
+        ("522", vec![Step::status(522), ok()]),
+        ("523", vec![Step::status(523), ok()]),
+        ("524 for ever", vec![Step::status(524).times(9)]),
+        ("525", vec![Step::status(525), ok()]),
+    ];
+    insta::assert_snapshot!(table(false, cases), @r#"
+    520                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    521                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    522                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    523                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    524 for ever                       ERROR server | the service failed (HTTP 524): scripted error | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
+    525                                ERROR bad-request | the service rejects the request (HTTP 525): scripted error | Error/Nothing []
+    "#);
+}
+
+#[test]
 fn a_page_in_the_place_of_an_answer_is_not_read_to_its_end() {
     let page = || Step::html(200, &format!("Sign in</title>{}", "x".repeat(2 << 20)));
     insta::assert_snapshot!(table(false, vec![("html larger than an answer", vec![page()])]), @r#"html larger than an answer         ERROR bad-reply | the answer cannot be read: a page of HTML, "Sign in" | Error/Unknown []"#);
