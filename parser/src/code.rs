@@ -1,5 +1,7 @@
 //! What can be wrong with a reply: the codes, and what to say about each.
 
+use crate::fence::{END, Kind, without_remark};
+
 /// Declares an enum of codes with their spelling, so that there is one list of them.
 macro_rules! codes {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $spelling:literal,)* }) => {
@@ -40,7 +42,7 @@ codes! {
         StrayDelete = "stray-delete",
         /// `^^^end` after `^^^delete`, which already ended the block.
         EndAfterDelete = "end-after-delete",
-        /// `^^^` with nothing behind it, outside a block.
+        /// `^^^` with nothing behind it where a later `^^^end` shows that a block was meant.
         MissingName = "missing-name",
         /// A control character in a file's name.
         ControlInName = "control-in-name",
@@ -48,6 +50,12 @@ codes! {
         QuotedName = "quoted-name",
         /// `end` or `delete` with something around it, or in capitals.
         ReservedName = "reserved-name",
+        /// `^^^start`: the word belongs to the other fences.
+        NamedStart = "named-start",
+        /// A remark such as `(new file)` behind a file's name, or a word such as `edit` in front of it.
+        RemarkInName = "remark-in-name",
+        /// Text behind the `start` or `end` of a thought, on the same line.
+        TextAfterMarker = "text-after-marker",
         /// The block's end stands behind text, where it is content.
         GluedEnd = "glued-end",
         /// The block's end has another number of fence characters than its opening.
@@ -75,8 +83,6 @@ codes! {
         /// A line in a longer fence that opens a block of the same length elsewhere: it is content, and perhaps an end
         /// was forgotten before it.
         OpeningInside = "opening-inside",
-        /// A file named `start`: the word belongs to the other fences.
-        NamedStart = "named-start",
     }
 }
 
@@ -100,6 +106,9 @@ impl Wording for ErrorCode {
             Self::ControlInName => format!("the file name in `{subject}` has a control character in it"),
             Self::QuotedName => format!("the file name in `{subject}` is in quotes or brackets"),
             Self::ReservedName => format!("`{subject}` is neither an end nor a file's name"),
+            Self::NamedStart => format!("`{subject}` has no file name: `start` belongs to the other fences"),
+            Self::RemarkInName => format!("`{subject}` has more than a file name on its line"),
+            Self::TextAfterMarker => format!("`{subject}` has text on the line of a marker"),
             Self::GluedEnd => format!("`{subject}` stands at the end of a line of content"),
             Self::EndLength => format!("`{subject}` has not the length of the fence it should close"),
             Self::BareEnd => format!("`{subject}` alone does not close the block"),
@@ -119,14 +128,23 @@ impl Wording for ErrorCode {
                 format!("write `{}` on a line of its own after the last line of the content", closing(subject))
             }
             Self::Nested => NESTED_ADVICE.to_owned(),
-            Self::StrayEnd => "remove it, or open its block before it".to_owned(),
-            Self::StrayDelete => "write `^^^PATH` on the line before it".to_owned(),
+            Self::StrayEnd => "remove it, or open its block before it, at the beginning of a line".to_owned(),
+            Self::StrayDelete => "write `^^^PATH` at the beginning of the line before it".to_owned(),
             Self::EndAfterDelete => "remove it".to_owned(),
             Self::MissingName => "write the path behind the fence, as in `^^^src/main.rs`".to_owned(),
             Self::ControlInName | Self::QuotedName => "write the bare path and nothing else on that line".to_owned(),
             Self::ReservedName => {
                 "write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`"
                     .to_owned()
+            }
+            Self::NamedStart => "write the path of the file in place of `start`".to_owned(),
+            Self::RemarkInName => format!("write {} and nothing else on that line", bare_opening(subject)),
+            Self::TextAfterMarker => {
+                let fence = fence_of(subject);
+                format!(
+                    "write `{fence}start` and `{fence}end` each alone on a line, the text between them; if this line is content, \
+                     give the block around it a longer fence"
+                )
             }
             Self::GluedEnd => "write it on a line of its own".to_owned(),
             Self::EndLength => "close a block with exactly as many characters as opened it".to_owned(),
@@ -153,7 +171,6 @@ impl Wording for WarningCode {
         match self {
             Self::MarkdownFence => format!("the whole content of `{subject}` stands in a Markdown fence"),
             Self::OpeningInside => format!("`{subject}` is content of the block around it"),
-            Self::NamedStart => format!("`{subject}` names a file `start`"),
         }
     }
 
@@ -161,7 +178,6 @@ impl Wording for WarningCode {
         let advice = match self {
             Self::MarkdownFence => "leave out the lines of backquotes: they become part of the file",
             Self::OpeningInside => "if it is to open a block, close the other one before it",
-            Self::NamedStart => "write the path of the file in place of `start`",
         };
         advice.to_owned()
     }
@@ -169,7 +185,18 @@ impl Wording for WarningCode {
 
 /// The end that belongs to the opening (or the bare fence) `subject`.
 fn closing(subject: &str) -> String {
-    let sigil = subject.chars().next().unwrap_or('^');
-    let fence: String = subject.chars().take_while(|&c| c == sigil).collect();
-    fence + crate::fence::END
+    fence_of(subject).to_owned() + END
+}
+
+/// The opening that was probably meant; in general terms where so little of a long one is quoted that it cannot be told.
+fn bare_opening(subject: &str) -> String {
+    let fence = fence_of(subject);
+    let said = subject.get(fence.len()..).unwrap_or_default().trim();
+    without_remark(said).map_or_else(|| "the bare path".to_owned(), |name| format!("`{fence}{name}`"))
+}
+
+fn fence_of(subject: &str) -> &str {
+    let sigil = subject.chars().next().unwrap_or(Kind::File.sigil());
+    let behind = subject.trim_start_matches(sigil);
+    subject.strip_suffix(behind).unwrap_or_default()
 }

@@ -112,12 +112,13 @@ pub fn length_for(kind: Kind, content: &str) -> usize {
     let mut plain = true;
     let mut taken = Vec::new();
     for line in MarkerLines::new(content).filter(|line| !line.glued) {
-        plain &= line.marker.length != PLAIN || line.marker.role == Role::Bare;
-        let closes = match line.marker.role {
-            Role::End | Role::Delete => true,
-            Role::Open(name) => check_name(name) == Err(NameFault::Reserved),
-            Role::Bare => false,
+        let (is_content, closes) = match line.marker.role {
+            Role::End | Role::Delete => (false, true),
+            Role::Open(name) => (false, check_name(name) == Err(NameFault::Reserved)),
+            Role::Bare => (true, false),
+            Role::Crowded { whole_word, .. } => (!whole_word, false),
         };
+        plain &= is_content || line.marker.length != PLAIN;
         if closes && line.marker.kind == kind {
             taken.push(line.marker.length);
         }
@@ -145,11 +146,19 @@ pub enum NameFault {
     /// `end` or `delete` with more around it or in capitals, a caret in front, or blanks at an end.
     #[error("not to be told from a word of the fences")]
     Reserved,
+    /// `start`, which opens the other fences.
+    #[error("the word that opens a thought")]
+    Start,
+    /// A remark behind the name, such as `(new file)` or `# new`, or `edit` in front of it.
+    #[error("not free of remarks")]
+    Remark,
 }
 
 /// Says whether `name` can be written after a `^^^` and be read back.
 pub fn check_name(name: &str) -> Result<(), NameFault> {
-    if is_plain(name) {
+    if name == START {
+        Err(NameFault::Start)
+    } else if is_plain(name) {
         Ok(())
     } else if name.trim().is_empty() {
         Err(NameFault::Empty)
@@ -159,6 +168,8 @@ pub fn check_name(name: &str) -> Result<(), NameFault> {
         Err(NameFault::Quoted)
     } else if name.starts_with('^') || name.trim() != name || is_like_a_word(name) {
         Err(NameFault::Reserved)
+    } else if without_remark(name).is_some() {
+        Err(NameFault::Remark)
     } else {
         Ok(())
     }
@@ -188,4 +199,36 @@ fn is_quoted(name: &str) -> bool {
     [("`", "`"), ("\"", "\""), ("'", "'"), ("**", "**"), ("[", "]"), ("<", ">")]
         .iter()
         .any(|(open, close)| name.strip_prefix(open).is_some_and(|rest| rest.ends_with(close)))
+}
+
+/// The name without what was probably not meant as a part of it: a remark behind it, `edit` in front of it (DESIGN reserves that
+/// word). None where it is a name as it stands.
+pub(crate) fn without_remark(name: &str) -> Option<&str> {
+    if let Some(edited) = name.strip_prefix("edit").filter(|rest| rest.starts_with(char::is_whitespace)) {
+        return Some(edited.trim_start());
+    }
+    let ends_as_a_file = has_extension(name);
+    let blanks = name.match_indices(char::is_whitespace);
+    let parts = blanks.filter_map(|(at, blank)| Some((name.get(..at)?, name.get(at + blank.len()..)?)));
+    let remark = |(head, tail): &(&str, &str)| is_remark(head, tail, ends_as_a_file);
+    parts.into_iter().find(remark).map(|(head, _)| head.trim_end())
+}
+
+/// Whether `tail`, which stands behind a blank, says something about the file `head`. Names may have blanks, brackets and dashes
+/// in them (`Report (1).txt`, `Artist - Song.mp3`), so most signs count only where they do not lead to an extension.
+fn is_remark(head: &str, tail: &str, ends_as_a_file: bool) -> bool {
+    let begins = |signs: &[&str]| signs.iter().any(|sign| tail.starts_with(sign));
+    let is_bracketed = |open, close| tail.starts_with(open) && tail.ends_with(close);
+    is_bracketed('(', ')')
+        || is_bracketed('[', ']')
+        || begins(&["//", "/*", "<!--", "<-", "->", "=>", "^^^"])
+        || begins(&["#"]) && (!ends_as_a_file || has_extension(head.trim_end()))
+        || begins(&["-", "\u{2013}", "\u{2014}"]) && !ends_as_a_file && has_extension(head.trim_end())
+}
+
+/// Whether the last word of `text` looks like the end of a file's name.
+fn has_extension(text: &str) -> bool {
+    let last = text.rsplit(|c: char| c.is_whitespace() || c == '/').next().unwrap_or_default();
+    let extension = last.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|letters| letters.starts_with(char::is_alphanumeric))
 }

@@ -3,13 +3,13 @@
 use memchr::memchr;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
-use nom::combinator::{eof, rest, value, verify};
+use nom::combinator::{eof, rest, verify};
 use nom::error::Error;
-use nom::sequence::{delimited, preceded, terminated};
+use nom::sequence::{preceded, terminated};
 use nom::{IResult, Parser};
 
 use crate::Span;
-use crate::fence::{DELETE, END, Kind, PLAIN, START};
+use crate::fence::{DELETE, END, Kind, NameFault, PLAIN, START, check_name};
 use crate::scan::next_run;
 
 /// What a marker line says.
@@ -29,6 +29,12 @@ pub(crate) enum Role<'t> {
     Delete,
     /// Carets and nothing else.
     Bare,
+    /// `start` or `end` of a thought with more behind it on its line.
+    Crowded {
+        ends: bool,
+        /// What follows does not make it another word, as in `started`.
+        whole_word: bool,
+    },
 }
 
 /// A line from its first sigil on, without the blanks at its end:
@@ -44,12 +50,12 @@ fn marker(line: &str) -> IResult<&str, Marker<'_>> {
     .parse(line)
 }
 
-/// file-marker = fence blanks (`end` / `delete` / path)?
+/// file-marker = fence blanks (`end` / `delete` / more carets / path)?
 fn file_marker(line: &str) -> IResult<&str, Marker<'_>> {
     let role = rest.map(|word: &str| match word {
-        "" => Role::Bare,
         END => Role::End,
         DELETE => Role::Delete,
+        carets if carets.chars().all(|c| c == Kind::File.sigil() || is_blank(c)) => Role::Bare,
         path => Role::Open(path),
     });
     (fence(Kind::File), preceded(blanks, role))
@@ -57,10 +63,19 @@ fn file_marker(line: &str) -> IResult<&str, Marker<'_>> {
         .parse(line)
 }
 
-/// thought-marker = fence blanks (`start` / `end`)
+/// thought-marker = fence blanks (`start` / `end`) text?
 fn thought_marker<'t>(kind: Kind) -> impl Parser<&'t str, Output = Marker<'t>, Error = Error<&'t str>> {
-    let role = alt((tag(START).map(Role::Open), value(Role::End, tag(END))));
-    (fence(kind), delimited(blanks, role, eof)).map(move |(length, role)| Marker { kind, length, role })
+    let role =
+        (alt((tag(START), tag(END))), rest).map(|(word, text): (&str, &str)| match text.chars().next() {
+            None if word == END => Role::End,
+            None => Role::Open(word),
+            Some(next) => Role::Crowded { ends: word == END, whole_word: !is_of_word(next) },
+        });
+    (fence(kind), preceded(blanks, role)).map(move |(length, role)| Marker { kind, length, role })
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
 /// glued-end = fence blanks `end` blanks (newline / end of text)
@@ -95,6 +110,25 @@ pub(crate) struct MarkerLine<'t> {
     pub(crate) line: Span,
     /// It does not begin its line: content, whatever it says.
     pub(crate) glued: bool,
+}
+
+impl MarkerLine<'_> {
+    /// Outside of blocks this underlines something, as compilers do: carets alone, or indented with two or more words behind them.
+    ///
+    /// Carets with one word always open a block, and `^^^delete src/old.rs` is never prose: half a reply must not pass for
+    /// prose that surrounds the rest of it.
+    pub(crate) fn is_underline(&self) -> bool {
+        match self.marker.role {
+            Role::Bare => true,
+            Role::Open(text) if self.marker.kind == Kind::File => {
+                let is_indented = self.span.start > self.line.start;
+                let is_attached = self.span.len() == self.marker.length + text.len();
+                let is_word_of_fences = is_attached && check_name(text) == Err(NameFault::Reserved);
+                is_indented && text.contains(is_blank) && !is_word_of_fences
+            }
+            Role::Open(_) | Role::End | Role::Delete | Role::Crowded { .. } => false,
+        }
+    }
 }
 
 /// Every marker line of a text in order, found in one pass; lines ending in `^^^end` too, as `glued`.

@@ -41,13 +41,24 @@ impl Openers {
     fn step<'t>(&mut self, line: &MarkerLine<'t>) -> Option<&'t str> {
         let this = (line.marker.kind, line.marker.length);
         match line.marker.role {
-            Role::Open(name) if self.open.is_none_or(|(_, length)| (length, this.1) == (PLAIN, PLAIN)) => {
+            Role::Open(name) if self.may_open(line) => {
                 self.open = Some(this);
                 return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
             }
             Role::End | Role::Delete if self.open == Some(this) => self.open = None,
-            Role::Open(_) | Role::End | Role::Delete | Role::Bare => {}
+            Role::Open(_) | Role::End | Role::Delete | Role::Bare | Role::Crowded { .. } => {}
         }
         None
+    }
+
+    fn may_open(&self, line: &MarkerLine<'_>) -> bool {
+        match self.open {
+            None => !line.is_underline(),
+            // Between thought markers lines of carets are content.
+            Some((kind, length)) => {
+                (length, line.marker.length) == (PLAIN, PLAIN)
+                    && (kind == Kind::File || line.marker.kind != Kind::File)
+            }
+        }
     }
 }

@@ -1,13 +1,16 @@
 //! From marker lines to blocks: the rules of S0 and S1, in one pass.
 
+mod open;
+
 use std::collections::HashMap;
 
 use crate::Span;
 use crate::code::{ErrorCode, WarningCode};
 use crate::diagnostic::Findings;
-use crate::fence::{Kind, NameFault, PLAIN, START, check_name};
+use crate::fence::{Kind, NameFault, PLAIN, check_name};
 use crate::line::{MarkerLine, Role};
 use crate::reply::{Ask, Block, slice};
+use open::{Open, is_in_markdown_fence};
 
 /// Room is made for as many names as there are blocks if they have this length; more names take more room.
 const BYTES_A_BLOCK: usize = 8192;
@@ -26,17 +29,16 @@ pub(crate) struct Walk<'t> {
     cut_short: Option<Kind>,
     /// Where a `^^^delete` line ended, as long as nothing but blanks has followed.
     deleted: Option<usize>,
+    /// The last line of carets that has opened no file since the last block: a stray end shows that it was meant to.
+    unopened: Option<Unopened<'t>>,
 }
 
-/// The block that is being read.
+/// A line of carets that was taken for prose, or for content of a thought.
 #[derive(Debug)]
-struct Open<'t> {
-    opening: MarkerLine<'t>,
-    name: &'t str,
-    /// A name or place that cannot stand: the block is read, but is not salvaged.
-    faulty: bool,
-    /// The first line that was probably meant to close the block.
-    near_end: Option<(ErrorCode, Span)>,
+struct Unopened<'t> {
+    line: MarkerLine<'t>,
+    /// The opening of the thought in which it stands.
+    thought: Option<Span>,
 }
 
 impl<'t> Walk<'t> {
@@ -52,6 +54,7 @@ impl<'t> Walk<'t> {
             open: None,
             cut_short: None,
             deleted: None,
+            unopened: None,
         }
     }
 
@@ -66,20 +69,45 @@ impl<'t> Walk<'t> {
     fn outside(&mut self, line: MarkerLine<'t>) {
         let marker = line.marker;
         match marker.role {
+            Role::Open(_) | Role::Bare if line.is_underline() => {
+                self.unopened = Some(Unopened { line, thought: None });
+            }
             Role::Open(name) => self.open(line, name),
             Role::End if self.cut_short == Some(marker.kind) => self.cut_short = None,
             Role::End if self.is_behind_delete(&line) => {
                 self.errors.push(ErrorCode::EndAfterDelete, line.span, None);
             }
-            Role::End => self.errors.push(ErrorCode::StrayEnd, line.span, None),
-            Role::Delete => self.errors.push(ErrorCode::StrayDelete, line.span, None),
-            Role::Bare if marker.length == PLAIN => {
-                self.errors.push(ErrorCode::MissingName, line.span, None);
-                self.cut_short = Some(Kind::File);
+            Role::End => self.stray_end(line),
+            Role::Delete => {
+                let opening = self.unopened_for(&line).map(|opening| opening.line.span);
+                self.errors.push(ErrorCode::StrayDelete, line.span, opening);
             }
-            // A longer row of carets underlines something.
+            Role::Crowded { ends, .. } => {
+                self.errors.push(ErrorCode::TextAfterMarker, line.span, None);
+                self.cut_short = self.cut_short.or((!ends).then_some(marker.kind));
+            }
             Role::Bare => {}
         }
+    }
+
+    /// What is wrong is rather the line of carets that was to open the block than the end.
+    fn stray_end(&mut self, end: MarkerLine<'t>) {
+        match self.unopened_for(&end) {
+            Some(Unopened { line, thought: Some(thought) }) => {
+                self.errors.push(ErrorCode::Nested, line.span, Some(thought));
+            }
+            Some(Unopened { line, .. }) if line.marker.role == Role::Bare => {
+                self.errors.push(ErrorCode::MissingName, line.span, None);
+            }
+            opening => {
+                self.errors.push(ErrorCode::StrayEnd, end.span, opening.map(|opening| opening.line.span));
+            }
+        }
+    }
+
+    fn unopened_for(&mut self, end: &MarkerLine<'_>) -> Option<Unopened<'t>> {
+        let fence = |line: &MarkerLine<'_>| (line.marker.kind, line.marker.length);
+        self.unopened.take().filter(|opening| fence(&opening.line) == fence(end))
     }
 
     /// Asked once for each deletion, since what lies between may be long.
@@ -97,6 +125,8 @@ impl<'t> Walk<'t> {
             NameFault::Control => ErrorCode::ControlInName,
             NameFault::Quoted => ErrorCode::QuotedName,
             NameFault::Reserved => ErrorCode::ReservedName,
+            NameFault::Start => ErrorCode::NamedStart,
+            NameFault::Remark => ErrorCode::RemarkInName,
             NameFault::Empty => ErrorCode::MissingName,
         });
         if let Some(code) = code {
@@ -105,16 +135,16 @@ impl<'t> Walk<'t> {
         if fault == Some(NameFault::Reserved) {
             return;
         }
-        if opening.marker.kind == Kind::File && name == START {
-            self.warnings.push(WarningCode::NamedStart, opening.span.clone(), None);
-        }
-        self.open = Some(Open { opening, name, faulty: code.is_some(), near_end: None });
+        self.unopened = None;
+        self.open = Some(Open { opening, name, faulty: code.is_some(), near_end: None, inner: None });
     }
 
-    /// Inside a block a line of its own length counts; in a plain block any other marker of that length is an error.
+    /// Inside a block a line of its own length counts; in a plain block any other marker of that length is an error, but for lines
+    /// of carets in a thought: models quote what compilers print.
     fn inside(&mut self, mut open: Open<'t>, line: MarkerLine<'t>) {
         let (own, marker) = (open.opening.marker, line.marker);
         let same = (marker.kind, marker.length) == (own.kind, own.length);
+        let is_plain = (marker.length, own.length) == (PLAIN, PLAIN);
         match marker.role {
             Role::End if same && !line.glued => return self.close(&open, &line),
             Role::Delete if same => return self.delete(open, &line),
@@ -123,16 +153,27 @@ impl<'t> Walk<'t> {
             {
                 return self.errors.push(ErrorCode::ReservedName, line.span, Some(open.opening.span));
             }
-            Role::Open(name) if marker.length == PLAIN && own.length == PLAIN => {
-                return self.nest(&open, line, name);
+            Role::Open(name) if own.kind != Kind::File && marker.kind == Kind::File => {
+                if is_plain && !line.is_underline() && check_name(name) != Err(NameFault::Reserved) {
+                    open.inner = Some(line);
+                }
             }
-            Role::End | Role::Delete if marker.length == PLAIN && own.length == PLAIN && !line.glued => {
-                self.foreign_end(&open, line);
+            Role::Open(name) if is_plain => return self.nest(&open, line, name),
+            Role::End | Role::Delete if is_plain && !line.glued => return self.foreign_end(open, line),
+            Role::Crowded { ends, whole_word: true } if is_plain => {
+                self.errors.push(
+                    ErrorCode::TextAfterMarker,
+                    line.span.clone(),
+                    Some(open.opening.span.clone()),
+                );
+                if ends && same {
+                    return self.close(&open, &line);
+                }
             }
             Role::Open(_) if same => {
                 self.warnings.push(WarningCode::OpeningInside, line.span, Some(open.opening.span.clone()));
             }
-            Role::End | Role::Bare => open.note_near_end(&line),
+            Role::End | Role::Bare | Role::Crowded { .. } => open.note_near_end(&line),
             Role::Open(_) | Role::Delete => {}
         }
         self.open = Some(open);
@@ -149,6 +190,8 @@ impl<'t> Walk<'t> {
         if matches!(ask, Ask::Write(_)) && is_in_markdown_fence(open.name, slice(self.text, &content)) {
             self.warnings.push(WarningCode::MarkdownFence, open.opening.span.clone(), None);
         }
+        let inner = open.inner.clone();
+        self.unopened = inner.map(|line| Unopened { line, thought: Some(open.opening.span.clone()) });
         self.finish_block(open, Block { ask, span: open.opening.line.start..line.line.end, content });
     }
 
@@ -195,12 +238,19 @@ impl<'t> Walk<'t> {
     }
 
     /// The end of a block of another kind.
-    fn foreign_end(&mut self, open: &Open<'t>, line: MarkerLine<'t>) {
+    fn foreign_end(&mut self, mut open: Open<'t>, line: MarkerLine<'t>) {
         if line.marker.role == Role::End && self.cut_short == Some(line.marker.kind) {
             self.cut_short = None;
-            return;
+        } else if let Some(inner) = open.inner.take_if(|_| line.marker.kind == Kind::File)
+            && let Role::Open(name) = inner.marker.role
+        {
+            // The thought should have ended in front of the file: that is the slip, not the file's end.
+            self.nest(&open, inner, name);
+            return self.step(line);
+        } else {
+            self.errors.push(ErrorCode::Nested, line.span, Some(open.opening.span.clone()));
         }
-        self.errors.push(ErrorCode::Nested, line.span, Some(open.opening.span.clone()));
+        self.open = Some(open);
     }
 
     /// Ends the reading: an open block is an error, and so is what the blocks say together.
@@ -231,38 +281,4 @@ impl<'t> Walk<'t> {
             }
         }
     }
-}
-
-impl Open<'_> {
-    fn name_span(&self) -> Span {
-        let end = self.opening.span.end;
-        end - self.name.len()..end
-    }
-
-    fn note_near_end(&mut self, line: &MarkerLine<'_>) {
-        let (own, marker) = (self.opening.marker, line.marker);
-        let code = match marker.role {
-            _ if marker.kind != own.kind => return,
-            Role::End if line.glued && marker.length == own.length => ErrorCode::GluedEnd,
-            Role::End if !line.glued => ErrorCode::EndLength,
-            Role::Bare if marker.length == own.length => ErrorCode::BareEnd,
-            Role::Open(_) | Role::End | Role::Delete | Role::Bare => return,
-        };
-        let weaker = self.near_end.as_ref().is_none_or(|(noted, _)| *noted == ErrorCode::BareEnd);
-        if weaker && (code != ErrorCode::BareEnd || self.near_end.is_none()) {
-            self.near_end = Some((code, line.span.clone()));
-        }
-    }
-}
-
-/// Whether the whole content stands between two lines of backquotes. Markdown files may.
-fn is_in_markdown_fence(name: &str, content: &str) -> bool {
-    if !content.trim_start().starts_with("```") {
-        return false;
-    }
-    let is_markdown = [".md", ".mdx", ".markdown"].iter().any(|ending| name.ends_with(ending));
-    let content = content.trim();
-    let first = content.split('\n').next().unwrap_or_default();
-    let last = content.rsplit('\n').next().unwrap_or_default();
-    !is_markdown && last.trim() == "```" && first.len() < content.len()
 }

@@ -22,7 +22,10 @@ fn line_ends_and_byte_order_marks_of_content_are_kept() {
 
 #[test]
 fn blanks_around_a_marker_and_its_word_are_tolerated() {
-    insta::assert_snapshot!(check(" \t^^^  src/a b.rs \t\nx\n\u{a0}^^^ end  \n   $ $$\n"), @r#"write "src/a b.rs" "x\n" at 0..34"#);
+    insta::assert_snapshot!(check(" \t^^^  src/a.rs \t\nx\n\u{a0}^^^ end  \n   $ $$\n^^^ b c.rs\n\t^^^ delete"), @r#"
+    write "src/a.rs" "x\n" at 0..32
+    delete "b c.rs" at 40..62
+    "#);
 }
 
 #[test]
@@ -129,11 +132,11 @@ fn an_opening_inside_a_block_is_one_error_whatever_was_meant() {
 fn an_end_without_its_opening_is_an_error() {
     insta::assert_snapshot!(check("^^^end\n^^^a\n^^^end\n&&&end\n^^^^end"), @r#"
     stray-end 1:1 "^^^end"
-      line 1: `^^^end` closes nothing; remove it, or open its block before it
+      line 1: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
     stray-end 4:1 "&&&end"
-      line 4: `&&&end` closes nothing; remove it, or open its block before it
+      line 4: `&&&end` closes nothing; remove it, or open its block before it, at the beginning of a line
     stray-end 5:1 "^^^^end"
-      line 5: `^^^^end` closes nothing; remove it, or open its block before it
+      line 5: `^^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
     "#);
     insta::assert_snapshot!(check("^^^a\n%%%end\n^^^end\n"), @r#"
     nested 2:1 "%%%end"
@@ -151,7 +154,7 @@ fn an_end_without_its_opening_is_an_error() {
 fn a_delete_without_a_name_is_an_error() {
     insta::assert_snapshot!(check("^^^delete\n"), @r#"
     stray-delete 1:1 "^^^delete"
-      line 1: `^^^delete` has no file name before it; write `^^^PATH` on the line before it
+      line 1: `^^^delete` has no file name before it; write `^^^PATH` at the beginning of the line before it
     "#);
 }
 
@@ -163,7 +166,7 @@ fn an_end_after_a_delete_has_its_own_error() {
     "#);
     insta::assert_snapshot!(check("^^^a\n^^^delete\nDone.\n^^^end\n"), @r#"
     stray-end 4:1 "^^^end"
-      line 4: `^^^end` closes nothing; remove it, or open its block before it
+      line 4: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
     "#);
 }
 
@@ -313,9 +316,7 @@ fn all_errors_are_told_in_order_of_position() {
         check("^^^end\nél ^^^a\n^^^\n\té\n  ^^^a\n^^^`b`\n^^^end\n^^^c\n^^^end\n^^^c\n^^^end\n$$$start\nx$$$end"),
         @r#"
     stray-end 1:1 "^^^end"
-      line 1: `^^^end` closes nothing; remove it, or open its block before it
-    missing-name 3:1 "^^^"
-      line 3: `^^^` has no file name; write the path behind the fence, as in `^^^src/main.rs`
+      line 1: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
     nested 6:1 "^^^`b`"
       line 6: `^^^`b`` stands inside another block (see line 5); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     quoted-name 6:1 "^^^`b`"
@@ -351,14 +352,6 @@ fn content_in_a_markdown_fence_is_a_warning() {
 #[test]
 fn markdown_fences_outside_blocks_are_prose() {
     insta::assert_snapshot!(check("```\n^^^a\nx\n^^^end\n```\n"), @r#"write "a" "x\n" at 4..18"#);
-}
-
-#[test]
-fn a_file_named_start_is_a_warning() {
-    insta::assert_snapshot!(check("^^^start\nx\n^^^end\n"), @r#"
-    write "start" "x\n" at 0..18
-    warning named-start line 1: `^^^start` names a file `start`; write the path of the file in place of `start`
-    "#);
 }
 
 #[test]
@@ -438,6 +431,11 @@ fn hostile_shapes_are_read_in_one_pass() {
         "^^^a\n^^^delete\n".to_owned() + &fill(" ") + "x\n" + &fill("^^^end\n"),
         "^^^a\n".to_owned() + &fill(" \n") + &fill("^^^\n") + &fill("^^^delete\n"),
         "^^^a\n".to_owned() + &fill("%%%end\n"),
+        fill("  ^^^ a b\n") + &fill("^^^end\n"),
+        "%%%start\n".to_owned() + &fill("^^^a\n") + &fill("^^^end\n"),
+        "^^^a".to_owned() + &fill(" #b.c") + &fill(" -b") + &fill("  ") + ".d\n",
+        "^^^ ".to_owned() + &fill("^ "),
+        fill("&&&start x\n") + &fill("&&&end x\n"),
         fill("^^^a\n^^^end\n"),
         fill("$$$start\n$$$end\n") + "^^^a\n^^^end\n",
         fill("^"),
@@ -495,4 +493,183 @@ fn a_growing_text_is_read_by_the_same_rules() {
         ends.filter_map(|end| text.get(..end)).flat_map(|head| openers.read(head)).collect();
     assert_eq!(seen, ["a", "b", "c", "d"]);
     assert!(openers.read(text).is_empty());
+}
+
+#[test]
+fn a_thought_marker_with_text_on_its_line_is_an_error_wherever_it_counts() {
+    let codes = |text: &str| {
+        parse(text).map_or_else(
+            |errors| errors.iter().map(|error| format!("{} {}", error.code, error.line)).collect::<Vec<_>>(),
+            |_| Vec::new(),
+        )
+    };
+    let file = "^^^a\nx\n^^^end\n";
+    for sigil in ["&&&", "%%%"] {
+        for line in
+            ["start text SSSend", "start text &&&", "start: text", "startText", " start text", "end text"]
+        {
+            let line = format!("{sigil}{}\n", line.replace("SSS", sigil));
+            assert_eq!(codes(&format!("{line}{file}")), ["text-after-marker 1"], "{line}");
+            assert_eq!(codes(&format!("{file}\n  {line}")), ["text-after-marker 5"], "{line}");
+        }
+        // One slip is one error: the end of a block whose opening cannot be read is no further one.
+        assert_eq!(codes(&format!("{sigil}start text\nmore\n{sigil}end\n{file}")), ["text-after-marker 1"]);
+        assert_eq!(codes(&format!("{sigil}start\ntext\n{sigil}end of it\n{file}")), ["text-after-marker 3"]);
+        assert_eq!(codes(&format!("^^^a\n{sigil}start text {sigil}end\n^^^end\n")), ["text-after-marker 2"]);
+    }
+    assert_eq!(codes("$$$start all is well $$$end\n"), ["text-after-marker 1"]);
+    insta::assert_snapshot!(check("&&&start Done. &&&end\n^^^a\n^^^end\n"), @r#"
+    text-after-marker 1:1 "&&&start Done. &&&end"
+      line 1: `&&&start Done. &&&end` has text on the line of a marker; write `&&&start` and `&&&end` each alone on a line, the text between them; if this line is content, give the block around it a longer fence
+    "#);
+    insta::assert_snapshot!(check("&&&&start\nDone.\n&&&&end.\n^^^a\n^^^end\n"), @r#"
+    text-after-marker 3:1 "&&&&end."
+      line 3: `&&&&end.` has text on the line of a marker (see line 1); write `&&&&start` and `&&&&end` each alone on a line, the text between them; if this line is content, give the block around it a longer fence
+    "#);
+}
+
+#[test]
+fn a_longer_word_than_start_or_end_is_content_of_a_block() {
+    insta::assert_snapshot!(check("^^^a.erl\n%%% starts the server\n%%%endless\n&&&started\n$$$end_of_life\n^^^end\n"), @r#"write "a.erl" "%%% starts the server\n%%%endless\n&&&started\n$$$end_of_life\n" at 0..75"#);
+}
+
+#[test]
+fn carets_alone_are_prose_outside_of_blocks_and_content_inside() {
+    insta::assert_snapshot!(check("^^^\nThe line above is a rule.\n^^^^^\n  ^^^ ^^^^\n^^^a\n^^^\n^^^ ^^^\n^^^end\n^^^\n"), @r#"write "a" "^^^\n^^^ ^^^\n" at 47..71"#);
+}
+
+#[test]
+fn an_indented_underline_with_words_is_prose_outside_of_blocks() {
+    insta::assert_snapshot!(
+        check("It fails:\n    let x = 1\n         ^^^ expected one of `;`\n\t^^^^^^ help: end it\n  ^^^^ end of input\n^^^a\n1;\n^^^end\n"),
+        @r#"write "a" "1;\n" at 98..113"#
+    );
+    // Inside of a block of carets the same line of three is an error, as any opening: the file's end may have been forgotten.
+    insta::assert_snapshot!(check("^^^a\n    ^^^ expected one of `;`\n^^^end\n"), @r#"
+    nested 2:5 "^^^ expected one of `;`"
+      line 2: `^^^ expected one of `;`` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+}
+
+#[test]
+fn carets_with_one_word_always_open_a_block_and_so_do_those_at_the_beginning_of_a_line() {
+    for half in ["  ^^^^ help\n", "^^^^^ expected this\n", "\t^^^a.rs\nx\n", "^^^ my file.rs\nx\n"] {
+        let text = format!("^^^b\ny\n^^^end\n{half}");
+        let codes: Vec<_> = parse(&text).unwrap_err().iter().map(|error| error.code).collect();
+        assert_eq!(codes, [parser::ErrorCode::Unterminated], "{half}");
+    }
+}
+
+#[test]
+fn an_end_whose_block_was_taken_for_prose_names_the_line_that_opened_none() {
+    insta::assert_snapshot!(check("^^^b\n^^^end\n  ^^^my file.rs\nx\n  ^^^end\n"), @r#"
+    stray-end 5:3 "^^^end"
+      line 5: `^^^end` closes nothing (see line 3); remove it, or open its block before it, at the beginning of a line
+    "#);
+    insta::assert_snapshot!(check("  ^^^my file.rs\n  ^^^delete\n^^^b\n^^^end\n"), @r#"
+    stray-delete 2:3 "^^^delete"
+      line 2: `^^^delete` has no file name before it (see line 1); write `^^^PATH` at the beginning of the line before it
+    "#);
+    insta::assert_snapshot!(check("  ^^^delete my file.rs\n^^^b\n^^^end\n"), @r#"
+    reserved-name 1:3 "^^^delete my file.rs"
+      line 1: `^^^delete my file.rs` is neither an end nor a file's name; write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+    "#);
+    // Only a bare fence of the end's own length was meant as its opening.
+    insta::assert_snapshot!(check("^^^^^^\nx\n^^^\nsrc/a.rs\n^^^end\n"), @r#"
+    missing-name 3:1 "^^^"
+      line 3: `^^^` has no file name; write the path behind the fence, as in `^^^src/main.rs`
+    "#);
+    insta::assert_snapshot!(check("^^^^^^\nx\n^^^end\n"), @r#"
+    stray-end 3:1 "^^^end"
+      line 3: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
+    "#);
+    insta::assert_snapshot!(check("^^^\nx\n^^^a\n^^^end\n^^^end\n"), @r#"
+    stray-end 5:1 "^^^end"
+      line 5: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
+    "#);
+}
+
+#[test]
+fn caret_lines_between_thought_markers_are_content_but_for_end_and_delete() {
+    insta::assert_snapshot!(
+        check("%%%start\n^^^ expected `u32`\n^^^src/a.rs\n^^^end.\n^^^\n^^^^end\n^^^start\n%%%end\n&&&start\n^^^b\n&&&end\n^^^a\n^^^end\n"),
+        @r#"
+    write "a" "" at 97..109
+    user "^^^b\n"
+    debug "^^^ expected `u32`\n^^^src/a.rs\n^^^end.\n^^^\n^^^^end\n^^^start\n"
+    "#
+    );
+    // A file inside of a thought, or behind one whose end was forgotten: the opening is what stands in the wrong place.
+    insta::assert_snapshot!(check("%%%start\nnote\n^^^a\nx\n^^^end\n"), @r#"
+    nested 3:1 "^^^a"
+      line 3: `^^^a` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("%%%start\nnote\n^^^a\nx\n^^^end\n%%%end\n^^^b\n^^^delete\n"), @r#"
+    nested 3:1 "^^^a"
+      line 3: `^^^a` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("%%%start\n^^^a\n%%%end\nx\n^^^end\n"), @r#"
+    nested 2:1 "^^^a"
+      line 2: `^^^a` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+    insta::assert_snapshot!(check("&&&start\nnote\n^^^a\n^^^delete\n&&&end\n"), @r#"
+    nested 3:1 "^^^a"
+      line 3: `^^^a` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+    "#);
+}
+
+#[test]
+fn start_is_no_files_name() {
+    insta::assert_snapshot!(check("^^^start\nx\n^^^end\n"), @r#"
+    named-start 1:1 "^^^start"
+      line 1: `^^^start` has no file name: `start` belongs to the other fences; write the path of the file in place of `start`
+    "#);
+    insta::assert_snapshot!(check("^^^Start\n^^^end\n^^^starting.md\n^^^end\n"), @r#"
+    write "Start" "" at 0..16
+    write "starting.md" "" at 16..38
+    "#);
+}
+
+#[test]
+fn a_name_with_a_remark_is_refused_with_the_name_that_was_probably_meant() {
+    insta::assert_snapshot!(check("^^^a.rs (new file)\nx\n^^^end\n^^^b.rs  # new\n^^^end\n"), @r#"
+    remark-in-name 1:1 "^^^a.rs (new file)"
+      line 1: `^^^a.rs (new file)` has more than a file name on its line; write `^^^a.rs` and nothing else on that line
+    remark-in-name 4:1 "^^^b.rs  # new"
+      line 4: `^^^b.rs  # new` has more than a file name on its line; write `^^^b.rs` and nothing else on that line
+    "#);
+    let told = |line: &str| {
+        let told =
+            parse(&format!("{line}\n^^^end\n")).map_or_else(|errors| errors.for_model(), |_| String::new());
+        told.split_once("; write `")
+            .and_then(|(_, rest)| rest.split_once('`'))
+            .map(|(meant, _)| meant.to_owned())
+    };
+    for (line, meant) in [
+        ("^^^Makefile (new)", "^^^Makefile"),
+        ("^^^^src/my file.rs  (updated)", "^^^^src/my file.rs"),
+        ("^^^a.rs [new]", "^^^a.rs"),
+        ("^^^Makefile # changed", "^^^Makefile"),
+        ("^^^a.rs // as in v1.2", "^^^a.rs"),
+        ("^^^a.rs <!-- new -->", "^^^a.rs"),
+        ("^^^a.rs - new file", "^^^a.rs"),
+        ("^^^a.rs \u{2014} rewritten", "^^^a.rs"),
+        ("^^^a.rs <- new", "^^^a.rs"),
+        ("^^^a.rs ^^^end", "^^^a.rs"),
+        ("^^^edit src/a.rs", "^^^src/a.rs"),
+    ] {
+        assert_eq!(told(line).as_deref(), Some(meant), "{line}");
+    }
+    for name in [
+        "Report (1).txt",
+        "app/(shop)/my page.tsx",
+        "Artist - Song.mp3",
+        "docs/v1.2 - notes.md",
+        "Issue #5.md",
+        "edit.rs",
+        "editor config.toml",
+        "a b.rs",
+    ] {
+        assert_eq!(told(&format!("^^^{name}")), None, "{name}");
+    }
 }

@@ -27,7 +27,7 @@ fn word() -> impl Strategy<Value = String> {
         Just("start".into()),
         Just("end".into()),
         Just("delete".into()),
-        "END|Delete|end x|end[.]|\\^",
+        "END|Delete|end x|end[.]|\\^|started|start x|edit a|a [(]new[)]|a b",
         Just(String::new()),
         "[ab]/?[c`]?"
     ]

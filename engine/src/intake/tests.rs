@@ -69,6 +69,13 @@ fn a_reply_that_was_cut_off_is_told_in_which_file() {
 }
 
 #[test]
+fn a_reply_that_was_cut_off_is_not_used_although_its_fences_close() {
+    let top = tempfile::tempdir().unwrap();
+    let cut = answer("^^^a.txt\na\n^^^end\n", Finish::Truncated);
+    assert_eq!(rejected(&rules(top.path()), &cut), ["reply-truncated"]);
+}
+
+#[test]
 fn a_reply_with_a_key_is_not_used() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());

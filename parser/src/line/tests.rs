@@ -29,6 +29,7 @@ fn a_file_marker_opens_ends_deletes_or_is_bare() {
     insta::assert_snapshot!(read(file_marker, "^^^^^end"), @r#"Marker { kind: File, length: 5, role: End } left """#);
     insta::assert_snapshot!(read(file_marker, "^^^ delete"), @r#"Marker { kind: File, length: 3, role: Delete } left """#);
     insta::assert_snapshot!(read(file_marker, "^^^"), @r#"Marker { kind: File, length: 3, role: Bare } left """#);
+    insta::assert_snapshot!(read(file_marker, "^^^ ^^ ^"), @r#"Marker { kind: File, length: 3, role: Bare } left """#);
     insta::assert_snapshot!(read(file_marker, "^^^End"), @r#"Marker { kind: File, length: 3, role: Open("End") } left """#);
     insta::assert_snapshot!(read(file_marker, "^^ a"), @"no");
 }
@@ -38,8 +39,9 @@ fn a_thought_marker_has_start_or_end_as_its_whole_word() {
     insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&start"), @r#"Marker { kind: User, length: 3, role: Open("start") } left """#);
     insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&& end"), @r#"Marker { kind: User, length: 4, role: End } left """#);
     insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%\u{a0}start"), @r#"Marker { kind: Debug, length: 3, role: Open("start") } left """#);
-    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%started"), @"no");
-    insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$start now"), @"no");
+    insta::assert_snapshot!(read(thought_marker(Kind::Debug), "%%%started"), @r#"Marker { kind: Debug, length: 3, role: Crowded { ends: false, whole_word: false } } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$start now"), @r#"Marker { kind: NoChange, length: 3, role: Crowded { ends: false, whole_word: true } } left """#);
+    insta::assert_snapshot!(read(thought_marker(Kind::User), "&&&end."), @r#"Marker { kind: User, length: 3, role: Crowded { ends: true, whole_word: true } } left """#);
     insta::assert_snapshot!(read(thought_marker(Kind::NoChange), "$$$"), @"no");
 }
 
@@ -76,6 +78,19 @@ fn blanks_stand_in_front_of_a_marker_and_a_byte_order_mark_in_front_of_the_text(
     Marker { kind: User, length: 3, role: Open("start") } 10..18 8..19
     Marker { kind: File, length: 3, role: End } 22..28 19..28
     "#);
+}
+
+#[test]
+fn an_underline_is_bare_or_indented_with_words() {
+    let is_underline = |text: &str| super::MarkerLines::new(text).next().unwrap().is_underline();
+    for line in ["^^^", "  ^^^^ ^^", " ^^^ expected `;`", "\t^^^^a b", "  ^^^ end of input"] {
+        assert!(is_underline(line), "{line}");
+    }
+    for line in
+        ["^^^ expected `;`", " ^^^^ help", "\u{feff}^^^a b", "  ^^^end of a", "  ^^^DELETE a b", "  &&&start"]
+    {
+        assert!(!is_underline(line), "{line}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! S0's way of reading a reply, written as S0 says it: one pass for each syntax, each ignoring the others, and then
-//! the rules between them. Slow and plain; it knows fences of three characters only.
+//! the rules between them. Slow and plain; it knows fences of three characters only. Where the grammar says more than S0 it
+//! says so here: lines of carets between thought markers are content but for ends, and underlines outside of blocks are prose.
 
 use std::collections::HashSet;
 
@@ -9,11 +10,16 @@ use proptest::prelude::*;
 
 /// Texts whose fences are of three characters; longer rows of carets stand alone.
 pub(crate) fn text() -> impl Strategy<Value = String> {
-    let word = prop_oneof![3 => Just("start"), 3 => Just("end"), 1 => Just("delete"), 1 => Just("")];
+    let word = prop_oneof![
+        6 => Just("start"), 6 => Just("end"), 2 => Just("delete"), 2 => Just(""),
+        1 => Just("start x"), 1 => Just("end.")
+    ];
     let thought =
         (prop_oneof![Just("&&&"), Just("%%%"), Just("$$$")], word).prop_map(|(f, w)| format!("{f}{w}"));
-    let file = prop_oneof![4 => "[abc]", 3 => Just("end".into()), 1 => Just("delete".into()), 1 => Just(String::new())]
-        .prop_map(|word| format!("^^^{word}"));
+    let name = "[abc]|a b|start|b [(]new[)]|edit c| \\^";
+    let file =
+        prop_oneof![4 => name, 3 => Just("end".into()), 1 => Just("delete".into()), 1 => Just(String::new())]
+            .prop_map(|word| format!("^^^{word}"));
     let marker = (" ?", prop_oneof![thought, file], "[ \r]?").prop_map(|(a, m, b)| a + &m + &b);
     let noise = prop_oneof![Just(String::new()), Just("^^^^^".into()), Just("x^^^end".into()), "[x ]{0,3}"];
     let line = prop_oneof![5 => marker, 1 => noise];
@@ -23,6 +29,7 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
         2 => "[a-f]".prop_map(|name| format!("^^^{name}\n\n^^^delete")),
         1 => "[x\n]{0,4}".prop_map(|content| format!("&&&start\n{content}\n&&&end")),
         1 => "[x\n]{0,4}".prop_map(|content| format!("%%%start\n{content}\n%%%end")),
+        1 => "[ab]( c)?|start||end".prop_map(|word| format!("&&&start\n^^^{word}\n&&&end")),
         1 => "[x\n]{0,4}".prop_map(|content| format!("$$$start\n{content}\n$$$end")),
     ];
     let piece = prop_oneof![6 => block, 1 => line];
@@ -58,8 +65,11 @@ type Found = (Span, String, Option<String>);
 
 /// The blocks of a reply, or nothing if it has any error.
 pub(crate) fn read(text: &str) -> Option<Blocks> {
-    let files = pass(text, "^^^")?;
-    let [user, debug, no_change] = [pass(text, "&&&")?, pass(text, "%%%")?, pass(text, "$$$")?];
+    let [user, debug, no_change] =
+        [pass(text, "&&&", &[])?, pass(text, "%%%", &[])?, pass(text, "$$$", &[])?];
+    let thoughts: Vec<Span> =
+        [&user, &debug, &no_change].into_iter().flatten().map(|found| found.0.clone()).collect();
+    let files = pass(text, "^^^", &thoughts)?;
     let mut spans: Vec<&Span> =
         [&files, &user, &debug, &no_change].into_iter().flatten().map(|found| &found.0).collect();
     spans.sort_by_key(|span| span.start);
@@ -79,8 +89,8 @@ pub(crate) fn read(text: &str) -> Option<Blocks> {
     })
 }
 
-/// One pass over the lines, for one fence.
-fn pass(text: &str, fence: &str) -> Option<Vec<Found>> {
+/// One pass over the lines, for one fence. Of those in `thoughts` only ends count.
+fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
     let is_file = fence == "^^^";
     let mut found = Vec::new();
     let mut open: Option<(usize, usize, String)> = None;
@@ -91,16 +101,26 @@ fn pass(text: &str, fence: &str) -> Option<Vec<Found>> {
         let Some(word) = line.trim().strip_prefix(fence).filter(|word| !word.starts_with(&fence[..1])) else {
             continue;
         };
-        match (word.trim(), open.take()) {
+        let word = word.trim();
+        let is_underline =
+            word.trim_matches(['^', ' ']).is_empty() || line.starts_with(' ') && word.contains(' ');
+        let is_content = is_underline || thoughts.iter().any(|thought| thought.contains(&start));
+        if is_file && is_content && (open.is_none() || word.is_empty()) && !matches!(word, "end" | "delete") {
+            continue;
+        }
+        let crowded = ["start", "end"].iter().any(|begin| word.starts_with(begin) && word != *begin);
+        if !is_file && crowded {
+            return None;
+        }
+        match (word, open.take()) {
             ("end", Some((from, content, name))) => {
                 found.push((from..end, name, Some(text[content..start].to_owned())));
             }
             ("delete", Some((from, content, name))) if is_file && text[content..start].trim().is_empty() => {
                 found.push((from..end, name, None));
             }
-            ("", still_open @ Some(_)) if is_file => open = still_open,
             ("end", None) => return None,
-            ("delete" | "", _) if is_file => return None,
+            ("delete", _) if is_file => return None,
             (name, None) if is_file || name == "start" => open = Some((start, end, name.to_owned())),
             (name, Some(_)) if is_file || name == "start" => return None,
             (_, as_it_was) => open = as_it_was,
