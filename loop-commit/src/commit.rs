@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prompt::commit::{Task, initial, repair};
+use prompt::commit::{Failure, Task, initial, repair};
 
 use crate::changed::ChangedFiles;
 use crate::rounds::{Conversation, Limits, Rounds};
@@ -29,13 +29,15 @@ pub type CommitLoop = Rounds<Repairs>;
 pub struct Repairs {
     inputs: Inputs,
     changed: ChangedFiles,
+    /// What the last build printed, as it was told.
+    last_build: Option<Box<str>>,
 }
 
 impl CommitLoop {
     /// A run of S1.
     #[must_use]
     pub fn commit(inputs: Inputs, limits: Limits) -> Self {
-        Self::new(Repairs { inputs, changed: ChangedFiles::default() }, limits)
+        Self::new(Repairs { inputs, changed: ChangedFiles::default(), last_build: None }, limits)
     }
 }
 
@@ -55,7 +57,13 @@ impl Conversation for Repairs {
         self.changed.learn(reply);
     }
 
-    fn next(&mut self, _reply: &Arc<str>, output: &str) -> Arc<str> {
-        repair(&self.task(), output, &self.changed.replacements()).into()
+    fn built(&mut self, _reply: &Arc<str>, output: &str) -> Arc<str> {
+        self.last_build = Some(output.into());
+        repair(&self.task(), &Failure::Build(output), &self.changed.replacements()).into()
+    }
+
+    fn refused(&mut self, _reply: &Arc<str>, reasons: &str) -> Arc<str> {
+        let failure = Failure::Reply { reasons, last_build: self.last_build.as_deref() };
+        repair(&self.task(), &failure, &self.changed.replacements()).into()
     }
 }

@@ -48,12 +48,17 @@ impl Conversation for Transcript {
 
     fn applied(&mut self, _reply: &Arc<str>) {}
 
-    fn next(&mut self, reply: &Arc<str>, output: &str) -> Arc<str> {
+    fn built(&mut self, reply: &Arc<str>, output: &str) -> Arc<str> {
         self.exchanges += 1;
         let said = Said::of(reply);
         let exchange = Exchange { thoughts: &said.thoughts, files: &said.files, build: output };
         append(&mut self.text, self.exchanges, &exchange);
         self.text.as_str().into()
+    }
+
+    /// S0 presents it as a build error; the outputs of earlier builds stand in the transcript.
+    fn refused(&mut self, reply: &Arc<str>, reasons: &str) -> Arc<str> {
+        self.built(reply, reasons)
     }
 }
 
@@ -83,7 +88,7 @@ mod tests {
 
     fn second_prompt(reply: &str) -> String {
         let mut transcript = Transcript { text: "Q\n".to_owned(), exchanges: 0 };
-        transcript.next(&reply.into(), "exit code: 1\n").to_string()
+        transcript.built(&reply.into(), "exit code: 1\n").to_string()
     }
 
     #[test]

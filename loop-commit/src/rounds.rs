@@ -54,8 +54,11 @@ pub trait Conversation {
     /// Takes in a reply whose changes are on disk.
     fn applied(&mut self, reply: &Arc<str>);
 
-    /// The prompt after a round that failed: what the model answered, and what the build printed or why the reply was refused.
-    fn next(&mut self, reply: &Arc<str>, output: &str) -> Arc<str>;
+    /// The prompt after a build that failed: what the model had answered, and what the build printed.
+    fn built(&mut self, reply: &Arc<str>, output: &str) -> Arc<str>;
+
+    /// The prompt after a reply that was not used, be it refused, cut off or prose: the reply, and why.
+    fn refused(&mut self, reply: &Arc<str>, reasons: &str) -> Arc<str>;
 }
 
 /// A commit loop as a value.
@@ -151,7 +154,11 @@ impl<C: Conversation> Rounds<C> {
         if times > 1 {
             output.push_str(&crate::stuck::notice(times, at));
         }
-        self.state = State::Asking { prompt: self.conversation.next(reply, &output) };
+        let prompt = match at {
+            At::Build | At::Unchanged => self.conversation.built(reply, &output),
+            At::Reply => self.conversation.refused(reply, &output),
+        };
+        self.state = State::Asking { prompt };
     }
 
     fn end(&mut self, outcome: Outcome) {

@@ -9,6 +9,9 @@ const MODIFICATION_INSTRUCTIONS: &str = include_str!("../text/commit/modificatio
 const INITIAL_QUERY: &str = include_str!("../text/commit/initial-query.md");
 const REPAIR_QUERY: &str = include_str!("../text/commit/repair-query.md");
 
+/// What stands above the output of a build that is older than the reply which was not used.
+const LAST_BUILD: &str = "Before that reply, build.sh had printed:\n";
+
 /// What stays the same over all rounds of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
@@ -48,6 +51,21 @@ pub enum Replacement<'a> {
     },
 }
 
+/// Why a round has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure<'a> {
+    /// The build failed and printed this.
+    Build(&'a str),
+    /// The reply was not used.
+    Reply {
+        /// Why.
+        reasons: &'a str,
+        /// What the last build printed, if there was one. The reply has not changed what it found, and without it the model would
+        /// have to guess what it is to repair.
+        last_build: Option<&'a str>,
+    },
+}
+
 /// The first prompt: `[project structure] [code modification instructions] [initial query] [query] [codebase]`.
 #[must_use]
 pub fn initial(task: &Task<'_>) -> InitialPrompt {
@@ -63,10 +81,19 @@ pub fn initial(task: &Task<'_>) -> InitialPrompt {
 /// A repair prompt: `[project structure] [code modification instructions] [repair query] [build.sh output] [query] [codebase]
 /// [file replacements]`. `replacements` holds the latest one of each file only.
 #[must_use]
-pub fn repair(task: &Task<'_>, build_output: &str, replacements: &[Replacement<'_>]) -> String {
-    let mut text = String::with_capacity(8192 + build_output.len() + task.query.len() + task.codebase.len());
+pub fn repair(task: &Task<'_>, failure: &Failure<'_>, replacements: &[Replacement<'_>]) -> String {
+    let mut text = String::with_capacity(8192 + task.query.len() + task.codebase.len());
     push_system(&mut text, task, REPAIR_QUERY);
-    push_part(&mut text, build_output);
+    match *failure {
+        Failure::Build(output) => push_part(&mut text, output),
+        Failure::Reply { reasons, last_build } => {
+            push_part(&mut text, reasons);
+            if let Some(output) = last_build {
+                text.push_str(LAST_BUILD);
+                push_part(&mut text, output);
+            }
+        }
+    }
     push_part(&mut text, task.query);
     push_part(&mut text, task.codebase);
     for replacement in replacements {

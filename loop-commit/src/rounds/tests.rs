@@ -91,6 +91,7 @@ fn word(next: &Next) -> String {
 }
 
 const A: &str = "^^^a\none\n^^^end\n";
+const TOUCHES_GIT: &str = "^^^.git/config\n^^^end\n";
 
 #[test]
 fn a_build_that_passes_at_once_ends_the_run() {
@@ -171,6 +172,26 @@ fn a_reply_that_was_refused_is_not_among_the_replacements() {
     let Next::Do(Step::Ask { prompt, .. }) = decide.next() else { panic!("no repair") };
     assert!(prompt.contains("\nthe refusal\n\nQ\n\nC\n"), "{prompt}");
     assert!(!prompt.contains("--- FILE REPLACEMENT"));
+}
+
+#[test]
+fn after_a_reply_that_was_not_used_the_prompt_still_has_the_last_build_and_what_is_on_disk() {
+    for (reply, finish) in
+        [(TOUCHES_GIT, Finish::Complete), (A, Finish::Truncated), ("I would change a.\n", Finish::Complete)]
+    {
+        let inputs = Inputs { query: "Q".into(), codebase: "C".into(), protected: Vec::new() };
+        let mut decide = CommitLoop::commit(inputs, Limits::of_rounds(4));
+        for fact in [answered(A, Finish::Complete), applied(), built(1, "no type `B`\n")] {
+            decide.learn(&fact);
+        }
+        for fact in [answered(reply, finish), rejected("the refusal")] {
+            decide.learn(&fact);
+        }
+        let Next::Do(Step::Ask { round: 3, prompt }) = decide.next() else { panic!("not the second repair") };
+        let told = "\nthe refusal\n\nBefore that reply, build.sh had printed:\nno type `B`\n\nQ\n\nC\n\n";
+        let (_, replacements) = prompt.split_once(told).unwrap_or_else(|| panic!("{prompt}"));
+        assert_eq!(replacements, "--- FILE REPLACEMENT a ---\none\n");
+    }
 }
 
 #[test]

@@ -44,7 +44,8 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
         Replacement::File { path: "no-newline", data: "x" },
         Replacement::Removed { path: "b.sh" },
     ];
-    let prompt = repair(&task, "a.sh: line 1: helo: not found\nexit code: 127\n", &replacements);
+    let prompt =
+        repair(&task, &Failure::Build("a.sh: line 1: helo: not found\nexit code: 127\n"), &replacements);
     assert!(prompt.starts_with(PROJECT_STRUCTURE));
     insta::assert_snapshot!(behind(&prompt, REPAIR_QUERY), @"
     a.sh: line 1: helo: not found
@@ -61,6 +62,42 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
     --- FILE REPLACEMENT no-newline ---
     x
     --- FILE REMOVED b.sh ---
+    ");
+}
+
+#[test]
+fn after_a_reply_that_was_not_used_the_reasons_and_the_last_build_are_told() {
+    let task = Task { query: "Say hello.\n", codebase: "--- FILE a.sh ---\n:\n", protected: &[] };
+    let after = |last_build| {
+        let failure = Failure::Reply { reasons: "The reply was not used.\n", last_build };
+        let prompt = repair(&task, &failure, &[Replacement::File { path: "a.sh", data: "helo\n" }]);
+        behind(&prompt, REPAIR_QUERY).to_owned()
+    };
+    insta::assert_snapshot!(after(Some("a.sh: helo: not found\nexit code: 127\n")), @"
+    The reply was not used.
+
+    Before that reply, build.sh had printed:
+    a.sh: helo: not found
+    exit code: 127
+
+    Say hello.
+
+    --- FILE a.sh ---
+    :
+
+    --- FILE REPLACEMENT a.sh ---
+    helo
+    ");
+    insta::assert_snapshot!(after(None), @"
+    The reply was not used.
+
+    Say hello.
+
+    --- FILE a.sh ---
+    :
+
+    --- FILE REPLACEMENT a.sh ---
+    helo
     ");
 }
 
