@@ -50,6 +50,8 @@ pub enum OrderStep {
         attempt: u32,
         /// What the model answered.
         answer: Answer,
+        /// Files that the prompt showed in part only: they may not be replaced.
+        shown_in_part: Vec<String>,
     },
     /// Run a command at the root. Ends in [`OrderFact::Ran`].
     Run {

@@ -6,7 +6,7 @@ use prompt::order::Context;
 pub const CONTEXT_BYTES: usize = 200 * 1024;
 
 /// The files as the prompt shows them. Each in its turn takes what the ones before it have left; a file that does not fit is cut
-/// behind the last whole line that does, or behind the last whole character of a single line. None is a file that is not there.
+/// behind the last whole line that does: half a line reads as a whole one. None is a file that is not there.
 pub fn shown_context(files: Vec<(String, Option<String>)>) -> Vec<Context> {
     let mut left = CONTEXT_BYTES;
     files
@@ -26,9 +26,14 @@ fn cut(text: &str, limit: usize) -> &str {
     if text.len() <= limit {
         return text;
     }
-    let fits = text.get(..text.floor_char_boundary(limit)).unwrap_or_default();
-    let lines = fits.rfind('\n').and_then(|end| fits.get(..=end));
-    lines.unwrap_or(fits)
+    let fits = text.as_bytes().get(..limit).unwrap_or_default();
+    let lines = fits.iter().rposition(|byte| *byte == b'\n').and_then(|end| text.get(..=end));
+    lines.unwrap_or_default()
+}
+
+/// The files of which the model does not see all. It may not replace them: what it has not seen would be lost.
+pub(crate) fn shown_in_part(context: &[Context]) -> Vec<String> {
+    context.iter().filter(|file| file.left_out_bytes > 0).map(|file| file.path.clone()).collect()
 }
 
 #[cfg(test)]
@@ -36,7 +41,8 @@ mod tests {
     use super::*;
 
     fn lengths(files: &[usize]) -> Vec<(usize, usize)> {
-        let files = files.iter().map(|bytes| ("f".to_owned(), Some("x".repeat(*bytes)))).collect();
+        let lines = |bytes: usize| "abc\n".repeat(bytes / 4);
+        let files = files.iter().map(|bytes| ("f".to_owned(), Some(lines(*bytes)))).collect();
         shown_context(files)
             .into_iter()
             .map(|file| (file.text.unwrap_or_default().len(), file.left_out_bytes))
@@ -45,17 +51,31 @@ mod tests {
 
     #[test]
     fn two_hundred_kilobytes_are_shown_and_the_rest_is_counted() {
-        assert_eq!(lengths(&[10, 20]), [(10, 0), (20, 0)]);
-        assert_eq!(lengths(&[CONTEXT_BYTES, 1]), [(CONTEXT_BYTES, 0), (0, 1)]);
-        assert_eq!(lengths(&[CONTEXT_BYTES - 5, 9, 3]), [(CONTEXT_BYTES - 5, 0), (5, 4), (0, 3)]);
+        assert_eq!(lengths(&[12, 20]), [(12, 0), (20, 0)]);
+        assert_eq!(lengths(&[CONTEXT_BYTES, 4]), [(CONTEXT_BYTES, 0), (0, 4)]);
+        assert_eq!(lengths(&[CONTEXT_BYTES - 8, 12, 4]), [(CONTEXT_BYTES - 8, 0), (8, 4), (0, 4)]);
     }
 
     #[test]
-    fn a_cut_falls_behind_a_line_and_never_into_a_character() {
+    fn a_cut_falls_behind_a_line_and_never_into_one() {
         assert_eq!(cut("one\ntwo\nthree", 9), "one\ntwo\n");
-        assert_eq!(cut("ääää", 3), "ä");
+        assert_eq!(cut("one\ntwo\nthree", 8), "one\ntwo\n");
+        assert_eq!(cut("one\n\u{e4}\u{e4}", 5), "one\n");
+        assert_eq!(cut("a single line", 8), "");
         assert_eq!(cut("one", 3), "one");
         assert_eq!(cut("one", 0), "");
+    }
+
+    #[test]
+    fn a_file_is_shown_in_part_if_any_of_it_is_left_out() {
+        let file = |name: &str, bytes| (name.to_owned(), Some("abc\n".repeat(bytes / 4)));
+        let files = vec![
+            file("whole", CONTEXT_BYTES - 4),
+            file("part", 8),
+            file("none", 4),
+            ("new".to_owned(), None),
+        ];
+        assert_eq!(shown_in_part(&shown_context(files)), ["part", "none"]);
     }
 
     #[test]

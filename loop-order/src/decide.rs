@@ -11,6 +11,7 @@ use prompt::order::{Allowed, Context, Failure, Task};
 
 use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, RunSummary, Stage, Verdict};
 use crate::brief;
+use crate::context::shown_in_part;
 use crate::order::WorkOrder;
 use attempt::{Attempt, json};
 use phase::Phase;
@@ -206,11 +207,15 @@ impl OrderLoop {
                 self.give_up(&Cause { code, message, remedy: Some(answer.finish.remedy().to_owned()) });
             }
             Advice::Use | Advice::TellModel | Advice::Retry => {
-                let attempt = self.work.number;
-                self.todo.push_back(OrderStep::Write { attempt, answer: answer.clone() });
+                self.todo.push_back(self.write(answer.clone()));
                 self.work.answer = Some(answer);
             }
         }
+    }
+
+    fn write(&self, answer: Answer) -> OrderStep {
+        let shown_in_part = shown_in_part(&self.inputs.context);
+        OrderStep::Write { attempt: self.work.number, answer, shown_in_part }
     }
 
     fn ran(&mut self, fact: &OrderFact) {

@@ -122,7 +122,11 @@ fn push_context(text: &mut String, file: &Context) {
     let _ = writeln!(text, "--- FILE {} ---", file.path);
     push_last_part(text, content);
     if file.left_out_bytes > 0 {
-        let _ = writeln!(text, "--- {} BYTES MORE OF {} ARE NOT SHOWN ---", file.left_out_bytes, file.path);
+        let Context { path, left_out_bytes, .. } = file;
+        let _ = writeln!(
+            text,
+            "--- {left_out_bytes} BYTES MORE OF {path} ARE NOT SHOWN; IT MAY NOT BE REPLACED ---"
+        );
     }
     let _ = writeln!(text, "--- END OF {} ---\n", file.path);
 }
@@ -200,7 +204,7 @@ mod tests {
 
         --- FILE src/a.py ---
         print()
-        --- 7 BYTES MORE OF src/a.py ARE NOT SHOWN ---
+        --- 7 BYTES MORE OF src/a.py ARE NOT SHOWN; IT MAY NOT BE REPLACED ---
         --- END OF src/a.py ---
 
         --- FILE src/new.py DOES NOT EXIST YET ---

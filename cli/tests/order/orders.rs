@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{KEY, Scene, order, ran};
+use crate::harness::{GOOD, KEY, Scene, order, proposal, ran};
 
 /// The order is refused by `run` and by `check`, and both name the field.
 #[track_caller]
@@ -165,13 +165,28 @@ fn a_link_among_the_allowed_files_is_refused_with_its_field() {
 #[test]
 fn context_beyond_200_kb_is_cut_at_a_line_and_counted() {
     let scene = Scene::with(&["no"]);
-    let line = "123456789\n";
+    let line = "12345678\n";
     scene.project.write("src/greet.sh", line.repeat(30_000).as_bytes()).unwrap();
     scene.project.commit("large").unwrap();
     scene.run(&["--max-attempts", "1"]);
     let prompt = scene.recorded("attempt_1/prompt.txt");
-    assert!(prompt.contains("--- 95200 BYTES MORE OF src/greet.sh ARE NOT SHOWN ---"), "{}", &prompt[..3000]);
-    assert_eq!(prompt.matches(line).count(), 20_480);
+    let note = "--- 65205 BYTES MORE OF src/greet.sh ARE NOT SHOWN; IT MAY NOT BE REPLACED ---\n";
+    assert!(prompt.contains(&format!("\n{line}{note}")), "{}", &prompt[..3000]);
+    assert_eq!(prompt.matches(line).count(), 22_755);
+}
+
+#[test]
+fn a_file_that_was_shown_in_part_may_not_be_replaced() {
+    let large = "12345678\n".repeat(30_000);
+    let scene = Scene::with(&[&proposal("src/greet.sh", Some(&large), GOOD)]);
+    scene.project.write("src/greet.sh", large.as_bytes()).unwrap();
+    scene.project.commit("large").unwrap();
+    scene.run(&["--max-attempts", "1"]);
+    assert_eq!(scene.verdict(), "FAIL write_scope_violation");
+    let brief = scene.json("attempt_1/failure_brief.json");
+    let told = brief["primary_error_excerpt"].as_str().unwrap();
+    assert_eq!(told, "`src/greet.sh` was shown in part only, so it may not be replaced; leave it as it is.");
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), large);
 }
 
 #[test]

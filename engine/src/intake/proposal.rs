@@ -38,8 +38,14 @@ pub enum Taken {
 }
 
 impl Rules {
-    /// Takes in one proposal. Pre-images and the list of changes go to `undo`.
-    pub fn take_in_proposal(&self, answer: &Answer, undo: &Path) -> Result<Taken, Fault> {
+    /// Takes in one proposal. Pre-images and the list of changes go to `undo`. The files `shown_in_part` may not be replaced: the
+    /// model would drop what it has not seen, and the hash of the whole file does not tell.
+    pub fn take_in_proposal(
+        &self,
+        answer: &Answer,
+        shown_in_part: &[String],
+        undo: &Path,
+    ) -> Result<Taken, Fault> {
         let refused = |why, problems| Taken::Refused { why, touched: Vec::new(), problems };
         if let Some(problem) = unusable(answer) {
             return Ok(refused(WhyRefused::Unusable, vec![problem]));
@@ -49,7 +55,7 @@ impl Rules {
             Err(errors) => return Ok(refused(WhyRefused::Unusable, malformed(&errors))),
         };
         let touched: Vec<String> = proposal.writes.iter().map(|write| normalized_path(&write.path)).collect();
-        let admitted = match self.judge_proposal(&proposal, &touched)? {
+        let admitted = match self.judge_proposal(&proposal, &touched, shown_in_part)? {
             Ok(admitted) => admitted,
             Err((why, problems)) => return Ok(Taken::Refused { why, touched, problems }),
         };
@@ -72,7 +78,12 @@ impl Rules {
     }
 
     /// All files at once; all refusals at once. A file out of scope weighs more than a stale one.
-    fn judge_proposal(&self, proposal: &Proposal<'_>, touched: &[String]) -> Result<Judged, Fault> {
+    fn judge_proposal(
+        &self,
+        proposal: &Proposal<'_>,
+        touched: &[String],
+        shown_in_part: &[String],
+    ) -> Result<Judged, Fault> {
         let requests: Vec<Request<'_>> = proposal
             .writes
             .iter()
@@ -91,13 +102,27 @@ impl Rules {
                 Verdict::Refused(refusal) => refusals.push(refusal),
             }
         }
-        if refusals.is_empty() {
+        let in_part: Vec<Problem> = replaced_in_part(touched, shown_in_part).collect();
+        if refusals.is_empty() && in_part.is_empty() {
             return Ok(Ok(admitted));
         }
-        let stale = refusals.iter().all(|refusal| refusal.code() == Code::StaleBase);
+        let stale = in_part.is_empty() && refusals.iter().all(|refusal| refusal.code() == Code::StaleBase);
         let why = if stale { WhyRefused::Stale } else { WhyRefused::OutOfScope };
-        Ok(Err((why, refusals.iter().map(Problem::from).collect())))
+        Ok(Err((why, refusals.iter().map(Problem::from).chain(in_part).collect())))
     }
+}
+
+fn replaced_in_part<'t>(
+    touched: &'t [String],
+    shown_in_part: &[String],
+) -> impl Iterator<Item = Problem> + use<'t> {
+    let in_part: Vec<String> = shown_in_part.iter().map(|path| normalized_path(path)).collect();
+    touched.iter().filter(move |path| in_part.contains(path)).map(|path| Problem {
+        code: "shown-in-part".to_owned(),
+        path: Some(path.clone()),
+        line: None,
+        message: format!("`{path}` was shown in part only, so it may not be replaced; leave it as it is."),
+    })
 }
 
 /// Every path of a proposal admitted, or why nothing of it is taken.
@@ -128,6 +153,34 @@ fn not_written(error: &ApplyError) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::intake::tests::rules;
+
+    #[test]
+    fn a_file_that_was_shown_in_part_is_not_replaced() {
+        let top = tempfile::tempdir().unwrap();
+        let (rules, undo) = (rules(top.path()), top.path().join("undo"));
+        let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let write = |path: &str, base: &str| {
+            format!(r#"{{"path": "{path}", "base_sha256": "{base}", "content": "x"}}"#)
+        };
+        let take = |writes: &[String], in_part: &[&str]| {
+            let reply = format!(r#"{{"summary": "s", "writes": [{}]}}"#, writes.join(", "));
+            let answer = Answer { reply: reply.into(), finish: llm::Finish::Complete, held_key: false };
+            let in_part: Vec<String> = in_part.iter().map(|path| (*path).to_owned()).collect();
+            rules.take_in_proposal(&answer, &in_part, &undo).unwrap()
+        };
+        let stale = write("b.py", "deadbeef");
+        for writes in [vec![write("src/a.py", nothing)], vec![write("./src//a.py", nothing), stale]] {
+            let Taken::Refused { why, problems, .. } = take(&writes, &["src/a.py", "c.py"]) else {
+                panic!("written")
+            };
+            assert_eq!(why, WhyRefused::OutOfScope);
+            let problem = problems.last().unwrap();
+            assert_eq!((problem.code.as_str(), problem.path.as_deref()), ("shown-in-part", Some("src/a.py")));
+            assert!(!rules.root.join("src/a.py").exists() && !undo.exists());
+        }
+        assert!(matches!(take(&[write("src/a.py", nothing)], &["c.py"]), Taken::Written { .. }));
+    }
 
     #[test]
     fn a_path_is_normalized_and_never_made_harmless() {

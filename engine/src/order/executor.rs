@@ -63,7 +63,9 @@ impl OrderExecutor<'_> {
             OrderStep::Stamp => Ok(OrderFact::Stamped { at: Stamp::now().rfc3339() }),
             OrderStep::Look { conditions } => self.look(conditions),
             OrderStep::Ask { attempt, prompt } => self.ask(*attempt, prompt, record),
-            OrderStep::Write { attempt, answer } => self.write(*attempt, answer, record),
+            OrderStep::Write { attempt, answer, shown_in_part } => {
+                self.write(*attempt, answer, shown_in_part, record)
+            }
             OrderStep::Run { log, argv } => {
                 make_parent(record, log)?;
                 let (settings, root, cancel) = (&self.commands, &self.rules.root, &self.cancel);
@@ -124,10 +126,11 @@ impl OrderExecutor<'_> {
         &self,
         attempt: u32,
         answer: &Answer,
+        shown_in_part: &[String],
         record: &Record<'_, OrderFact>,
     ) -> Result<OrderFact, Fault> {
         let undo = record.folder().path().join(UNDO).join(attempt.to_string());
-        match self.rules.take_in_proposal(answer, &undo)? {
+        match self.rules.take_in_proposal(answer, shown_in_part, &undo)? {
             Taken::Written { touched, applied, mut warnings } => {
                 warnings.extend(applied.warnings.iter().map(untidy));
                 let script = fs::symlink_metadata(self.rules.root.join(VERIFY_SCRIPT));

@@ -168,9 +168,8 @@ impl OrderLoop {
         self.tree_hash_after = None;
         self.work.again();
         self.phase = Phase::Asking;
-        let attempt = self.work.number;
         self.todo = match self.work.answer.clone() {
-            Some(answer) => vec![OrderStep::Write { attempt, answer }].into(),
+            Some(answer) => vec![self.write(answer)].into(),
             None => self.steps_of(Phase::Asking).into(),
         };
     }

@@ -58,7 +58,7 @@ impl World {
                 OrderFact::Looked { failed }
             }
             OrderStep::Ask { attempt, .. } => OrderFact::Call(answered(*attempt, self.reply)),
-            OrderStep::Write { attempt, answer } if &*answer.reply == REPLY => OrderFact::Written {
+            OrderStep::Write { attempt, answer, .. } if &*answer.reply == REPLY => OrderFact::Written {
                 attempt: *attempt,
                 touched: vec!["a".to_owned()],
                 changes: Vec::new(),
