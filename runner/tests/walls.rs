@@ -2,13 +2,16 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tests set up files and processes of their own")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod support;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
+use std::process::Stdio;
 
 use runner::{Cancel, Command, Confinement, Ended, Rung, Walls, run};
 use support::{Scratch, rungs, works};
@@ -27,16 +30,25 @@ fn table_with(rung: Rung, open: impl FnOnce(&mut Walls)) -> String {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let unix = scratch.at("outside/socket");
     let _listener = UnixListener::bind(&unix).unwrap();
-    let mut bystander = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let mut bystander = std::process::Command::new(scratch.at("tree/src/probe"))
+        .arg("bystander")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut its = String::new();
+    BufReader::new(bystander.stdout.take().unwrap()).read_line(&mut its).unwrap();
     let port = tcp.local_addr().unwrap().port().to_string();
     let (outside, key) = (scratch.at("outside"), scratch.at("home/.ssh/id"));
     let arguments = [outside.as_os_str(), key.as_os_str(), port.as_ref(), unix.as_os_str()];
     let mut command = scratch.command(&["./src/probe"]);
     command.argv.extend(arguments.map(Into::into));
-    command.argv.push(bystander.id().to_string().into());
+    command.argv.extend(its.split_whitespace().map(Into::into));
     let walls = Confinement { rung, walls };
     let output = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
-    bystander.kill().and_then(|()| bystander.wait()).unwrap();
+    // At the end of its input it ends, and what it shares with it.
+    drop(bystander.stdin.take());
+    bystander.wait().unwrap();
     assert_eq!(output.ended, Ended::Exited(0), "{}", output.text());
     if rung != Rung::Off {
         scratch.assert_untouched();
@@ -68,6 +80,12 @@ fn without_walls_everything_is_allowed() {
     signal another process                     allowed
     read another process's environment         allowed
     trace another process                      allowed
+    set the limits of another process          allowed
+    share memory with another process          allowed
+    look into another process's queue          allowed
+    open a queue by its name                   allowed
+    read another process's semaphore           allowed
+    reach the host of a virtual machine        allowed
     use an I/O ring                            allowed
     ");
 }
@@ -97,6 +115,12 @@ fn bubblewrap_blocks_what_no_build_needs() {
         signal another process                     blocked
         read another process's environment         blocked
         trace another process                      blocked
+        set the limits of another process          blocked
+        share memory with another process          blocked
+        look into another process's queue          blocked
+        open a queue by its name                   blocked
+        read another process's semaphore           blocked
+        reach the host of a virtual machine        blocked
         use an I/O ring                            blocked
         ");
     }
@@ -127,6 +151,12 @@ fn landlock_blocks_what_no_build_needs() {
         signal another process                     blocked
         read another process's environment         blocked
         trace another process                      blocked
+        set the limits of another process          blocked
+        share memory with another process          blocked
+        look into another process's queue          blocked
+        open a queue by its name                   blocked
+        read another process's semaphore           blocked
+        reach the host of a virtual machine        blocked
         use an I/O ring                            blocked
         ");
     }
@@ -157,8 +187,29 @@ fn docker_blocks_what_no_build_needs() {
         signal another process                     blocked
         read another process's environment         blocked
         trace another process                      blocked
-        use an I/O ring                            allowed
+        set the limits of another process          blocked
+        share memory with another process          blocked
+        look into another process's queue          blocked
+        open a queue by its name                   blocked
+        read another process's semaphore           blocked
+        reach the host of a virtual machine        blocked
+        use an I/O ring                            blocked
         ");
+    }
+}
+
+#[test]
+fn no_setting_of_the_kernel_can_be_written_not_even_by_root() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: settings of the kernel, because nobody but root may write them anywhere");
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.compile("probe");
+    for rung in rungs() {
+        let count = scratch.run(rung, &scratch.command(&["./src/probe", "settings"])).text();
+        let is_open = count.trim().parse::<u32>().unwrap() > 0;
+        assert_eq!(is_open, rung == Rung::Off, "{rung}: {count}");
     }
 }
 

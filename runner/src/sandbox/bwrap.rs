@@ -89,7 +89,9 @@ fn launcher(group: Group) -> Result<std::process::Command, String> {
 fn mount_arguments(walls: &Walls) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |parts: &[&OsStr]| words.extend(parts.iter().map(OsString::from));
-    add(["--proc", "/proc", "--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
+    // Read-only: in a namespace of its own, too, the kernel lets root write the settings of the whole machine (`core_pattern`).
+    add(["--proc", "/proc", "--remount-ro", "/proc"].map(OsStr::new).as_slice());
+    add(["--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
     for mount in mounts::plan(walls) {
         match &mount {
             Mount::ReadOnly(path) => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::memory::inherit;
+use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
+use super::seccomp;
 use super::{Aftercare, Launch, Walls, by_shell_code, environment, plainly, system_program};
 use crate::owner;
 use crate::spawn::{Group, program};
@@ -71,12 +72,14 @@ pub(super) fn prepare(
     }
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
     let (arguments, file) = variables::variables(&environment(command, walls)).map_err(fault)?;
+    let profile = memory_file("profile", seccomp::docker_profile().as_bytes()).map_err(fault)?;
+    docker.args(["--security-opt", &format!("seccomp=/proc/self/fd/{}", number(&profile))]);
     docker.args(arguments).arg("--workdir").arg(&command.cwd);
     let mut launch = match group {
         Group::Ours => attended(docker, command, container),
         Group::Own => on_a_line(docker, command, container)?,
     };
-    launch.inherited.push(file);
+    launch.inherited.extend([file, profile]);
     inherit(&launch.inherited).map_err(fault)?;
     Ok(launch)
 }

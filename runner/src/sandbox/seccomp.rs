@@ -7,57 +7,86 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
+/// System calls with their names, as Docker wants them.
+type Calls = &'static [(&'static str, c_long)];
+
+macro_rules! calls {
+    ($($call:ident),* $(,)?) => { &[$((stringify!($call), libc::$call)),*] };
+}
+
 /// Debugging and reading other processes; mounts, and moving into namespaces; kernel keys, programs and modules;
 /// rings, which do what the filter forbids; opening files by handle, past every path. A process can still be
 /// born into namespaces of its own: this filter holds there too, where it would be root.
-const FORBIDDEN: &[c_long] = &[
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_kcmp,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_perf_event_open,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_move_mount,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_open_tree,
-    libc::SYS_mount_setattr,
-    libc::SYS_setns,
-    libc::SYS_unshare,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_bpf,
-    libc::SYS_userfaultfd,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_reboot,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_syslog,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_name_to_handle_at,
+const FORBIDDEN: Calls = calls![
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_kcmp,
+    SYS_pidfd_getfd,
+    SYS_perf_event_open,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_open_tree,
+    SYS_mount_setattr,
+    SYS_setns,
+    SYS_unshare,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_bpf,
+    SYS_userfaultfd,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_reboot,
+    SYS_acct,
+    SYS_quotactl,
+    SYS_syslog,
+    SYS_settimeofday,
+    SYS_clock_settime,
+    SYS_clock_adjtime,
+    SYS_adjtimex,
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+    SYS_open_by_handle_at,
+    SYS_name_to_handle_at,
+];
+
+/// System V IPC: whatever another process of the user shares that way can be read and overwritten where no namespace keeps it away.
+const SHARED: Calls = calls![
+    SYS_shmget,
+    SYS_shmat,
+    SYS_shmctl,
+    SYS_shmdt,
+    SYS_msgget,
+    SYS_msgsnd,
+    SYS_msgrcv,
+    SYS_msgctl,
+    SYS_semget,
+    SYS_semop,
+    SYS_semctl,
+    SYS_semtimedop,
 ];
 
 /// Put bytes into the terminal as if they were typed.
 const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, 0x541C /* TIOCLINUX */];
+
+/// Families of sockets that no build needs, beside those that are newer than netlink: among these are the one that reaches the host of a
+/// virtual machine, past every network namespace (`AF_VSOCK`), and the kernel's cryptography. What is left is Unix, the two internets, netlink.
+const OLD_FAMILIES: [u64; 12] = [3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15];
+/// The newest one that a build may need.
+const NETLINK: u64 = 16;
 
 /// The bits of a socket's type that are not flags.
 const SOCKET_TYPE: u64 = 0xF;
@@ -72,10 +101,10 @@ const X32_FORBIDDEN: [c_long; 4] = [521, 528, 539, 540];
 #[cfg(target_arch = "x86_64")]
 const X32_IOCTL: c_long = 514;
 
-/// Which sockets the filter has to keep away by itself.
+/// Which sockets the filter has to keep away by itself. Where namespaces do not do that, they keep no other process away either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sockets {
-    /// None: namespaces do that.
+    /// None that a build needs: namespaces do that.
     Allowed,
     /// Those of the machine itself: some daemons behind them (Docker's) give the rights of root.
     Internet,
@@ -105,24 +134,68 @@ pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
     program.iter().flat_map(instruction).collect()
 }
 
+/// The filter behind namespaces as Docker reads it, in place of Docker's own, which in its versions before 23 lets sockets of every family
+/// and rings through. As there, nobody is born into namespaces of their own: one made in a container is a way to more of the kernel.
+pub(super) fn docker_profile() -> String {
+    let rule = |names: &str, errno: i32, argument: &str| {
+        format!(r#"{{"names":["{names}"],"action":"SCMP_ACT_ERRNO","errnoRet":{errno},"args":[{argument}]}}"#)
+    };
+    let argument = |index: u8, how: &str, value: u64| {
+        format!(r#"{{"index":{index},"op":"SCMP_CMP_{how}","value":{value},"valueTwo":{value}}}"#)
+    };
+    let forbidden = FORBIDDEN.iter().map(|(name, _)| rule(name.trim_start_matches("SYS_"), libc::EPERM, ""));
+    let typed = TERMINAL_INPUT.iter().map(|request| rule("ioctl", libc::EPERM, &argument(1, "EQ", *request)));
+    let old = OLD_FAMILIES.iter().map(|family| rule("socket", libc::EPERM, &argument(0, "EQ", *family)));
+    let newer = rule("socket", libc::EPERM, &argument(0, "GT", NETLINK));
+    let born = NEW_NAMESPACES.iter().map(|flag| u64::from(flag.cast_unsigned()));
+    let born = born.map(|flag| rule("clone", libc::EPERM, &argument(0, "MASKED_EQ", flag)));
+    // Its flags are in memory, where no filter can look; whoever is told that it does not exist takes `clone`.
+    let unseen = rule("clone3", libc::ENOSYS, "");
+    let rules: Vec<String> = forbidden.chain(typed).chain(old).chain(born).chain([newer, unseen]).collect();
+    format!(r#"{{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{}]}}"#, rules.join(","))
+}
+
+/// Flags of `clone`.
+const NEW_NAMESPACES: [libc::c_int; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+
 fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
-    let typed = |request| equal(1, SeccompCmpOp::Eq, request);
+    let whole = |calls: Calls| calls.iter().map(|(_, call)| (*call, Vec::new()));
+    let mut rules: Rules = whole(FORBIDDEN).collect();
+    let typed = |request| compared(1, SeccompCmpOp::Eq, request);
     rules.insert(libc::SYS_ioctl, TERMINAL_INPUT.into_iter().map(typed).collect::<Result<_, _>>()?);
-    if sockets == Sockets::Denied {
-        rules.insert(libc::SYS_socket, Vec::new());
-        rules.insert(libc::SYS_connect, Vec::new());
+    let mut families = vec![compared(0, SeccompCmpOp::Gt, NETLINK)?];
+    for family in OLD_FAMILIES {
+        families.push(compared(0, SeccompCmpOp::Eq, family)?);
     }
-    if sockets == Sockets::Internet {
-        rules.insert(
-            libc::SYS_socket,
-            vec![equal(0, SeccompCmpOp::Eq, libc::AF_UNIX.cast_unsigned().into())?],
-        );
+    match sockets {
+        Sockets::Allowed => {}
+        Sockets::Internet => {
+            families.push(compared(0, SeccompCmpOp::Eq, libc::AF_UNIX.cast_unsigned().into())?);
+        }
+        // A call without conditions is denied whatever its arguments.
+        Sockets::Denied => {
+            families.clear();
+            rules.insert(libc::SYS_connect, Vec::new());
+        }
+    }
+    rules.insert(libc::SYS_socket, families);
+    if sockets != Sockets::Allowed {
+        rules.extend(whole(SHARED));
+        // Any process of the user could be ended by a limit, the harness too; its own ones a process sets as number 0.
+        rules.insert(libc::SYS_prlimit64, vec![compared(0, SeccompCmpOp::Ne, 0)?]);
     }
     if sockets != Sockets::Allowed {
         // A pair of datagram sockets could still send to any path.
         let datagram =
-            equal(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), libc::SOCK_DGRAM.cast_unsigned().into())?;
+            compared(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), libc::SOCK_DGRAM.cast_unsigned().into())?;
         rules.insert(libc::SYS_socketpair, vec![datagram]);
     }
     #[cfg(target_arch = "x86_64")]
@@ -130,7 +203,7 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-fn equal(argument: u8, how: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+fn compared(argument: u8, how: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value)?])
 }
 
