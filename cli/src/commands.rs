@@ -27,7 +27,6 @@ mod trust;
 mod undo;
 mod wall;
 
-use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,7 +44,7 @@ use crate::output::{Output, printable, printable_name};
 
 /// Runs the command that was given.
 pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    recover_first(cli.command.as_ref(), environment, output)?;
+    recover_first(cli.command.as_ref(), output)?;
     match &cli.command {
         None => commit::run(Which::Commit, &cli.run, environment, output),
         Some(Command::Implement(args)) => commit::run(Which::Implement, args, environment, output),
@@ -91,11 +90,7 @@ fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
 
 /// Puts right what a killed run has left, whatever the command: no process of it goes on writing, and the tree is the old one or the new
 /// one. Where another run is at work, both are that run's.
-fn recover_first(
-    command: Option<&Command>,
-    environment: &Environment,
-    output: &Output,
-) -> Result<(), Failure> {
+fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failure> {
     let folder = match command {
         Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_)) => return Ok(()),
         Some(Command::Guard(args)) => &args.root,
@@ -136,7 +131,7 @@ fn recover_first(
         Err(LockError::Held { .. }) => return Ok(()),
         Err(error) => return Err(no_lock(error)),
     };
-    end_orphans_of(&lock, environment.docker_host(), output);
+    end_orphans_of(&lock, output);
     tree.map_or(Ok(()), |tree| recover(&lock, &tree, output))
 }
 
@@ -150,15 +145,15 @@ fn lock(tree: &WorkTree, output: &Output) -> Result<Lock, Failure> {
 /// Takes the lock that lies in this folder, and ends what a killed run has left running.
 fn lock_state(state: &Path, output: &Output) -> Result<Lock, Failure> {
     let lock = acquire(state).map_err(no_lock)?;
-    end_orphans_of(&lock, None, output);
+    end_orphans_of(&lock, output);
     Ok(lock)
 }
 
 /// Ends what the last holder of a lock has left running, if it was killed: without a sandbox an agent outlives its harness, and goes on
 /// writing.
-fn end_orphans_of(lock: &Lock, docker_host: Option<&OsStr>, output: &Output) {
+fn end_orphans_of(lock: &Lock, output: &Output) {
     if lock.was_abandoned() {
-        end_orphans(docker_host, output);
+        end_orphans(output);
     }
 }
 
@@ -176,8 +171,8 @@ fn state_of(root: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// What a harness that was killed has left running, in containers or without.
-fn end_orphans(docker_host: Option<&OsStr>, output: &Output) {
-    let Orphans { processes, containers } = runner::remove_orphans(docker_host);
+fn end_orphans(output: &Output) {
+    let Orphans { processes, containers } = runner::remove_orphans(Environment::read().docker_host());
     // Where no daemon answers there is none that could still run anything.
     let Containers { removed, left } = containers.unwrap_or_default();
     if processes + removed > 0 {

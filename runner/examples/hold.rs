@@ -24,10 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tree = PathBuf::from(next()?);
     let argv: Vec<OsString> = words.collect();
     let env = Env::allowed(std::env::vars_os(), &[]);
-    let docker_host = std::env::var_os("DOCKER_HOST");
-    let probed = probe(mode, docker_host.as_deref())?;
+    let probed = probe(mode, std::env::var_os("DOCKER_HOST").as_deref())?;
     println!("sandbox: {}", probed.why);
-    let walls = probed.confine(Walls { docker_host, ..Walls::new(&tree, &env) });
+    let walls = probed.confine(Walls::new(&tree, &env));
     let ended = run(&Command::new(argv, &tree, env), &walls, &Cancel::new()?, &mut |_, bytes| {
         // Whoever reads this may have gone.
         let _ = std::io::stdout().write_all(bytes);

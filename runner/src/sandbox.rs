@@ -95,7 +95,7 @@ pub struct Walls {
     pub cargo_home: Option<PathBuf>,
     /// `RUSTUP_HOME`: visible.
     pub rustup_home: Option<PathBuf>,
-    /// Where the Docker daemon listens (`unix:///…`), if not in the usual place.
+    /// Where the Docker daemon listens (`unix:///…`), if not in the usual place. [`Probed::confine`] sets it.
     pub docker_host: Option<OsString>,
 }
 

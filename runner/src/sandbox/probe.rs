@@ -1,6 +1,6 @@
 //! Finds out, by trying, what confinement works on this machine.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
@@ -18,12 +18,15 @@ pub struct Probed {
     pub rung: Rung,
     /// One line for the user: what is in force, and why.
     pub why: String,
+    /// The daemon that answered, if it does not listen in the usual place.
+    docker_host: Option<OsString>,
 }
 
 impl Probed {
-    /// These walls, by what was found to work.
+    /// These walls, by what was found to work: a container is the business of the daemon that answered, and of no other.
     pub fn confine(&self, walls: Walls) -> Confinement {
-        Confinement { rung: self.rung, walls }
+        let docker_host = self.docker_host.clone();
+        Confinement { rung: self.rung, walls: Walls { docker_host, ..walls } }
     }
 }
 
@@ -72,7 +75,10 @@ pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbo
     let mut reasons = Vec::new();
     for &rung in rungs {
         match trial(rung, docker_host) {
-            Ok(()) => return Ok(Probed { rung, why: why(rung, mode, &reasons) }),
+            Ok(()) => {
+                let why = why(rung, mode, &reasons);
+                return Ok(Probed { rung, why, docker_host: docker_host.map(OsStr::to_owned) });
+            }
             Err(why) => reasons.push(Reason { rung, why }),
         }
     }
@@ -158,6 +164,13 @@ mod tests {
         };
         insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); start the Docker daemon, or take the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
         insta::assert_snapshot!(failed(Mode::Auto, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); install bubblewrap, or allow it to make user namespaces, or run without protection with `--sandbox off`");
+    }
+
+    #[test]
+    fn the_daemon_that_answered_runs_the_commands() {
+        let probed = Probed { rung: Rung::Docker, why: String::new(), docker_host: Some("unix:///a".into()) };
+        let other = Walls { docker_host: Some("unix:///b".into()), ..Walls::default() };
+        assert_eq!(probed.confine(other).walls.docker_host, Some("unix:///a".into()));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 mod roles;
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -42,9 +41,8 @@ pub fn run(
     Project::open(root, environment)?;
     let state = crate::commands::state_of(root)?;
     let _lock = Lock::acquire(&state, "code-commit phase").map_err(crate::commands::no_lock)?;
-    let docker_host = environment.docker_host();
     // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
-    crate::commands::end_orphans(docker_host, output);
+    crate::commands::end_orphans(output);
     let mut project = Project::open(root, environment)?;
     settle(&mut project)?;
     let project = &project;
@@ -57,10 +55,10 @@ pub fn run(
         return Ok(Exit::Done);
     }
     let settings = crate::config::load(root, environment, args.layer(), output)?;
-    let probed = walls::choose(settings.sandbox.value, docker_host, output)?;
+    let probed = walls::choose(settings.sandbox.value, environment.docker_host(), output)?;
     warn_of_commands(&project.config, output);
     let cancel = crate::interrupt::watched()?;
-    Setup { project, args, settings, environment, output, probed, state, docker_host, cancel }.begin(phase)
+    Setup { project, args, settings, environment, output, probed, state, cancel }.begin(phase)
 }
 
 /// A project brings them along, and they run what a model has written.
@@ -101,7 +99,6 @@ struct Setup<'s> {
     output: &'s Output,
     probed: Probed,
     state: PathBuf,
-    docker_host: Option<&'s OsStr>,
     cancel: Cancel,
 }
 

@@ -138,7 +138,7 @@ impl<'b> Workspace<'b> {
     pub fn lock(&self) -> Result<Lock, Failure> {
         let lock = Lock::acquire(&self.state, "code-commit spec").map_err(commands::no_lock)?;
         // A watch may have waited for days while another run was killed.
-        commands::end_orphans_of(&lock, self.environment.docker_host(), self.output);
+        commands::end_orphans_of(&lock, self.output);
         Ok(lock)
     }
 

@@ -78,8 +78,7 @@ impl Setup<'_> {
         let state = self.state.join("agents").join(name);
         let home = desk.filter(|_| state.starts_with(own)).map_or(state, |desk| desk.home(name));
         let inside = walls::dot_gits(&project.root, own, other)?;
-        let mut walls = walls::around(&project.root, (own, &inside), other, &visible, &env);
-        walls.docker_host = self.docker_host.map(OsString::from);
+        let walls = walls::around(&project.root, (own, &inside), other, &visible, &env);
         if let Some(desk) = desk {
             let path = env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
             let folders = [desk.bin()].into_iter().chain(std::env::split_paths(&path));
