@@ -20,7 +20,7 @@ const MADE_HERE: &str = "in-tree";
 
 impl WorkTree {
     /// A folder for lock, transactions and whatever else the harness keeps: `code-commit/` in the git directory, or where that
-    /// lies on another disk than the tree, `.code-commit/` at the root, which ignores itself. Made if it is not there.
+    /// lies on another disk than the tree or is mounted by itself, `.code-commit/` at the root, which ignores itself. Made if it is not there.
     ///
     /// What stands in the tree is believed only if the git directory, which no clone fills, says that it was made here, and if git
     /// tracks nothing in it: an unfinished transaction or a list of runs could be planted.
@@ -28,7 +28,10 @@ impl WorkTree {
         let own = self.git_dir().join(STATE_IN_GIT);
         if same_disk(self.git_dir(), self.root())? {
             fs::create_dir_all(&own).map_err(io_error(&own))?;
-            return Ok(own);
+            // A container may have mounted just this folder.
+            if same_disk(&own, self.root())? {
+                return Ok(own);
+            }
         }
         let state = self.root().join(STATE_IN_TREE);
         let not_made_here = || RepoError::NotMadeHere { path: state.clone() };

@@ -159,10 +159,14 @@ fn mounted(what: &str, scene: &Scene, args: &[&str]) -> Option<Output> {
 fn a_repository_that_is_mounted_by_itself_is_on_another_disk() {
     let scene = Scene::with_replies([]);
     scene.project.write("agent-config/reply", MENDS_IT.as_bytes()).unwrap();
-    for (args, changed) in [(&["apply", "agent-config/reply"][..], 2), (&["undo"], 0)] {
-        let Some(done) = mounted(".git", &scene, args) else { return };
-        assert_eq!(done.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
-        assert_eq!(scene.project.status().unwrap().lines().count(), changed, "{args:?}");
+    std::fs::create_dir(scene.project.root().join(".git/code-commit")).unwrap();
+    for mount in [".git", ".git/code-commit"] {
+        for (args, changed) in [(&["apply", "agent-config/reply"][..], 2), (&["undo"], 0)] {
+            let Some(done) = mounted(mount, &scene, args) else { return };
+            let err = String::from_utf8_lossy(&done.stderr);
+            assert_eq!(done.status.code(), Some(0), "{mount}, {args:?}: {err}");
+            assert_eq!(scene.project.status().unwrap().lines().count(), changed, "{mount}, {args:?}");
+        }
     }
 }
 
