@@ -90,6 +90,36 @@ pub enum Command {
     Man(Later<ManArgs>),
 }
 
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Product {
+    /// What it prints.
+    Words,
+    /// What it does to the tree, of which it leaves a record.
+    Work,
+}
+
+impl Cli {
+    /// What this command line is for.
+    pub fn product(&self) -> Product {
+        use crate::commands::{order::args::OrderCommand, phase, spec};
+        let is_run = match &self.command {
+            Some(Command::Order(args)) => matches!(args.command, OrderCommand::Run(_)),
+            Some(Command::Phase(args)) => {
+                matches!(args.action, phase::Action::Run | phase::Action::Number(_))
+            }
+            Some(Command::Spec(args)) => matches!(args.action, spec::Action::Run(_) | spec::Action::Watch(_)),
+            other => matches!(
+                other,
+                None | Some(
+                    Command::Implement(_) | Command::Resume(_) | Command::Apply(_) | Command::Undo(_)
+                )
+            ),
+        };
+        if is_run { Product::Work } else { Product::Words }
+    }
+}
+
 /// Flags of every command.
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {

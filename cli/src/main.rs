@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     output.strike_out(keys(&environment).exposed());
     let done = or_fault(|| commands::run(&arguments, &environment, &output));
     let exit = done.unwrap_or_else(|failure| output.failure(&failure));
-    ExitCode::from(output.closing(exit))
+    ExitCode::from(output.closing(exit, arguments.product()))
 }
 
 /// A panic, which was printed when it came, is our own fault like any other.
@@ -71,7 +71,7 @@ fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCod
             "event": "error", "exit": code,
             "message": message.join(" "), "help": help.trim(),
         }));
-        output.closing(exit::Exit::Failed);
+        output.closing(exit::Exit::Failed, args::Product::Words);
     }
     if error.use_stderr() && redactor.finds_key(&text) {
         output::Output::raw_note(&redactor.redact(&text));

@@ -16,7 +16,7 @@ use fold::fold;
 use plain::tame;
 pub use plain::{printable, printable_name};
 
-use crate::args::{OutputArgs, When};
+use crate::args::{OutputArgs, Product, When};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 
@@ -132,13 +132,14 @@ impl Output {
         self.print(&tame(text, self.colour_out));
     }
 
-    /// The exit code of a command that ended so: not `Done` where its report could not be printed, which is said.
-    pub fn closing(&self, exit: Exit) -> Exit {
+    /// The exit code of a command that ended so. What could not be printed is said; where it is all that was asked for, the command is not
+    /// `Done`. A run is: its record holds what the report would have told.
+    pub fn closing(&self, exit: Exit, product: Product) -> Exit {
         let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(error) = lost else { return exit };
         let head = self.paint_note(BAD, "error:");
         self.write(&mut io::stderr().lock(), &format!("{head} cannot write to standard output: {error}"));
-        if exit == Exit::Done { Exit::Fault } else { exit }
+        if (exit, product) == (Exit::Done, Product::Words) { Exit::Fault } else { exit }
     }
 
     /// As [`report`](Self::report), for sentences: broken between words where they are wider than the terminal.

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Stdio;
 
+use fixtures::demo::MENDS_IT;
 use serde_json::Value;
 
 use crate::harness::{KEY, Scene};
@@ -343,6 +344,20 @@ fn a_report_that_cannot_be_printed_is_no_success() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let status = scene.command(&["rollup"], &[]).stderr(full).status().unwrap();
     assert_eq!(status.code(), Some(0), "nothing is lost on standard error that was asked for");
+}
+
+#[test]
+fn a_report_that_cannot_be_printed_changes_no_verdict() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let run = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    for args in [&run[..], &["undo"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let done = scene.command(args, &[("GEMINI_API_KEY", KEY)]).stdout(full).output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(0), "{args:?}: {said}");
+        let warning = "cannot write to standard output: No space left on device";
+        assert!(said.contains(warning), "{args:?}: {said}");
+    }
 }
 
 #[test]
