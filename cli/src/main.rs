@@ -19,6 +19,7 @@ mod ndjson;
 mod output;
 mod plan;
 mod preflight;
+mod process;
 mod summary;
 mod terminal;
 
@@ -32,6 +33,7 @@ use logging::Redactor;
 use crate::exit::Failure;
 
 fn main() -> ExitCode {
+    process::protect();
     let environment = environment::Environment::read();
     if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment) {
         return ExitCode::from(code);

@@ -529,3 +529,23 @@ fn what_somebody_writes_while_the_model_answers_is_kept_and_said() {
     let warning = "warning: `src/greet.sh` had been changed since the model was asked, by the build or by a person; that content is kept in ";
     assert!(ran.err.contains(warning), "{ran}");
 }
+
+#[test]
+fn no_other_process_of_the_user_reads_the_memory_of_the_harness_and_it_leaves_no_core() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let build = "#!/bin/sh\ncat /proc/$PPID/environ > /dev/null 2>&1 && echo 'read the memory'\ngrep '^Max core' /proc/$PPID/limits\n";
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    let program = scene.command(&args, &[("GEMINI_API_KEY", KEY)]);
+    // Root without capabilities is as any other user to its own processes.
+    let line = "ulimit -c unlimited; test $(id -u) != 0 || set -- setpriv --bounding-set=-all --inh-caps=-all \"$@\"; exec \"$@\"";
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", line, "sh"]).arg(program.get_program()).args(program.get_args()).env_clear();
+    limited.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let done = limited.current_dir(scene.project.root()).output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let said = scene.recorded("1-build.txt");
+    let limit = said.lines().find(|line| line.starts_with("Max core")).unwrap();
+    assert_eq!(limit.split_whitespace().nth(4), Some("0"), "{limit}");
+    assert!(!said.contains("read the memory"), "{said}");
+}

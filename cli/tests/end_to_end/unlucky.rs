@@ -161,3 +161,21 @@ fn what_looks_at_a_reply_with_a_key_in_it_does_not_repeat_the_key() {
     nothing was written
     ");
 }
+
+#[test]
+fn a_limit_on_the_length_of_files_is_an_error_and_not_the_end_of_the_program() {
+    // In KiB: before the run has begun, and where the build prints more.
+    for (limit, code) in [(16, 3), (4096, 70)] {
+        let scene = Scene::with_replies([MENDS_IT]);
+        scene.project.write("build.sh", b"#!/bin/sh\nhead -c 6000000 /dev/zero\n").unwrap();
+        let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+        let program = scene.command(&args, &[("GEMINI_API_KEY", KEY)]);
+        let mut limited = Command::new("prlimit");
+        limited.arg(format!("--fsize={}", limit << 10)).arg(program.get_program()).args(args).env_clear();
+        limited.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let done = limited.current_dir(scene.project.root()).output().unwrap();
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(code), "{limit} KiB: {err}");
+        assert!(err.contains("File too large"), "{limit} KiB: {err}");
+    }
+}
