@@ -1,18 +1,34 @@
 //! Striking keys out of texts and of streams. Of a key at most the last two characters are shown (S1 §Safety).
 
+mod spellings;
+mod view;
+mod writer;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+pub use writer::RedactWriter;
+
+use spellings::spellings;
+use view::{Rest, View};
 
 /// In bytes. A shorter key is no secret: local servers take any word, and striking that out would ruin every log.
 const SHORTEST_SECRET: usize = 8;
+/// A text is searched in pieces of so many bytes, however long it is.
+const PIECE: usize = 64 << 10;
+/// A key that is stretched over more bytes, by line breaks or escape sequences without end, is not looked for: a stream would have to
+/// be held back for as long.
+const LONGEST_STRETCH: usize = 16 << 10;
+/// Of escapes so many layers are taken off, one within the other.
+const LAYERS: usize = 3;
 
-/// Replaces every known key, however it is spelled: plain, as a JSON string or one inside another, in percent signs, in base64.
+/// Replaces every known key, however it is spelled: plain, in hex, in base64 once or twice, in the escapes of JSON, of addresses and
+/// of HTML, one within the other, broken by line ends, by escape sequences or by characters that are not seen.
 ///
 /// Cheap to clone; without keys it passes text through untouched.
 #[derive(Clone, Default)]
@@ -24,6 +40,18 @@ struct Known {
     spellings: Vec<Vec<u8>>,
     replacements: Vec<String>,
     automaton: Option<AhoCorasick>,
+    /// Which two letters any of them begins with, by the number that these are: hardly ever any, which is quick to see.
+    pairs: Vec<bool>,
+    longest: usize,
+}
+
+impl Known {
+    /// Whether a spelling begins so and goes on.
+    fn begins_with(&self, start: &[u8]) -> bool {
+        // They are sorted: those that begin so stand together.
+        let from = self.spellings.partition_point(|spelling| spelling.as_slice() <= start);
+        self.spellings.get(from).is_some_and(|spelling| spelling.starts_with(start))
+    }
 }
 
 impl fmt::Debug for Redactor {
@@ -31,6 +59,20 @@ impl fmt::Debug for Redactor {
         // The spellings are the keys: they are never printed.
         f.debug_struct("Redactor").field("spellings", &self.0.spellings.len()).finish_non_exhaustive()
     }
+}
+
+/// A key in a text: where it stands, and by number what is put in its place.
+struct Found {
+    at: Range<usize>,
+    spelling: usize,
+}
+
+/// What a piece of a text holds.
+struct Searched {
+    /// In order, none over another.
+    found: Vec<Found>,
+    /// Up to here nothing that follows can make part of a key.
+    settled: usize,
 }
 
 impl Redactor {
@@ -56,96 +98,163 @@ impl Redactor {
             return self.clone();
         }
         let automaton = automaton(&spellings);
-        Self(Arc::new(Known { spellings, replacements, automaton }))
+        let mut pairs = vec![false; 1 << 16];
+        for pair in spellings.iter().filter_map(|spelling| spelling.first_chunk()) {
+            pairs.get_mut(number(*pair)).into_iter().for_each(|known| *known = true);
+        }
+        let longest = spellings.iter().map(Vec::len).max().unwrap_or(0);
+        Self(Arc::new(Known { spellings, replacements, automaton, pairs, longest }))
     }
 
     /// Whether `text` holds a key in any spelling.
     #[must_use]
     pub fn finds_key(&self, text: &(impl AsRef<[u8]> + ?Sized)) -> bool {
-        self.0.automaton.as_ref().is_some_and(|automaton| automaton.is_match(text.as_ref()))
+        let mut found = false;
+        self.pieces(text.as_ref(), |_, searched| {
+            found = !searched.found.is_empty();
+            !found
+        });
+        found
     }
 
     /// `text` without keys; borrowed when there was none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match &self.0.automaton {
-            Some(automaton) if automaton.is_match(text) => {
-                Cow::Owned(automaton.replace_all(text, &self.0.replacements))
-            }
-            _ => Cow::Borrowed(text),
+        match self.redact_bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
     }
 
     /// The same for bytes that need not be UTF-8.
     #[must_use]
     fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
-        match &self.0.automaton {
-            Some(automaton) if automaton.is_match(bytes) => {
-                Cow::Owned(automaton.replace_all_bytes(bytes, &self.0.replacements))
-            }
-            _ => Cow::Borrowed(bytes),
+        if !self.finds_key(bytes) {
+            return Cow::Borrowed(bytes);
         }
+        let mut redacted = Vec::with_capacity(bytes.len());
+        self.pieces(bytes, |piece, searched| {
+            self.replace(piece, searched, &mut redacted);
+            true
+        });
+        Cow::Owned(redacted)
     }
 
     /// A writer that redacts a stream, also where a key is split over two writes.
     pub fn writer<W: io::Write>(&self, inner: W) -> RedactWriter<W> {
-        RedactWriter { redactor: self.clone(), held: Vec::new(), inner }
+        RedactWriter::new(self.clone(), inner)
     }
 
-    /// How many bytes at the end of `bytes` could be the beginning of a key that goes on in the next chunk.
-    fn undecided(&self, bytes: &[u8]) -> usize {
-        let longest = self.0.spellings.iter().map(Vec::len).max().unwrap_or(0);
-        bytes.len().min(longest.saturating_sub(1))
-    }
-}
-
-/// See [`Redactor::writer`]. Holds back what may be the beginning of a key, no more than twice the longest spelling of one. What is
-/// held back when it is dropped without [`finish`](Self::finish) is lost.
-#[derive(Debug)]
-pub struct RedactWriter<W: io::Write> {
-    redactor: Redactor,
-    held: Vec<u8>,
-    inner: W,
-}
-
-/// Of what is written at once, so many bytes are held at a time, however many there are.
-const TAKEN_AT_ONCE: usize = 64 << 10;
-
-impl<W: io::Write> RedactWriter<W> {
-    /// Writes what was held back, flushes, and gives the inner writer back.
-    pub fn finish(mut self) -> io::Result<W> {
-        let held = std::mem::take(&mut self.held);
-        self.inner.write_all(&self.redactor.redact_bytes(&held))?;
-        self.inner.flush()?;
-        Ok(self.inner)
-    }
-
-    /// Writes all of `held` that nothing which follows can make part of a key.
-    fn settle(&mut self) -> io::Result<()> {
-        let mut safe = self.held.len() - self.redactor.undecided(&self.held);
-        if let Some(automaton) = &self.redactor.0.automaton {
-            // A match that reaches into the undecided end is kept whole: it may grow.
-            if let Some(across) = automaton.find_iter(&self.held).find(|m| m.start() < safe && m.end() > safe)
-            {
-                safe = across.start();
+    /// Searches a text piece by piece, as long as `see` wants more.
+    fn pieces(&self, text: &[u8], mut see: impl FnMut(&[u8], &Searched) -> bool) {
+        let Some(automaton) = &self.0.automaton else { return };
+        let mut left = text;
+        while !left.is_empty() {
+            let (piece, rest) = match left.get(..PIECE) {
+                Some(piece) if piece.len() < left.len() => (piece, Rest::MayFollow),
+                _ => (left, Rest::None),
+            };
+            let searched = self.search(automaton, piece, rest);
+            if !see(piece, &searched) {
+                return;
             }
+            left = left.get(searched.settled..).unwrap_or_default();
         }
-        let rest = self.held.split_off(safe);
-        let settled = std::mem::replace(&mut self.held, rest);
-        self.inner.write_all(&self.redactor.redact_bytes(&settled))
+    }
+
+    fn search(&self, automaton: &AhoCorasick, piece: &[u8], rest: Rest) -> Searched {
+        let mut found = Vec::new();
+        let mut settled = piece.len();
+        let mut see = |letters: &[u8], source: &dyn Fn(Range<usize>) -> Option<Range<usize>>| {
+            let keys = automaton.find_iter(letters);
+            found.extend(keys.filter_map(|key| {
+                Some(Found { at: source(key.range())?, spelling: key.pattern().as_usize() })
+            }));
+            let begun = self.begins_at(letters).and_then(|at| source(at..at + 1));
+            settled = begun.map_or(settled, |at| at.start.min(settled));
+        };
+        see(piece, &Some);
+        let hex = View::hex_digits(piece, rest);
+        see(&hex.letters, &|letters| hex.source(&letters));
+        let layers = layers(piece, rest);
+        for depth in 0..layers.len() {
+            let below = layers.get(..=depth).unwrap_or_default();
+            let source =
+                |letters| below.iter().rev().try_fold(letters, |letters, view| view.source(&letters));
+            see(below.last().map_or(&[][..], |view| &view.letters), &source);
+        }
+        let open = layers.iter().enumerate().filter_map(|(depth, view)| {
+            let below = layers.get(..depth)?.iter().rev();
+            let open = view.open?;
+            below.clone().try_fold(open..open + 1, |letters, view| view.source(&letters)).map(|at| at.start)
+        });
+        settled = open.chain(hex.open).fold(settled, usize::min);
+        let found = apart(found);
+        let settled = match rest {
+            Rest::None => piece.len(),
+            Rest::MayFollow => whole_keys(&found, settled.max(piece.len().saturating_sub(LONGEST_STRETCH))),
+        };
+        Searched { found, settled }
+    }
+
+    /// Where at the end of these letters a spelling begins that goes on in what may follow.
+    fn begins_at(&self, letters: &[u8]) -> Option<usize> {
+        let known = &self.0;
+        let first = letters.len().saturating_sub(known.longest.saturating_sub(1));
+        (first..letters.len()).find(|start| {
+            let end = letters.get(*start..).unwrap_or_default();
+            let [first, second, ..] = end else { return known.begins_with(end) };
+            known.pairs.get(number([*first, *second])).is_some_and(|known| *known) && known.begins_with(end)
+        })
+    }
+
+    /// Appends what is settled of a piece, without keys.
+    fn replace(&self, piece: &[u8], searched: &Searched, redacted: &mut Vec<u8>) {
+        let mut from = 0;
+        for key in searched.found.iter().filter(|key| key.at.end <= searched.settled) {
+            redacted.extend_from_slice(piece.get(from..key.at.start).unwrap_or_default());
+            redacted
+                .extend(self.0.replacements.get(key.spelling).into_iter().flat_map(|shown| shown.bytes()));
+            from = key.at.end;
+        }
+        redacted.extend_from_slice(piece.get(from..searched.settled).unwrap_or_default());
     }
 }
 
-impl<W: io::Write> io::Write for RedactWriter<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.get(..TAKEN_AT_ONCE).unwrap_or(bytes);
-        self.held.extend_from_slice(taken);
-        self.settle()?;
-        Ok(taken.len())
-    }
+fn number(pair: [u8; 2]) -> usize {
+    usize::from(u16::from_ne_bytes(pair))
+}
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
+/// What a text stands for, layer by layer of its escapes.
+fn layers(text: &[u8], rest: Rest) -> Vec<View> {
+    let mut layers = vec![View::decoded(text, rest)];
+    while let Some(last) = layers.last().filter(|view| view.may_hold_escapes())
+        && layers.len() < LAYERS
+    {
+        layers.push(View::decoded(&last.letters, rest));
+    }
+    layers
+}
+
+/// What is found in several views is one key where it overlaps; of two that begin together the longer names it.
+fn apart(mut found: Vec<Found>) -> Vec<Found> {
+    found.sort_by_key(|key| (key.at.start, std::cmp::Reverse(key.at.end)));
+    let mut apart: Vec<Found> = Vec::new();
+    for key in found {
+        match apart.last_mut() {
+            Some(last) if key.at.start < last.at.end => last.at.end = last.at.end.max(key.at.end),
+            _ => apart.push(key),
+        }
+    }
+    apart
+}
+
+/// A key that reaches into what is not settled is kept whole: it may grow. Not a row of them without end.
+fn whole_keys(found: &[Found], settled: usize) -> usize {
+    match found.iter().find(|key| key.at.start < settled && key.at.end > settled) {
+        Some(row) if row.at.len() > LONGEST_STRETCH => row.at.end,
+        Some(key) => key.at.start,
+        None => settled,
     }
 }
 
@@ -159,127 +268,5 @@ fn automaton(spellings: &[Vec<u8>]) -> Option<AhoCorasick> {
     automaton.ok().filter(|_| !spellings.is_empty())
 }
 
-/// Every spelling of one key, each with what stands in its place.
-fn spellings(key: &str) -> Vec<(Vec<u8>, String)> {
-    let shown = format!("[key …{}]", last_two(key));
-    let mut table = vec![(key.as_bytes().to_vec(), shown.clone())];
-    // A model may write the key into JSON, and its service writes that into JSON again.
-    let once = json_escaped(key);
-    let twice = json_escaped(&once);
-    table.extend([once, twice].map(|escaped| (escaped.into_bytes(), shown.clone())));
-    table.push((percent_encoded(key).into_bytes(), shown));
-    for offset in 0..3 {
-        table.extend(base64_cores(key, offset).map(|core| (core, "[key in base64]".to_owned())));
-    }
-    table
-}
-
-/// As it stands between the quotes of a JSON string.
-fn json_escaped(text: &str) -> String {
-    let quoted = serde_json::Value::from(text).to_string();
-    quoted.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or_default().to_owned()
-}
-
-fn last_two(key: &str) -> String {
-    let tail: Vec<char> = key.chars().rev().take(2).collect();
-    tail.into_iter().rev().collect()
-}
-
-fn percent_encoded(key: &str) -> String {
-    key.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                char::from(byte).to_string()
-            }
-            other => format!("%{other:02X}"),
-        })
-        .collect()
-}
-
-/// The letters that base64 gives to `key` when `offset` (0 to 2) foreign bytes stand before it in its group of three:
-/// only letters that no neighbour can change.
-fn base64_cores(key: &str, offset: usize) -> impl Iterator<Item = Vec<u8>> {
-    let mut padded = vec![0; offset];
-    padded.extend_from_slice(key.as_bytes());
-    let first = (offset * 8).div_ceil(6);
-    let last = padded.len() * 8 / 6;
-    [STANDARD_NO_PAD.encode(&padded), URL_SAFE_NO_PAD.encode(&padded)]
-        .into_iter()
-        .filter_map(move |encoded| encoded.as_bytes().get(first..last).map(<[u8]>::to_vec))
-}
-
 #[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const KEY: &str = "AIzaSy-not-a-real-key-42";
-
-    #[test]
-    fn only_the_last_two_characters_stay() {
-        let redactor = Redactor::new([KEY]);
-        assert_eq!(redactor.redact(&format!("x-goog-api-key: {KEY}\n")), "x-goog-api-key: [key …42]\n");
-        assert!(redactor.finds_key(KEY));
-        assert!(!redactor.finds_key("AIzaSy-not-a-real-key-4"));
-    }
-
-    #[test]
-    fn json_percent_and_base64_spellings_are_found() {
-        let key = "se\"cret/key+with=all";
-        let redactor = Redactor::new([key]);
-        let in_json = serde_json::json!({ "k": key }).to_string();
-        assert!(redactor.finds_key(&in_json));
-        assert!(redactor.finds_key(&serde_json::json!({ "text": in_json }).to_string()));
-        assert!(redactor.finds_key("?key=se%22cret%2Fkey%2Bwith%3Dall"));
-        for before in ["", "a", "ab", "abc"] {
-            let encoded = STANDARD_NO_PAD.encode(format!("{before}{key}, and more"));
-            assert!(redactor.finds_key(&encoded), "{encoded}");
-        }
-    }
-
-    #[test]
-    fn the_longer_of_two_keys_leaves_no_tail() {
-        let redactor = Redactor::new(["sk-abc-12345", "sk-abc-12345-def99"]);
-        assert_eq!(redactor.redact("sk-abc-12345-def99"), "[key …99]");
-    }
-
-    #[test]
-    fn a_word_that_is_too_short_for_a_key_is_left_alone() {
-        assert_eq!(Redactor::new(["ollama"]).redact("ollama is up"), "ollama is up");
-    }
-
-    #[test]
-    fn debug_does_not_show_the_key() {
-        assert!(!format!("{:?}", Redactor::new([KEY])).contains("AIza"));
-    }
-
-    #[test]
-    fn other_keys_take_the_place_of_those_before() {
-        let first = Redactor::new([KEY]);
-        let other = first.with_only(["another-key-43"]);
-        assert_eq!((other.finds_key(KEY), other.finds_key("another-key-43")), (false, true));
-        assert!(Arc::ptr_eq(&first.0, &first.with_only([KEY]).0));
-    }
-
-    proptest! {
-        #[test]
-        fn a_stream_split_anywhere_is_redacted_like_the_whole(
-            before in "[a-zA-Z-]{0,40}", between in "[A-Iz-]{0,30}", cuts in prop::collection::vec(0usize..200, 0..8),
-        ) {
-            let redactor = Redactor::new([KEY, "AIzaSy-not-a-real-key-42-longer"]);
-            let whole = format!("{before}{KEY}{between}{KEY}-longer{before}{KEY}");
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut % (whole.len() + 1)).collect();
-            cuts.extend([0, whole.len()]);
-            cuts.sort_unstable();
-            let mut writer = redactor.writer(Vec::new());
-            for pair in cuts.windows(2) {
-                writer.write_all(&whole.as_bytes()[pair[0]..pair[1]]).unwrap();
-            }
-            let streamed = String::from_utf8(writer.finish().unwrap()).unwrap();
-            prop_assert_eq!(streamed, redactor.redact(&whole).into_owned());
-        }
-    }
-}
+mod tests;
