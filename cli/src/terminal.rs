@@ -7,6 +7,7 @@ pub mod printed;
 use std::time::Duration;
 
 use engine::{CallFact, Event, Fact, Observer, Problem};
+use parser::ErrorCode;
 
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use live::LiveLine;
@@ -21,15 +22,19 @@ pub struct Terminal {
     output: Output,
     model: String,
     rounds: u32,
+    /// Where the run is recorded.
+    log: String,
+    /// The file there with the last answer.
+    answer: String,
     live: LiveLine,
     printed: Printed,
 }
 
 impl Terminal {
-    /// For a run of at most `rounds` rounds with `model`.
-    pub fn new(output: Output, model: String, rounds: u32) -> Self {
+    /// For a run of at most `rounds` rounds with `model`, which is recorded in the folder `log`.
+    pub fn new(output: Output, model: String, rounds: u32, log: String) -> Self {
         let live = LiveLine::new(output.live);
-        Self { output, model, rounds, live, printed: Printed::default() }
+        Self { output, model, rounds, log, answer: String::new(), live, printed: Printed::default() }
     }
 
     fn line(&self, round: u32, text: &str) {
@@ -59,6 +64,15 @@ impl Terminal {
                 let text = self.output.paint_note(WARN, "reply refused, nothing was written:");
                 self.line(*round, &text);
                 problems.iter().for_each(|problem| self.under(&printable(&problem.message)));
+                // What a model says in place of files is what a person needs to read.
+                let nothing_in_it = ErrorCode::NothingActionable.as_str();
+                if problems.iter().any(|problem| problem.code == nothing_in_it) {
+                    self.under(&format!(
+                        "what it says is in {}/{}",
+                        printable(&self.log),
+                        printable(&self.answer)
+                    ));
+                }
             }
             Fact::Built { round, ended, output, elapsed_ms, .. } => {
                 self.live.clear();
@@ -85,10 +99,11 @@ impl Terminal {
         }
     }
 
-    fn call(&self, call: &CallFact) {
+    fn call(&mut self, call: &CallFact) {
         match call {
             CallFact::Answered { round, usage, elapsed_ms, reply, served_model, .. } => {
                 self.live.clear();
+                self.answer.clone_from(&reply.stored.file);
                 let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
                 let size = phrases::bytes(reply.stored.bytes);
                 self.line(*round, &format!("answered in {took}: {size}{}", phrases::tokens(usage)));

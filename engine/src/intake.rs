@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use apply::{Applied, ChangeSet, Lock};
 use guard::{Admitted, Guard, Op, Request, Verdict};
 use llm::{Advice, Finish};
-use parser::fence::Kind;
+use parser::fence::{FORM, Kind};
 use parser::partial::Openers;
-use parser::{FileAction, Reply};
+use parser::{ErrorCode, FileAction, Reply};
 
 use self::remarks::{flagged, habits};
 use crate::{Answer, Fault, Problem};
@@ -231,7 +231,10 @@ fn malformed(errors: &parser::Errors, said: Vec<String>) -> Intake {
             message: error.message(),
         })
         .collect();
-    let report = format!("{NOT_USED}{}\n", errors.for_model());
+    let is_prose = errors.iter().any(|error| error.code == ErrorCode::NothingActionable);
+    // Whoever answers in prose has lost sight of the conventions, which stand far above in the prompt.
+    let form = if is_prose { format!("\n{FORM}") } else { String::new() };
+    let report = format!("{NOT_USED}{}\n{form}", errors.for_model());
     Intake::Rejected { problems, report, said }
 }
 

@@ -11,6 +11,21 @@ pub const DELETE: &str = "delete";
 /// The length of a plain fence; a longer one holds text that itself has fence lines.
 pub const PLAIN: usize = 3;
 
+/// The form of an answer, for a model that has answered without it.
+pub const FORM: &str = "\
+Answer in this form, each fence on a line of its own:
+
+^^^path/of/the/file
+the whole new content of the file
+^^^end
+
+If no file needs to change, answer in this one instead:
+
+$$$start
+the reason
+$$$end
+";
+
 /// The four syntaxes of S0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {

@@ -311,6 +311,13 @@ fn nothing_actionable_is_an_error() {
 }
 
 #[test]
+fn the_form_that_is_shown_again_is_the_one_that_is_read() {
+    let (file, no_change) = parser::fence::FORM.split_once("If no file").unwrap();
+    insta::assert_snapshot!(check(file), @r#"write "path/of/the/file" "the whole new content of the file\n" at 55..116"#);
+    insta::assert_snapshot!(check(no_change), @r#"no change "the reason\n""#);
+}
+
+#[test]
 fn all_errors_are_told_in_order_of_position() {
     insta::assert_snapshot!(
         check("^^^end\nél ^^^a\n^^^\n\té\n  ^^^a\n^^^`b`\n^^^end\n^^^c\n^^^end\n^^^c\n^^^end\n$$$start\nx$$$end"),

@@ -61,7 +61,7 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let folder = files::record(&plan.task, tree, prepared.redactor.clone())?;
     let said_log = files::said_log(&plan.task, tree.root()).inspect_err(|_| discard(&folder))?;
     let keep_said = || said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
-    let mut observer = observer(&prepared);
+    let mut observer = observer(&prepared, &folder);
     let (confinement, record) = enter(&prepared, &folder, &mut *observer).inspect_err(|_| {
         discard(&folder);
         keep_said();
@@ -91,7 +91,7 @@ fn enter<'o>(
 pub fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
     let confinement = confine(&prepared)?;
     let mut decide = prepared.plan.decide();
-    let mut observer = observer(&prepared);
+    let mut observer = observer(&prepared, folder);
     let (mut record, facts) = Record::resume(folder.clone(), &mut *observer)
         .map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
     for fact in &facts {
@@ -197,7 +197,7 @@ fn finish(
     let changes = changes::of_run(root, folder.path())?;
     changes::note_left(folder.path(), &changes)?;
     let facts: Vec<Fact> = outline_of(folder).map_err(anyhow::Error::from)?;
-    let log = folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string();
+    let log = shown_path(&folder, root);
     let files = changes.iter().map(FileChange::stat).collect();
     let summary = Summary::of(&facts, outcome, files, elapsed, log);
     folder.store_json("summary.json", &summary).map_err(anyhow::Error::from)?;
@@ -258,12 +258,17 @@ fn after_interruption(folder: &RunFolder) -> String {
     format!("go on with: code-commit resume {}", super::runs::name(folder.path()))
 }
 
-fn observer(prepared: &Prepared<'_>) -> Box<dyn engine::Observer> {
+fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn engine::Observer> {
     let output = prepared.output.clone();
     if output.json {
         return Box::new(crate::ndjson::Ndjson::new(output));
     }
-    Box::new(Terminal::new(output, prepared.model.id().to_string(), prepared.plan.rounds))
+    let log = shown_path(folder, prepared.tree.root());
+    Box::new(Terminal::new(output, prepared.model.id().to_string(), prepared.plan.rounds, log))
+}
+
+fn shown_path(folder: &RunFolder, root: &Path) -> String {
+    folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the summary says how long the run took")]

@@ -40,6 +40,23 @@ fn a_run_may_be_mended_in_its_third_repair() {
 }
 
 #[test]
+fn after_an_answer_in_prose_the_log_is_named_and_the_form_and_the_last_build_are_sent_again() {
+    let scene = Scene::with_replies([BREAKS_THE_BUILD, "I would fall back to \"world\".", MENDS_IT]);
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let answer = "2-response.txt";
+    let shown = format!("what it says is in agent-config/logs/[STAMP]-commit/{answer}\n");
+    assert!(ran.to_string().contains(&shown), "{ran}");
+    assert_eq!(scene.recorded(answer), "I would fall back to \"world\".");
+    let (first, asked) = (scene.recorded("1-build.txt"), scene.recorded("3-query.txt"));
+    let report = scene.recorded("2-build.txt");
+    assert!(report.ends_with(parser::fence::FORM), "{report}");
+    let told = format!("{report}\nBefore that reply, build.sh had printed:\n{first}\n");
+    assert!(asked.contains(&told), "{asked}");
+    assert!(asked.contains("\n--- FILE REPLACEMENT src/greet.sh ---\n"), "{asked}");
+}
+
+#[test]
 fn three_repairs_that_fail_end_the_run_with_exit_code_1_and_leave_the_changes() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD; 4]);
     let ran = scene.commit(&[]);

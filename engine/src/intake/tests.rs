@@ -76,6 +76,22 @@ fn a_reply_that_was_cut_off_is_not_used_although_its_fences_close() {
 }
 
 #[test]
+fn a_model_that_answers_in_prose_is_shown_the_form_once_more() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    let report = |reply: &str| {
+        let answer = answer(reply, Finish::Complete);
+        match rules.take_in(&answer, &top.path().join("undo")).unwrap() {
+            Intake::Rejected { report, .. } => report,
+            Intake::Applied { .. } => panic!("it was applied"),
+        }
+    };
+    let told = report("I would add a function.\n");
+    assert!(told.starts_with(NOT_USED) && told.ends_with(&format!("\n\n{FORM}")), "{told}");
+    assert!(!report("^^^a\nx\n").contains(FORM));
+}
+
+#[test]
 fn a_reply_with_a_key_is_not_used() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());
