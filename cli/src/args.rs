@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use later::Later;
 pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
 pub use settings::{LimitArgs, SettingArgs};
-pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, ManArgs, TrustArgs};
+pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.
 ///
@@ -59,7 +59,7 @@ pub enum Command {
     /// Go through a finished run again in a scratch copy, without a model, and compare
     Replay(Later<ReplayArgs>),
     /// Put what a new project needs into this folder; nothing is overwritten
-    Init,
+    Init(Later<InitArgs>),
     /// Write agent-config/codeRollup.txt from the files that git tracks
     Rollup(Later<RollupArgs>),
     /// Say what is in a model's reply, or what is wrong with it

@@ -55,7 +55,7 @@ pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit
         Some(Command::Phase(args)) => phase::run(args, environment, output),
         Some(Command::Spec(args)) => spec::run(args, environment, output),
         Some(Command::Costs) => costs::run(environment, output),
-        Some(Command::Init) => init::run(output),
+        Some(Command::Init(args)) => init::run(args, output),
         Some(Command::Rollup(args)) => rollup::run(args, environment, output),
         Some(Command::Parse(args)) => parse::run(args, output),
         Some(Command::Guard(args)) => guard::run(args, environment, output),
@@ -105,7 +105,7 @@ fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failu
             | Command::Show(_)
             | Command::Resume(_)
             | Command::Replay(_)
-            | Command::Init
+            | Command::Init(_)
             | Command::Rollup(_)
             | Command::Apply(_)
             | Command::Undo(_)

@@ -8,6 +8,10 @@ use std::ops::Range;
 
 use crate::push_last_part;
 
+/// What S0 tells the model of its four syntaxes, in the seed's words, and what the grammar has besides: deletions and longer fences.
+/// A project's own system prompt begins with it.
+pub const SYSTEM_PROMPT: &str = include_str!("../text/implement/system-prompt.md");
+
 const FIRST_ANSWER: &str =
     "The above query was provided, and you provided the following data in your response\n";
 const NEXT_ANSWER: &str = "You then provided the following data in your subsequent response\n";
@@ -74,6 +78,19 @@ pub fn append(prompt: &mut String, number: u32, exchange: &Exchange<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_system_prompt_teaches_is_what_the_parser_reads() {
+        let (examples, no_change) = SYSTEM_PROMPT.split_once("Finally, if you wish").unwrap();
+        let reply = parser::parse(examples).unwrap();
+        let files: Vec<_> = reply.files().map(|file| (file.path, file.action)).collect();
+        assert_eq!(files.len(), 3);
+        assert_eq!(files[1], ("src/unused.rs", parser::FileAction::Delete));
+        let longer = "A file is written with\n^^^path\ncontent\n^^^end\n";
+        assert_eq!(files[2], ("docs/fences.md", parser::FileAction::Write(longer)));
+        assert_eq!((reply.user().count(), reply.debug().count()), (1, 1));
+        assert_eq!(parser::parse(no_change).unwrap().no_change().count(), 1);
+    }
 
     #[test]
     fn the_transcript_has_the_words_and_the_order_of_the_seed() {

@@ -63,7 +63,7 @@ impl Cli {
                 | Asked::Show(_)
                 | Asked::Resume(_)
                 | Asked::Replay(_)
-                | Asked::Init
+                | Asked::Init(_)
                 | Asked::Rollup(_)
                 | Asked::Parse(_)
                 | Asked::Guard(_)

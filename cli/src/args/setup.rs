@@ -17,6 +17,14 @@ pub struct ConfigArgs {
     pub schema: bool,
 }
 
+/// Flags of `init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Also make the system prompt that `implement` asks for; it teaches the model all fences
+    #[arg(long)]
+    pub implement: bool,
+}
+
 /// Flags of `trust`.
 #[derive(Debug, Args)]
 pub struct TrustArgs {

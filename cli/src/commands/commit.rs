@@ -167,13 +167,11 @@ fn preflight(
 }
 
 /// Tells the model of S0 how to answer.
-const SYSTEM_PROMPT: &str = "agent-config/gemini-system-prompt.txt";
-/// The first thing that it has to say.
-const SYSTEM_PROMPT_REMEDY: &str =
-    "write into it how the model has to answer: each file whole between a line ^^^PATH and a line ^^^end";
+pub const SYSTEM_PROMPT: &str = "agent-config/gemini-system-prompt.txt";
+const SYSTEM_PROMPT_REMEDY: &str = "make it with: code-commit init --implement";
 
 /// S0 keeps its inputs at the root; `agent-config/` is looked into first.
-fn beside_or_above(root: &Path, path: &str) -> String {
+pub fn beside_or_above(root: &Path, path: &str) -> String {
     let above = path.strip_prefix(AGENT_CONFIG).map_or(path, |rest| rest.trim_start_matches('/'));
     let found = if !root.join(path).exists() && root.join(above).exists() { above } else { path };
     found.to_owned()

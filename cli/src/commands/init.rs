@@ -8,12 +8,14 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use repo::{OpenError, WorkTree};
 
+use crate::args::InitArgs;
+use crate::commands::commit;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::preflight::{self, AGENT_CONFIG, BUILD, QUERY};
 
 /// Makes what is missing and says what to do next.
-pub fn run(output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, Failure> {
     let here = super::here()?;
     if let Err(OpenError::NotARepository { .. }) = WorkTree::at(&here) {
         repo::init(&here).map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
@@ -24,7 +26,7 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
         let why = anyhow!("{} belongs to git", tree.root().display());
         return Err(Failure::refused(why, "change to the folder of the project"));
     }
-    let made = fill(tree.root()).map_err(Failure::cannot_make)?;
+    let made = fill(tree.root(), args).map_err(Failure::cannot_make)?;
     output.object(&serde_json::json!({ "event": "init", "made": made }));
     for line in &made {
         output.report(line);
@@ -35,12 +37,13 @@ pub fn run(output: &Output) -> Result<Exit, Failure> {
     output.report(&format!(
         "\nnext:\n  1. put your key into GEMINI_API_KEY or {AGENT_CONFIG}/gemini-key.txt\n  2. see that ./{BUILD} passes if and only if \
          the project is right\n  3. git add and commit what belongs to the project\n  4. write into {QUERY} what should change\n  \
-         5. code-commit rollup && code-commit"
+         5. code-commit rollup && code-commit{}",
+        if args.implement { " implement" } else { "" }
     ));
     Ok(Exit::Done)
 }
 
-fn fill(root: &Path) -> anyhow::Result<Vec<String>> {
+fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
     let mut made = Vec::new();
     if preflight::agent_config_is_ignored(root).is_err() {
         engine::append_to_own(&root.join(".gitignore"), "/agent-config")
@@ -50,6 +53,13 @@ fn fill(root: &Path) -> anyhow::Result<Vec<String>> {
     preflight::own_folder(root)?;
     if create(&root.join(QUERY), "", 0o666).with_context(|| format!("cannot make {QUERY}"))? {
         made.push(format!("{QUERY}: empty, for you to write"));
+    }
+    if args.implement {
+        let path = commit::beside_or_above(root, commit::SYSTEM_PROMPT);
+        let text = prompt::implement::SYSTEM_PROMPT;
+        if create(&root.join(&path), text, 0o666).with_context(|| format!("cannot make {path}"))? {
+            made.push(format!("{path}: teaches the model how to answer; yours to change"));
+        }
     }
     let (build, what) = build_script(root);
     if create(&root.join(BUILD), &build, 0o777).with_context(|| format!("cannot make {BUILD}"))? {

@@ -44,6 +44,42 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
 }
 
 #[test]
+fn init_makes_the_system_prompt_that_implement_asks_for() {
+    let reply = fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
+    let scene = Scene::new(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([reply]));
+    let key = [("GEMINI_API_KEY", KEY)];
+    let implement = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
+    assert_eq!(scene.run(&["init"]).code, Some(0));
+    scene.project.write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n").unwrap();
+    scene.project.write("agent-config/query.txt", b"Say you.\n").unwrap();
+    let refused = scene.run_with(&implement, &key);
+    assert!(refused.code == Some(3) && refused.err.contains("code-commit init --implement"), "{refused}");
+    let made = scene.run(&["init", "--implement"]);
+    assert!(made.out.contains("agent-config/gemini-system-prompt.txt: teaches the model"), "{made}");
+    assert!(made.out.contains("code-commit rollup && code-commit implement\n"), "{made}");
+    assert_eq!(scene.run(&["rollup"]).code, Some(0));
+    let ran = scene.run_with(&implement, &key);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let run =
+        std::fs::read_dir(scene.project.root().join("logs")).unwrap().map(|entry| entry.unwrap().path());
+    let asked = std::fs::read_to_string(run.filter(|path| path.is_dir()).next().unwrap().join("query-1.txt"))
+        .unwrap();
+    for fence in ["&&&start", "%%%start", "$$$start", "^^^src/main.rs", "^^^delete", "^^^^end"] {
+        assert!(asked.contains(fence), "{fence}: {asked}");
+    }
+    // What a person has written stays, at the root as well.
+    scene.project.write("agent-config/gemini-system-prompt.txt", b"mine\n").unwrap();
+    assert!(scene.run(&["init", "--implement"]).out.starts_with("everything is there already"));
+    let root = scene.project.root();
+    std::fs::rename(
+        root.join("agent-config/gemini-system-prompt.txt"),
+        root.join("gemini-system-prompt.txt"),
+    )
+    .unwrap();
+    assert!(scene.run(&["init", "--implement"]).out.starts_with("everything is there already"));
+}
+
+#[test]
 fn init_and_rollup_write_through_no_link_that_a_repository_has_brought() {
     let scene = Scene::with_replies([]);
     let elsewhere = scene.project.beside().join("elsewhere");
