@@ -6,7 +6,7 @@ pub mod printed;
 
 use std::time::Duration;
 
-use engine::{CallFact, Event, Fact, Observer, Problem};
+use engine::{CallFact, Event, Fact, Observer, Problem, Text};
 use parser::ErrorCode;
 
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
@@ -87,7 +87,7 @@ impl Terminal {
                     if let Some(remedy) = phrases::remedy(*ended) {
                         self.under(remedy);
                     }
-                    self.last_lines(output.as_str());
+                    self.last_lines(output);
                 }
             }
             Fact::Restored { paths } => {
@@ -139,17 +139,20 @@ impl Terminal {
     }
 
     /// The end of a build's output, unless `--verbose` has shown all of it.
-    fn last_lines(&self, text: &str) {
+    fn last_lines(&self, output: &Text) {
         if self.output.volume == Volume::Verbose {
             return;
         }
-        let lines: Vec<&str> = text.trim_end().lines().collect();
-        let skipped = lines.len().saturating_sub(BUILD_LINES);
+        let text = output.as_str();
+        let lines = || text.trim_end().lines();
+        let skipped = lines().count().saturating_sub(BUILD_LINES);
         if skipped > 0 {
-            let more = phrases::count(skipped as u64, "more line");
+            // Of very much output only the ends are here.
+            let is_whole = output.whole_bytes() == text.len();
+            let more = if is_whole { phrases::count(skipped as u64, "more line") } else { "more".to_owned() };
             self.under(&self.output.paint_note(DIM, &format!("… {more} in the log")));
         }
-        lines.iter().skip(skipped).for_each(|line| self.under(&printable(line)));
+        lines().skip(skipped).for_each(|line| self.under(&printable(line)));
     }
 }
 

@@ -91,13 +91,17 @@ impl Facts for Fact {
         match self {
             Self::Call(fact) => fact.texts_mut(),
             Self::Rejected { report, .. } => vec![report],
-            Self::Built { output, .. } => vec![output],
-            Self::Applied { .. }
+            Self::Built { .. }
+            | Self::Applied { .. }
             | Self::Warned { .. }
             | Self::Restored { .. }
             | Self::Resumed
             | Self::Ended { .. } => Vec::new(),
         }
+    }
+
+    fn outputs_mut(&mut self) -> Vec<&mut Text> {
+        if let Self::Built { output, .. } = self { vec![output] } else { Vec::new() }
     }
 
     /// The wall hides the record.

@@ -15,8 +15,13 @@ pub trait Facts: Serialize + DeserializeOwned {
     /// The last fact of every run.
     fn ended(outcome: Outcome) -> Self;
 
-    /// The texts that the journal names but does not hold.
+    /// The texts that the journal names but does not hold, but for those of [`outputs_mut`](Self::outputs_mut).
     fn texts_mut(&mut self) -> Vec<&mut Text>;
+
+    /// Those that hold what a command has printed, of which no more than the two ends is fetched.
+    fn outputs_mut(&mut self) -> Vec<&mut Text> {
+        Vec::new()
+    }
 
     /// What a person was warned of, besides what other facts hold. None where it must not stand in the record: programs of a model may be
     /// able to read that.
@@ -122,6 +127,9 @@ fn fetch<F: Facts>(facts: impl Iterator<Item = F>, folder: &RunFolder) -> Result
         .map(|mut fact| {
             for text in fact.texts_mut() {
                 text.fetch(folder)?;
+            }
+            for text in fact.outputs_mut() {
+                text.fetch_output(folder)?;
             }
             Ok(fact)
         })

@@ -146,12 +146,13 @@ impl RunFolder {
         Ok(Stored { file: file.to_owned(), bytes: done.bytes, sha256: done.sha256() })
     }
 
-    /// The record of a `file` that was written through [`writer`](Self::writer), and its text, in which bytes that are not UTF-8 are
-    /// replaced.
-    pub fn adopt(&self, file: &str) -> Result<(Stored, String), FolderError> {
-        let bytes = self.read_bytes(file)?;
-        let stored = Stored { file: file.to_owned(), bytes: bytes.len() as u64, sha256: sha256_hex(&bytes) };
-        Ok((stored, lossy(bytes)))
+    /// The record of a `file` that was written through [`writer`](Self::writer), and the file, which may be longer than memory.
+    pub fn adopt(&self, file: &str) -> Result<(Stored, File), FolderError> {
+        let failed = |source| self.error("read", file, source);
+        let mut whole = File::open(self.path_of(file)?).map_err(failed)?;
+        let mut hashing = Hashing::new(io::sink());
+        let bytes = io::copy(&mut whole, &mut hashing).map_err(failed)?;
+        Ok((Stored { file: file.to_owned(), bytes, sha256: hashing.sha256() }, whole))
     }
 
     /// An error about `file` of this folder.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Advice, Answer, CallFact, Cause, Fact, Finish, Loop, Next, Outcome, Step};
+use engine::{Advice, Answer, CallFact, Cause, Fact, Finish, Loop, Next, Outcome, Step, Text};
 
 use crate::excerpt::middle_left_out;
 use crate::stuck::{At, Failure};
@@ -118,7 +118,7 @@ impl<C: Conversation> Rounds<C> {
             let is_as_before = changes.iter().all(|change| change.before_sha256 == change.after_sha256);
             self.state = State::Building { reply, at: if is_as_before { At::Unchanged } else { At::Build } };
         } else if let Fact::Rejected { report, .. } = fact {
-            self.failed(At::Reply, &reply, report.as_str());
+            self.failed(At::Reply, &reply, report);
         }
     }
 
@@ -126,7 +126,7 @@ impl<C: Conversation> Rounds<C> {
         if fact.is_passed_build() {
             self.state = State::Over(Outcome::Done { rounds: self.round });
         } else if let Fact::Built { output, .. } = fact {
-            self.failed(at, reply, output.as_str());
+            self.failed(at, reply, output);
         }
     }
 
@@ -139,8 +139,8 @@ impl<C: Conversation> Rounds<C> {
     }
 
     /// After a build that failed, or a reply that could not be used: the next round, or the end.
-    fn failed(&mut self, at: At, reply: &Arc<str>, output: &str) {
-        let failure = Failure::after(self.last_failure.take(), output);
+    fn failed(&mut self, at: At, reply: &Arc<str>, output: &Text) {
+        let failure = Failure::after(self.last_failure.take(), output.as_str());
         let times = failure.times();
         self.last_failure = Some(failure);
         if self.limits.same_failures.is_some_and(|most| times >= most) {
@@ -150,7 +150,8 @@ impl<C: Conversation> Rounds<C> {
             return self.end(Outcome::AttemptsUsedUp { rounds: self.round });
         }
         self.round += 1;
-        let mut output = middle_left_out(output, self.limits.build_output_bytes).into_owned();
+        let (text, limit) = (output.as_str(), self.limits.build_output_bytes);
+        let mut output = middle_left_out(text, output.whole_bytes(), limit).into_owned();
         if times > 1 {
             output.push_str(&crate::stuck::notice(times, at));
         }

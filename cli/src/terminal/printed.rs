@@ -2,6 +2,9 @@
 
 use crate::output::printable;
 
+/// In bytes.
+const LONGEST_LINE: usize = 1 << 20;
+
 /// What has come since the last line end.
 #[derive(Debug, Default)]
 pub struct Printed(Vec<u8>);
@@ -9,10 +12,10 @@ pub struct Printed(Vec<u8>);
 impl Printed {
     /// Takes in a piece; gives the lines that are whole with it, as a terminal may have them, without their last line end.
     pub fn whole_lines(&mut self, piece: &[u8]) -> Option<String> {
-        // Only the piece is searched: a program may print without ever ending a line.
+        // Only the piece is searched: a program may print without ever ending a line. It is ended for it, since nobody reads such a line.
         let Some(end) = piece.iter().rposition(|byte| *byte == b'\n') else {
             self.0.extend_from_slice(piece);
-            return None;
+            return if self.0.len() < LONGEST_LINE { None } else { self.rest() };
         };
         let (lines, rest) = piece.split_at(end + 1);
         let mut whole = std::mem::replace(&mut self.0, rest.to_owned());

@@ -1,13 +1,13 @@
 //! A command line of the user, in a shell: the only place where there is one. No text of a model ever gets here.
 
 use std::fs::File;
-use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::io::Write as _;
 
 use logging::{Durability, millis};
-use runner::{Captured, Command, Ended, Limits};
+use runner::{Command, Ended};
 
 use crate::agents::{AgentExecutor, AgentFact, AgentFault};
+use crate::text::both_ends;
 use crate::{Record, Text};
 
 impl AgentExecutor<'_> {
@@ -49,11 +49,10 @@ impl AgentExecutor<'_> {
     fn shown(&self, file: &str, record: &Record<'_, AgentFact>) -> Result<Text, AgentFault> {
         let folder = record.folder();
         let ends = File::open(folder.path().join(file))
-            .and_then(|whole| both_ends(&whole, &self.shell_limits))
+            .and_then(|whole| both_ends(&whole, self.shell_limits.head_bytes, self.shell_limits.tail_bytes))
             .map_err(|source| folder.error("read", file, source))?;
         if ends.left_out_bytes() == 0 {
-            let (stored, text) = folder.adopt(file)?;
-            return Ok(Text::new(stored, text.into()));
+            return Ok(Text::of_output(folder, file)?);
         }
         let (stem, ends) = (file.trim_end_matches(".txt"), ends.text());
         let (stored, text) =
@@ -62,21 +61,10 @@ impl AgentExecutor<'_> {
     }
 }
 
-/// Read from the file, where keys are struck out: an end of what the command printed could hold one half of a key.
-fn both_ends(whole: &File, limits: &Limits) -> io::Result<Captured> {
-    let total_bytes = whole.metadata()?.len();
-    let total = usize::try_from(total_bytes).map_err(io::Error::other)?;
-    let mut head = vec![0; total.min(limits.head_bytes)];
-    whole.read_exact_at(&mut head, 0)?;
-    let mut tail = vec![0; (total - head.len()).min(limits.tail_bytes)];
-    let start = (total - tail.len()) as u64;
-    whole.read_exact_at(&mut tail, start)?;
-    Ok(Captured { head, tail, total_bytes })
-}
-
 #[cfg(test)]
 mod tests {
     use logging::{Redactor, RunFolder};
+    use runner::Limits;
 
     use super::*;
     use crate::agents::executor::tests::{Deaf, executor, unguarded};

@@ -37,9 +37,8 @@ impl CommitExecutor<'_> {
         let (root, sealed) = (&self.rules.root, &self.build.sealed);
         let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.build_once(&file, trial, record);
         let (output, broken) = under_seal("build", root, sealed, record, once)?;
-        let (stored, text) = record.folder().adopt(&file)?;
         let elapsed_ms = millis(output.elapsed);
-        let output_text = Text::new(stored, text.into());
+        let output_text = Text::of_output(record.folder(), &file)?;
         let seal_broken = broken.note.is_some();
         Ok(Fact::Built { round, ended: output.ended, seal_broken, output: output_text, elapsed_ms })
     }
