@@ -82,7 +82,7 @@ fn hash(content: Option<&[u8]>) -> Option<String> {
 }
 
 /// The content of a regular file; a build may have put a FIFO or a link in its place.
-fn on_disk(path: &Path) -> Option<Vec<u8>> {
+pub fn on_disk(path: &Path) -> Option<Vec<u8>> {
     engine::read_regular(path, u64::MAX, engine::Links::Refused).ok().flatten()
 }
 

@@ -15,6 +15,8 @@ pub enum Exit {
     TreeNotRestored,
     /// The specification needs a person.
     NeedsPerson,
+    /// Nothing is there to resume, to undo or to replay.
+    NothingToDo,
     /// Our own fault.
     Fault,
     /// Ctrl-C.
@@ -33,6 +35,7 @@ impl Exit {
             Self::ModelUnavailable => 4,
             Self::TreeNotRestored => 5,
             Self::NeedsPerson => 6,
+            Self::NothingToDo => 7,
             Self::Fault => 70,
             Self::Interrupted => 130,
             Self::Handed(code) => code,
@@ -69,6 +72,11 @@ impl Failure {
     /// Something that keeps the command from starting; nothing was touched.
     pub fn refused(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
         Self { exit: Exit::Refused, error: error.into(), help: help.into() }
+    }
+
+    /// A command that has nothing to work on; nothing was touched.
+    pub fn nothing_to_do(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
+        Self { exit: Exit::NothingToDo, error: error.into(), help: help.into() }
     }
 
     /// A place whose path cannot stand in a record: that is JSON, whose texts are Unicode.

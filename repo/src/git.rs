@@ -172,6 +172,14 @@ impl Git {
         Ok(self.dirty_paths()?.iter().map(|path| path.display().to_string()).collect())
     }
 
+    /// The files that differ between two commits, relative to the top.
+    pub fn differing_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, GitError> {
+        let listed =
+            self.run_for_bytes(&["diff-tree", "-r", "-z", "--name-only", "--no-renames", one, other])?;
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+    }
+
     /// Files that git takes for unchanged without looking (`--assume-unchanged`), relative to the top: nobody can tell whether they are.
     pub fn assumed_unchanged(&self) -> Result<Vec<String>, GitError> {
         let listed = self.run(&["ls-files", "-v", "-z"])?;

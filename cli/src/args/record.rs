@@ -19,6 +19,9 @@ pub struct RunName {
 pub struct ResumeArgs {
     /// The run, by the name of its folder or by its path; the newest if not named
     pub run: Option<String>,
+    /// Go on although files have changed since the run was stopped
+    #[arg(long)]
+    pub force: bool,
     /// In the place of those that the run began with.
     #[command(flatten)]
     pub limits: LimitArgs,

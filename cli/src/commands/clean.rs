@@ -41,9 +41,9 @@ struct Run {
 pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, Failure> {
     let place = Place::here()?;
     let _lock = place.lock(output)?;
-    let runs = all(&place)?;
-    let count = runs.len();
-    let chosen = chosen(runs, args, now());
+    let all = all(&place)?;
+    let count = all.len();
+    let chosen = chosen(all, args, runs::now());
     let mut tally = Tally::default();
     for run in &chosen {
         let bytes = size(&run.path);
@@ -93,7 +93,7 @@ fn chosen(newest_first: Vec<Run>, args: &CleanArgs, now: SystemTime) -> Vec<Run>
     for run in newest_first {
         let place = seen.entry(run.kind).or_default();
         *place += 1;
-        let ended = last_written(&run.path);
+        let ended = runs::last_written(&run.path);
         let age = now.duration_since(ended).unwrap_or_default();
         let is_old = args.older_than.is_none_or(|days| age > DAY.saturating_mul(days));
         if is_old && args.keep.is_none_or(|keep| *place > keep) {
@@ -104,12 +104,6 @@ fn chosen(newest_first: Vec<Run>, args: &CleanArgs, now: SystemTime) -> Vec<Run>
     chosen.reverse();
     chosen.sort_by_key(|(ended, _)| *ended);
     chosen.into_iter().map(|(_, run)| run).collect()
-}
-
-/// When the last line came into its journal; of a run without one, when its folder was made.
-fn last_written(run: &Path) -> SystemTime {
-    let looked_at = fs::metadata(run.join(JOURNAL)).or_else(|_| fs::metadata(run));
-    looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// The list says where a run was made. Something else may lie there by now, or at the end of a link.
@@ -192,9 +186,4 @@ impl Tally {
         let (runs, size) = (phrases::count(gone as u64, "run"), phrases::bytes(bytes));
         output.report(&format!("{runs} {what}, {size}; {stay} left"));
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "what is old, is old by the clock that dates files")]
-fn now() -> SystemTime {
-    SystemTime::now()
 }

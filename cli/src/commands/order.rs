@@ -25,6 +25,7 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
+pub use preflight::git;
 pub use recorded::Recorded;
 pub use replay::run as replay;
 pub use resume::run as resume;

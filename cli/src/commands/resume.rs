@@ -1,5 +1,7 @@
 //! `code-commit resume`: a run that was killed or interrupted goes on where its journal ends.
 
+mod changed;
+
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -22,29 +24,50 @@ use crate::models;
 use crate::output::Output;
 use crate::plan::Plan;
 use crate::preflight;
+use crate::terminal::phrases;
 
 /// Finds the run, then goes on with it as its loop does.
 pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
-    let unfinished = if args.run.is_none() { newest_unfinished(&tree)? } else { None };
-    let can_go_on = unfinished.is_some();
-    let known = unfinished.map_or_else(|| runs::find_known(&tree, args.run.as_deref()), Ok);
-    let past = spec::history::meant(&tree, args.run.as_deref(), &known);
-    if let Some(past) = past.filter(|past| !can_go_on || past.outcome().is_none()) {
+    meant(args, &tree, environment, output).map_err(|failure| {
+        let older = if args.run.is_none() { older_unfinished(&tree) } else { None };
+        match older {
+            Some(older) if failure.exit == Exit::NothingToDo => failure.help(older),
+            Some(_) | None => failure,
+        }
+    })
+}
+
+/// The run of that name, or the newest: an older one is not meant, whose prompt is stale by now and whose changes may be committed.
+fn meant(
+    args: &ResumeArgs,
+    tree: &WorkTree,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let known = runs::find_known(tree, args.run.as_deref());
+    if let Some(past) = spec::history::meant(tree, args.run.as_deref(), &known) {
         return Err(spec::history::refuse_resume(&past));
     }
     let known = known?;
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {
-        return order::resume(&known, &args.limits, &tree, environment, output);
+        return order::resume(&known, &args.limits, tree, environment, output);
     }
-    go_on(&known, args, &tree, environment, output)
+    go_on(&known, args, tree, environment, output)
 }
 
-/// Who names no run means the newest that can go on, not one that was over before another was begun.
-fn newest_unfinished(tree: &WorkTree) -> Result<Option<Known>, Failure> {
-    let state = super::state(tree)?;
-    let all = registry::all(tree)?;
-    Ok(all.into_iter().find(|known| !known.undone && is_over(known, tree, &state) == Some(false)))
+/// The runs that could be gone on with by their names, for a person.
+fn older_unfinished(tree: &WorkTree) -> Option<String> {
+    let (state, now) = (super::state(tree).ok()?, runs::now());
+    let unfinished = |known: &Known| !known.undone && is_over(known, tree, &state) == Some(false);
+    let line = |known: Known| {
+        let path = known.path(tree.root());
+        let age = now.duration_since(runs::last_written(&path)).unwrap_or_default();
+        format!("{} ({})", runs::name(&path), phrases::ago(age))
+    };
+    let older: Vec<String> = registry::all(tree).ok()?.into_iter().filter(unfinished).map(line).collect();
+    let named = (!older.is_empty()).then(|| phrases::first(&older, runs::NAMED_RUNS))?;
+    Some(format!("older and not over: {named}; name the one to go on with: code-commit resume RUN"))
 }
 
 /// Whether nothing is left to do in a run that is listed; none if its journal cannot be read.
@@ -76,10 +99,15 @@ fn go_on(
     if known.undone {
         return Err(closed(&name, "was undone"));
     }
-    let mut plan = Plan::load(&folder, known).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    let exit = if known.has_plan() { Exit::Refused } else { Exit::NothingToDo };
+    let mut plan =
+        Plan::load(&folder, known).map_err(|error| Failure::new(exit, error).help("begin a new run"))?;
     let facts: Vec<Fact> = outline_of(&folder).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
     if !can_go_on(&facts) {
         return Err(closed(&name, "is over"));
+    }
+    if !args.force {
+        changed::refuse(tree, &plan, &folder, environment)?;
     }
     // A build that is not found fails every round, and each repair would be paid for.
     preflight::build_command(tree.root(), &plan.settings.build.value, environment)
@@ -98,7 +126,7 @@ fn go_on(
 
 fn closed(name: &str, why: &str) -> Failure {
     let help = format!("begin a new run; what this one did: code-commit show {name}");
-    Failure::refused(anyhow!("{name} {why}"), help)
+    Failure::nothing_to_do(anyhow!("{name} {why}"), help)
 }
 
 /// How many answers of a file were used up: the next one goes on behind these. An attempt that found the file at its end used none.

@@ -1,6 +1,7 @@
 //! Where runs are kept, and which one is meant.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{anyhow, ensure};
 use engine::{CallFact, Fact};
@@ -10,11 +11,11 @@ use repo::WorkTree;
 
 use crate::commands::order::Recorded;
 use crate::commands::registry::{self, Known};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::preflight::{self, AGENT_CONFIG};
 
 /// Of the runs that could have been meant so many are named.
-const NAMED_RUNS: usize = 5;
+pub const NAMED_RUNS: usize = 5;
 
 /// Folder for runs in the harness's own state, for projects without `agent-config/`.
 pub const RUNS: &str = "runs";
@@ -80,7 +81,8 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
             let newest: Vec<String> = all.iter().take(NAMED_RUNS).map(name_of).collect();
             format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
         };
-        Failure::refused(anyhow!(what), help)
+        let exit = if named.is_none() { Exit::NothingToDo } else { Exit::Refused };
+        Failure::new(exit, anyhow!(what)).help(help)
     })
 }
 
@@ -141,6 +143,18 @@ pub fn is_named(run: &Path, wanted: &str) -> bool {
         Some(folder == run.canonicalize().ok()?)
     };
     name(run) == wanted || (wanted.contains('/') && is_path() == Some(true))
+}
+
+/// When the last line came into its journal; of a run without one, when its folder was made.
+pub fn last_written(run: &Path) -> SystemTime {
+    let looked_at = std::fs::metadata(run.join(engine::JOURNAL)).or_else(|_| std::fs::metadata(run));
+    looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// By the clock that dates files.
+#[expect(clippy::disallowed_methods, reason = "what is old, is old by the clock that dates files")]
+pub fn now() -> SystemTime {
+    SystemTime::now()
 }
 
 /// A run's name: that of its folder.

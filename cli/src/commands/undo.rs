@@ -29,7 +29,7 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         Failure::refused(error, "see that the folder can be read; it holds the old contents")
     })?;
     if rounds.is_empty() {
-        return Err(Failure::refused(
+        return Err(Failure::nothing_to_do(
             anyhow!("nothing is kept of what {} may have changed", runs::name(&run)),
             "a run whose replies were all refused, or that was rolled back, has nothing to undo",
         ));

@@ -18,6 +18,17 @@ pub fn seconds(duration: Duration) -> String {
     }
 }
 
+/// `just now`, `5 minutes ago`, `1 hour ago`, `3 days ago`.
+pub fn ago(age: Duration) -> String {
+    let minutes = age.as_secs() / 60;
+    match minutes {
+        0 => "just now".to_owned(),
+        1..60 => format!("{} ago", count(minutes, "minute")),
+        60..1440 => format!("{} ago", count(minutes / 60, "hour")),
+        _ => format!("{} ago", count(minutes / 1440, "day")),
+    }
+}
+
 /// `820 B`, `12.3 kB`, `4.0 MB`.
 #[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]
 pub fn bytes(count: u64) -> String {

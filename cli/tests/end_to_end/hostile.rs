@@ -195,7 +195,7 @@ fn a_run_that_was_undone_is_not_gone_on_with() {
     assert_eq!(scene.commit(&[]).code, Some(4));
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     let ran = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
-    assert_eq!(ran.code, Some(3), "{ran}");
+    assert_eq!(ran.code, Some(7), "{ran}");
     assert!(ran.err.contains("was undone"), "{ran}");
 }
 

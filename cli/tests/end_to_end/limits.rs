@@ -108,7 +108,7 @@ fn a_run_that_a_limit_ended_goes_on_under_a_higher_one_and_can_be_replayed() {
     let higher = scene.run(&["resume", "--max-calls", "3"]);
     assert_eq!(higher.code, Some(0), "{higher}");
     assert_eq!(scene.server.requests().len(), 3, "an answered call was asked for twice");
-    assert_eq!(scene.run(&["resume"]).code, Some(3), "a run that is done does not go on");
+    assert_eq!(scene.run(&["resume"]).code, Some(7), "a run that is done does not go on");
     let replayed = scene.run(&["replay"]);
     assert_eq!(replayed.code, Some(0), "{replayed}");
     let shown = scene.run(&["show"]);
@@ -154,7 +154,7 @@ fn a_run_whose_changes_were_taken_back_does_not_go_on() {
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(!ran.err.contains("go on with"), "{ran}");
     let resumed = scene.run(&["resume", "--max-calls", "9"]);
-    assert_eq!(resumed.code, Some(3), "{resumed}");
+    assert_eq!(resumed.code, Some(7), "{resumed}");
     assert!(resumed.err.contains("is over"), "{resumed}");
 }
 
@@ -234,7 +234,7 @@ fn a_run_that_goes_on_counts_what_was_spent_before() {
 }
 
 #[test]
-fn who_names_no_run_means_the_newest_that_can_go_on() {
+fn who_has_applied_something_since_names_the_run_to_go_on_with() {
     let scene = scene(&[BREAKS_THE_BUILD, MENDS_IT]);
     assert_eq!(scene.commit(&["--max-calls", "1"]).code, Some(4));
     std::fs::File::create(scene.project.root().join("agent-config/reply"))
@@ -244,5 +244,12 @@ fn who_names_no_run_means_the_newest_that_can_go_on() {
     let applied = scene.run(&["apply", "agent-config/reply"]);
     assert_eq!(applied.code, Some(0), "{applied}");
     let ran = scene.run(&["resume", "--max-calls", "2"]);
+    assert!(ran.code == Some(7) && ran.err.contains("-commit (just now); name the one"), "{ran}");
+    let runs = scene.runs();
+    let run = runs.iter().find(|run| run.to_string_lossy().ends_with("-commit")).unwrap();
+    let name = run.file_name().unwrap().to_str().unwrap();
+    let changed = scene.run(&["resume", name, "--max-calls", "2"]);
+    assert!(changed.code == Some(3) && changed.err.contains("was stopped: other.txt"), "{changed}");
+    let ran = scene.run(&["resume", name, "--max-calls", "2", "--force"]);
     assert_eq!(ran.code, Some(0), "{ran}");
 }

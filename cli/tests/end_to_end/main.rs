@@ -24,6 +24,7 @@ mod interrupt;
 mod limits;
 mod models;
 mod record;
+mod resume;
 mod tools;
 mod typed;
 mod unlucky;

@@ -54,7 +54,7 @@ fn kill_and_resume(after: usize) -> bool {
     let (answered, asked) = (count(&journal, "answered"), count(&journal, "asked"));
     let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
     if journal.contains("\"what\":\"ended\"") {
-        assert_eq!(resumed.code, Some(3), "{resumed}");
+        assert_eq!(resumed.code, Some(7), "{resumed}");
     } else {
         assert_eq!(resumed.code, Some(0), "killed after {after} lines: {resumed}\n{journal}");
     }
@@ -460,7 +460,7 @@ fn a_run_that_is_over_is_not_gone_on_with() {
     assert_eq!(scene.commit(&[]).code, Some(0));
     let ran = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
     insta::assert_snapshot!(ran, @"
-    exit 3
+    exit 7
     --- out
     --- err
     error: [STAMP]-commit is over
@@ -546,7 +546,7 @@ fn a_run_whose_build_script_is_gone_does_not_go_on_to_pay_for_its_repair() {
     let ran = scene.commit(&["--max-calls", "1"]);
     assert_eq!(ran.code, Some(4), "{ran}");
     std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
-    let resumed = scene.run_with(&["resume", "--max-calls", "9"], &[("GEMINI_API_KEY", KEY)]);
+    let resumed = scene.run_with(&["resume", "--max-calls", "9", "--force"], &[("GEMINI_API_KEY", KEY)]);
     assert_eq!((resumed.code, scene.server.requests().len()), (Some(3), 1), "{resumed}");
     assert!(resumed.err.contains("there is no build.sh"), "{resumed}");
 }

@@ -453,7 +453,7 @@ fn a_reply_that_changes_nothing_says_why_and_leaves_no_run() {
     let ran = scene.run(&["apply", "agent-config/reply"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.out.contains("It greets already.") && !ran.err.contains("undo with"), "{ran}");
-    assert_eq!(scene.run(&["undo"]).code, Some(3));
+    assert_eq!(scene.run(&["undo"]).code, Some(7));
 }
 
 #[test]

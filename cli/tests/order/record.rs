@@ -113,7 +113,7 @@ fn resume_refuses_an_order_that_is_over_and_one_whose_tree_has_gone() {
     let scene = Scene::with(&[&greet(GOOD)]);
     scene.run(&[]);
     let over = ask(&scene, &["resume"]);
-    assert_eq!(over.code, Some(3));
+    assert_eq!(over.code, Some(7));
     assert!(over.err.contains("that run is over"), "{}", over.err);
 }
 
@@ -232,6 +232,6 @@ fn undo_of_an_order_that_failed_says_that_nothing_is_left_of_it() {
     let scene = Scene::with(&[&greet(BAD)]);
     scene.run(&["--max-attempts", "1"]);
     let undone = ran(&mut scene.program(&["undo"]));
-    assert_eq!(undone.code, Some(3));
+    assert_eq!(undone.code, Some(7));
     assert!(undone.err.contains("or that was rolled back"), "{}", undone.err);
 }

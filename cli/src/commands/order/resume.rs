@@ -31,7 +31,10 @@ pub fn run(
     let Recorded { folder, mut plan, read } = Recorded::load(known, folder)
         .map_err(|error| Failure::refused(error, "begin a new run: code-commit order run"))?;
     if is_over(&folder)? {
-        return Err(Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"));
+        return Err(Failure::nothing_to_do(
+            anyhow!("that run is over"),
+            "code-commit show tells how it ended",
+        ));
     }
     settle::recover(tree, environment, output)?;
     // It had passed and committed, and was killed before its journal said so.

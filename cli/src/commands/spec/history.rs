@@ -160,7 +160,7 @@ fn turn(turned: &Turned, output: &Output) -> String {
 pub fn refuse_resume(past: &Past) -> Failure {
     let name = runs::name(&past.path);
     match past.outcome() {
-        Some(_) => Failure::refused(anyhow!("that run is over"), "code-commit show tells how it ended"),
+        Some(_) => Failure::nothing_to_do(anyhow!("that run is over"), "code-commit show tells how it ended"),
         None => Failure::refused(
             anyhow!("{name} is a run of the spec loop, which goes on with an agent"),
             "go on with the newest one: code-commit spec run --resume, and the flags that it was begun with",

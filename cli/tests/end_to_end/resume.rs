@@ -1,0 +1,107 @@
+//! Which run `resume` means, and what it refuses to go on with.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use fixtures::server::{Hang, Script, Step};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::{KEY, Ran, Scene};
+
+/// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says once it is asked again.
+fn stopped(then: &[&str]) -> Scene {
+    let thinks = Step::text("").hang(Hang::BeforeHead);
+    let steps =
+        [Step::text(BREAKS_THE_BUILD), thinks].into_iter().chain(then.iter().map(|text| Step::text(text)));
+    let scene = Scene::new(&FILES, Script::new(steps));
+    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    let mut command = scene.command(&args, &[("GEMINI_API_KEY", KEY)]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    scene.server.wait_for_requests(2);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    scene
+}
+
+fn resume(scene: &Scene, more: &[&str]) -> Ran {
+    scene.run_with(&[&["resume"], more].concat(), &[("GEMINI_API_KEY", KEY)])
+}
+
+fn name(run: &Path) -> String {
+    run.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_over() {
+    let scene = stopped(&[MENDS_IT, MENDS_IT]);
+    let old = scene.runs().pop().unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let journal = File::options().append(true).open(old.join("events.jsonl")).unwrap();
+    let long_ago = journal.metadata().unwrap().modified().unwrap() - Duration::from_hours(75);
+    journal.set_modified(long_ago).unwrap();
+    let refused = scene.command(&["resume"], &[("GEMINI_API_KEY", KEY)]).output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!((refused.status.code(), scene.server.requests().len()), (Some(7), 3), "{said}");
+    let older = format!(
+        " help: older and not over: {} (3 days ago); name the one to go on with: code-commit resume RUN\n",
+        name(&old)
+    );
+    assert!(said.contains(" is over\n") && said.contains(&older), "{said}");
+    assert_eq!(resume(&scene, &[&name(&old), "--force"]).code, Some(0));
+    assert_eq!(scene.server.requests().len(), 4);
+    let over = resume(&scene, &[]);
+    assert!(over.code == Some(7) && !over.err.contains("older"), "{over}");
+}
+
+#[test]
+fn a_run_whose_tree_has_changed_since_is_gone_on_with_only_by_force() {
+    type Change = dyn Fn(&Scene, &str);
+    let commit = |scene: &Scene, file: &str| {
+        scene.project.write(file, b"x").unwrap();
+        scene.project.git(&["add", file]).unwrap();
+        scene.project.git(&["commit", "-q", "-m", "mine"]).unwrap();
+    };
+    let write = |scene: &Scene, file: &str| scene.project.write(file, b"false\n").unwrap();
+    let remove = |scene: &Scene, file: &str| std::fs::remove_file(scene.project.root().join(file)).unwrap();
+    let changes: [(&str, &Change); 5] = [
+        ("src/greet.sh", &write),
+        ("build.sh", &write),
+        ("new", &write),
+        ("tests/greet_test.sh", &remove),
+        ("src/committed", &commit),
+    ];
+    for (file, change) in changes {
+        let scene = stopped(&[MENDS_IT]);
+        change(&scene, file);
+        let refused = resume(&scene, &[]);
+        let wanted = format!("was stopped: {file}\n");
+        assert!(refused.code == Some(3) && refused.err.contains(&wanted), "{file}: {refused}");
+        assert!(refused.err.contains("-commit --force"), "{refused}");
+        assert_eq!(scene.server.requests().len(), 2, "{file}");
+        assert_ne!(resume(&scene, &["--force"]).code, Some(3), "{file}");
+    }
+}
+
+#[test]
+fn what_the_run_itself_has_written_may_be_committed_before_it_goes_on() {
+    let scene = stopped(&[MENDS_IT]);
+    scene.project.commit("as far as it came").unwrap();
+    let resumed = resume(&scene, &[]);
+    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), 3), "{resumed}");
+}
+
+#[test]
+fn where_nothing_is_there_to_resume_to_undo_or_to_replay_the_exit_code_is_7() {
+    let scene = Scene::with_replies([TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT]);
+    for command in ["resume", "undo", "replay"] {
+        assert_eq!(scene.run(&[command]).code, Some(7), "{command}");
+    }
+    assert_eq!(scene.commit(&[]).code, Some(1));
+    for command in ["resume", "undo"] {
+        let ran = scene.run(&[command]);
+        assert_eq!(ran.code, Some(7), "{ran}");
+    }
+}
