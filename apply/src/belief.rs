@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use guard::{Folder, Policy};
+use dir::Folder;
+use guard::Policy;
 
 use crate::journal::Journal;
 use crate::lock::Lock;

@@ -5,11 +5,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use guard::{Before, Folder};
+use dir::Folder;
+use guard::Before;
 use rustix::fs::{Gid, Mode, Uid};
 use sha2::{Digest, Sha256};
 
-use crate::files::{create, protect_like};
+use crate::files::protect_like;
 use crate::journal::hex;
 use crate::place::Place;
 use crate::report::{Action, Changed};
@@ -83,7 +84,7 @@ pub(crate) struct Staged {
 
 /// Creates it with 0666 less the umask, or with the mode, access list and owner of the file that it replaces.
 pub(crate) fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io::Result<Staged> {
-    let mut file = create(txn, name, 0o666)?;
+    let mut file = txn.create_file(name, 0o666)?;
     file.write_all(change.content.as_deref().unwrap_or_default())?;
     let mut owner_kept = true;
     if let Some((mode, (uid, gid))) = change.wanted() {

@@ -3,16 +3,11 @@
 use std::fs::File;
 use std::io;
 
-use guard::{Before, Folder};
+use dir::Folder;
+use guard::Before;
 use rustix::buffer::spare_capacity;
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid, XattrFlags};
+use rustix::fs::{AtFlags, Gid, Mode, RenameFlags, Uid, XattrFlags};
 use rustix::io::Errno;
-
-/// Makes a new file; one that is there already is an error.
-pub(crate) fn create(folder: &Folder, name: &str, mode: u32) -> io::Result<File> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(mode))?))
-}
 
 /// A hard link, or a copy where there can be none: no support, too many, or a file of somebody else's.
 pub(crate) fn keep_old(folder: &Folder, name: &str, txn: &Folder, kept: &str) -> io::Result<(u64, u64)> {
@@ -30,7 +25,7 @@ pub(crate) fn keep_old(folder: &Folder, name: &str, txn: &Folder, kept: &str) ->
 /// Copies content, mode, access list, time and, where permitted, owner, through to the disk.
 pub(crate) fn copy(from: &Folder, name: &str, to: &Folder, copy: &str) -> io::Result<()> {
     let mut source = from.open_file(name)?;
-    let mut target = create(to, copy, 0o600)?;
+    let mut target = to.create_file(copy, 0o600)?;
     io::copy(&mut source, &mut target)?;
     let stat = rustix::fs::fstat(&source)?;
     let _ = rustix::fs::fchown(&target, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));

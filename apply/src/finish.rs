@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::Folder;
+use dir::Folder;
 use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use guard::{Before, Folder};
+use dir::Folder;
+use guard::Before;
 use serde::{Deserialize, Serialize};
 
-use crate::files::create;
 use crate::report::{Applied, Changed, Warning};
 
 /// The record while the tree may be half changed.
@@ -84,7 +84,7 @@ impl Journal {
 
     /// Writes it to a new file in `folder`, through to the disk.
     pub(crate) fn write(&self, folder: &Folder, name: &str) -> io::Result<()> {
-        let mut file = create(folder, name, 0o600)?;
+        let mut file = folder.create_file(name, 0o600)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
         file.sync_all()
     }

@@ -18,7 +18,7 @@ mod undo;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::Folder;
+use dir::Folder;
 
 pub use error::ApplyError;
 pub use journal::kept_name;

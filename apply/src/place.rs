@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use guard::{Admitted, Folder};
+use dir::Folder;
+use guard::Admitted;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 

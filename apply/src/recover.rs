@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::{Before, Folder};
+use dir::Folder;
+use guard::Before;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use guard::{Admitted, Folder, Op};
+use dir::Folder;
+use guard::{Admitted, Op};
 
 use crate::change::Change;
 use crate::error::ApplyError;

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::Folder;
+use dir::Folder;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 

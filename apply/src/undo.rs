@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard::Folder;
+use dir::Folder;
 
 use crate::Steps;
 use crate::change::Change;

@@ -64,9 +64,9 @@ pub fn note_left(run: &Path, changes: &[FileChange]) -> anyhow::Result<()> {
     let path = run.join(UNDO).join(LEFT);
     if touched.is_empty() {
         // Of an earlier end of the same run.
-        return engine::remove_file(&path).context("cannot remove an old note");
+        return dir::remove(&path).context("cannot remove an old note");
     }
-    engine::replace_file(&path, &serde_json::to_vec_pretty(&touched)?)
+    dir::replace(&path, &serde_json::to_vec_pretty(&touched)?)
         .context("cannot keep how the run has left its files")
 }
 
@@ -83,7 +83,7 @@ fn hash(content: Option<&[u8]>) -> Option<String> {
 
 /// The content of a regular file; a build may have put a FIFO or a link in its place.
 pub fn on_disk(path: &Path) -> Option<Vec<u8>> {
-    engine::read_regular(path, u64::MAX, engine::Links::Refused).ok().flatten()
+    dir::read(path, u64::MAX, dir::Links::Refused).ok().flatten()
 }
 
 impl FileChange {

@@ -173,7 +173,7 @@ fn read_key(root: &Path, path: &Path) -> Result<Key, Without> {
         .find(|provider| name.strip_suffix(KEY_FILE) == Some(provider.as_str()));
     let source = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let none = |why: &str| Without { whose, what: format!("{source} {why}") };
-    let bytes = engine::read_regular(path, LARGEST_KEY_FILE, engine::Links::Followed)
+    let bytes = dir::read(path, LARGEST_KEY_FILE, dir::Links::Followed)
         .map_err(|error| none(&format!("cannot be read: {error}")))?
         .ok_or_else(|| none("is no small file"))?;
     let text = String::from_utf8(bytes).map_err(|_| none("is not UTF-8"))?;

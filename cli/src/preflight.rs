@@ -117,8 +117,7 @@ pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
 }
 
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    engine::read_regular(path, u64::MAX, engine::Links::Followed)?
-        .ok_or_else(|| io::Error::other("it is no regular file"))
+    dir::read(path, u64::MAX, dir::Links::Followed)?.ok_or_else(|| io::Error::other("it is no regular file"))
 }
 
 /// Makes `agent-config` where it is not there. A repository may have brought a link along, which would lead queries, keys and records

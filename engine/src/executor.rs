@@ -18,8 +18,6 @@ use runner::Cancel;
 
 use crate::intake::Intake;
 use crate::kept::{UNDO, folders_to_undo, undo_folders};
-use crate::obstacle;
-use crate::own::{append_once_to_own, append_to_own};
 use crate::record::RecordError;
 use crate::{Answer, Event, Executor, Fact, Facts, Problem, Record, Rules, Step, Text};
 
@@ -136,7 +134,8 @@ impl CommitExecutor<'_> {
         let report_file = self.layout.build(round);
         // A run that was killed before it could note what came of this reply may have kept its words already.
         let may_be_kept = undo.exists() || record.folder().path().join(&report_file).exists();
-        let append = if may_be_kept { append_once_to_own } else { append_to_own };
+        let append: fn(&Path, &str) -> io::Result<()> =
+            if may_be_kept { |path, lines| dir::append_once(path, "", lines) } else { dir::append };
         match self.rules.take_in(answer, &undo)? {
             Intake::Applied { applied, warnings, said, no_change } => {
                 self.say(record, round, &said, append)?;
@@ -196,7 +195,7 @@ impl CommitExecutor<'_> {
         let left = record.folder().path().join(format!("left-{}", Stamp::now().folder_name()));
         for path in apply::hashes_after(rounds).map_err(Fault::Restore)?.keys() {
             // Where it stays, the next attempt says what stands in the way.
-            let _ = obstacle::move_away(&self.rules.root, path, &left);
+            let _ = dir::obstacle::move_away(&self.rules.root, path, &left);
         }
         Ok(())
     }

@@ -8,10 +8,8 @@ mod fact;
 mod intake;
 mod kept;
 mod observe;
-mod obstacle;
 mod order;
 mod outcome;
-mod own;
 mod record;
 mod replay;
 mod step;
@@ -20,8 +18,7 @@ mod text;
 pub use agents::{
     AgentExecutor, AgentFact, AgentFault, AgentLimits, AgentStep, AgentUsage, AgentWatch, COPIES, Checkpoint,
     Guarded, Kept, LimitPassed, Marked, NotPutBack, Place, PutBack, Repository, Role, TAKEN, Turned,
-    Uncommitted, UncommittedCopies, Watched, forget_copies, remove_file, replace, replace_file, taken,
-    watch_over,
+    Uncommitted, UncommittedCopies, Watched, forget_copies, taken, watch_over,
 };
 pub use call::CallFact;
 pub use drive::{Executor, drive};
@@ -35,7 +32,6 @@ pub use order::{
     Tail, VERIFY_SCRIPT, WhyRefused, replay_order,
 };
 pub use outcome::{Cause, Outcome};
-pub use own::{Links, append_to_own, read_regular};
 pub use record::{Facts, JOURNAL, Record, RecordError, facts_of, outline_of};
 pub use replay::{AsFound, Difference, ReplayFault, Replayed};
 pub use step::{Answer, Loop, Next, Step};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::folder::Folder;
+use dir::Folder;
 
 /// What a reply wants to do to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

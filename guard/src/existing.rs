@@ -7,11 +7,11 @@ use rustix::fs::FileType;
 
 use crate::Guard;
 use crate::fold::fold;
-use crate::folder::Folder;
 use crate::patterns::{Kind, Within};
 use crate::protected::Folded;
 use crate::rules::{Rules, is_closed};
 use crate::tree::shown_from_root;
+use dir::Folder;
 
 /// A folder that cannot be looked into, so that it is not known what is protected there.
 #[derive(Debug, thiserror::Error)]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use rustix::fs::FileType;
 
-use crate::folder::Folder;
 use crate::lexical::is_too_long;
 use crate::policy::Policy;
 use crate::rules::is_closed;
 use crate::tree::JudgeError;
+use dir::Folder;
 
 /// Device and inode.
 pub(crate) type Inodes = HashSet<(u64, u64)>;

@@ -4,7 +4,6 @@ mod admitted;
 mod batch;
 mod existing;
 mod fold;
-mod folder;
 mod inodes;
 mod lexical;
 mod patterns;
@@ -20,7 +19,6 @@ use std::sync::Arc;
 
 pub use admitted::{Admitted, Before, Op};
 pub use existing::ExistingError;
-pub use folder::Folder;
 pub use policy::{Configuration, Ignored, Policy};
 pub use protected::{Binds, PROTECTED, Protected, Writer, is_protected_anywhere};
 pub use refusal::{Code, Refusal, shown_path};
@@ -28,6 +26,7 @@ pub use repository::OpenError;
 pub use tree::JudgeError;
 
 use batch::Batch;
+use dir::Folder;
 use inodes::Inodes;
 use repository::WorkTree;
 use rules::{Rules, Unread};

@@ -10,10 +10,10 @@ use gix::config::source::Kind;
 use gix::glob::pattern::Case;
 use gix::sec::Trust;
 
-use crate::folder::Folder;
 use crate::patterns::Patterns;
 use crate::policy::Configuration;
 use crate::rules::{Rules, Unread};
+use dir::Folder;
 
 /// Why a root cannot be guarded. Nothing was touched.
 #[derive(Debug, thiserror::Error)]

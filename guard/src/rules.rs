@@ -10,11 +10,11 @@ use gix::glob::pattern::Case;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::folder::Folder;
 use crate::inodes::join;
 use crate::lexical::is_too_long;
 use crate::patterns::{Kind, Patterns, folders};
 use crate::protected::is_protected_anywhere;
+use dir::Folder;
 
 /// The ignore rules of one work tree.
 #[derive(Debug)]

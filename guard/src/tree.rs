@@ -11,10 +11,10 @@ use rustix::io::Errno;
 
 use crate::admitted::{Admitted, Before, Op};
 use crate::fold::fold;
-use crate::folder::Folder;
 use crate::patterns::folders;
 use crate::refusal::{Code, Refusal};
 use crate::rules::Rules;
+use dir::Folder;
 
 /// An I/O error that is no answer about one path: the run stops.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use guard::{Before, Folder};
+use dir::Folder;
+use guard::Before;
 use rustix::fs::FileType;
 use sha2::{Digest, Sha256};
 

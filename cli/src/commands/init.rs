@@ -46,8 +46,7 @@ pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, Failure> {
 fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
     let mut made = Vec::new();
     if preflight::agent_config_is_ignored(root).is_err() {
-        engine::append_to_own(&root.join(".gitignore"), "/agent-config")
-            .context("cannot add to .gitignore")?;
+        dir::append(&root.join(".gitignore"), "/agent-config").context("cannot add to .gitignore")?;
         made.push(".gitignore: added /agent-config, where keys and logs are kept".to_owned());
     }
     preflight::own_folder(root)?;

@@ -4,10 +4,11 @@
 //! that put a hook back. Only a run that stands in this list is gone on with, undone or replayed, and only with the plan it began with.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use logging::{Durability, Stored};
+use logging::Stored;
 use repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +120,8 @@ fn read(tree: &WorkTree) -> Result<Vec<Known>, Failure> {
 fn write(tree: &WorkTree, known: &[Known]) -> anyhow::Result<()> {
     let write = || {
         let list = tree.state_of_root()?.join(LIST);
-        anyhow::Ok(engine::replace(&list, &serde_json::to_vec_pretty(known)?, Durability::Written)?)
+        let known = serde_json::to_vec_pretty(known)?;
+        anyhow::Ok(dir::replace_with(&list, |file| file.write_all(&known))?)
     };
     write().context("cannot keep the list of runs")
 }

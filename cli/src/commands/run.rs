@@ -197,7 +197,7 @@ fn finish(
     let changes = changes::of_run(root, folder.path())?;
     changes::note_left(folder.path(), &changes)?;
     let facts: Vec<Fact> = outline_of(folder).map_err(anyhow::Error::from)?;
-    let log = shown_path(&folder, root);
+    let log = shown_path(folder, root);
     let files = changes.iter().map(FileChange::stat).collect();
     let summary = Summary::of(&facts, outcome, files, elapsed, log);
     folder.store_json("summary.json", &summary).map_err(anyhow::Error::from)?;

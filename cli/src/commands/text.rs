@@ -12,7 +12,7 @@ const LARGEST_MIB: u64 = 16;
 
 /// The text of a regular file, also by a link; none where there is none.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
-    let bytes = match engine::read_regular(path, LARGEST_MIB << 20, engine::Links::Followed) {
+    let bytes = match dir::read(path, LARGEST_MIB << 20, dir::Links::Followed) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
             let message = anyhow!("{} is no regular file of at most {LARGEST_MIB} MiB", path.display());

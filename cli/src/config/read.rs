@@ -29,7 +29,7 @@ pub fn read(path: &Path) -> Result<Option<File>, Failure> {
         let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
         Failure::refused(error, "see who may read it")
     };
-    let bytes = match engine::read_regular(path, MOST_BYTES, engine::Links::Followed) {
+    let bytes = match dir::read(path, MOST_BYTES, dir::Links::Followed) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }

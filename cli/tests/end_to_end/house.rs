@@ -33,11 +33,12 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     crates.sort_unstable();
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: runner
-    apply: guard
-    cli: agent apply engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec parser prompt repo runner
-    engine: agent apply guard llm logging parser repo runner
+    apply: dir guard
+    cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec parser prompt repo runner
+    dir:
+    engine: agent apply dir guard llm logging parser repo runner
     fixtures: llm
-    guard:
+    guard: dir
     llm-gemini: llm
     llm-openai: llm
     llm:

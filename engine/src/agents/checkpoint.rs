@@ -14,7 +14,6 @@ use crate::agents::fault::fault;
 use crate::agents::role::{IDENTITY, Repository};
 use crate::agents::{AgentExecutor, AgentFact, AgentFault, Checkpoint, Uncommitted};
 use crate::executor::ask::with_sources;
-use crate::own;
 
 /// In bytes. One argument may have 128 KiB.
 const LONGEST_MESSAGE: usize = 64 << 10;
@@ -146,7 +145,9 @@ pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
 
 /// What a file holds, or where a link leads; `None` when it is not there.
 pub(super) fn fingerprint(path: &Path) -> io::Result<Option<String>> {
-    match own::sha256_of(path) {
+    match dir::open_regular(path)
+        .and_then(|file| file.map(|mut file| logging::sha256_of(&mut file)).transpose())
+    {
         Ok(Some(sha256)) => Ok(Some(sha256)),
         // A link; or a repository within the repository, which holds nothing.
         Ok(None) => {

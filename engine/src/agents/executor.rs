@@ -10,12 +10,11 @@ use runner::{Cancel, Confinement, Env, Limits};
 
 use crate::agents::checkpoint::{commit_all, made};
 use crate::agents::fault::{fault, unknown};
-use crate::agents::files::{append, remove, replace_file};
 use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
 use crate::agents::turn::Request;
 use crate::agents::{AgentFact, AgentFault, AgentStep, Place};
-use crate::{Executor, Links, Record, Text, read_regular};
+use crate::{Executor, Record, Text};
 
 /// A larger file is not read.
 const LARGEST: u64 = 16 << 20;
@@ -78,12 +77,12 @@ impl Executor<AgentStep, AgentFact> for AgentExecutor<'_> {
             AgentStep::Announce(event) => Ok(AgentFact::Announced { event: event.clone() }),
             AgentStep::Read(place) => self.read(place, record),
             AgentStep::Write { place, text } => {
-                self.change(place, "write", |path| replace_file(path, text.as_bytes()))
+                self.change(place, "write", |path| dir::replace(path, text.as_bytes()))
             }
             AgentStep::Append { place, head, text } => {
-                self.change(place, "write", |path| append(path, head, text))
+                self.change(place, "write", |path| dir::append_once(path, head, text))
             }
-            AgentStep::Delete(place) => self.change(place, "remove", remove),
+            AgentStep::Delete(place) => self.change(place, "remove", dir::remove),
         }
     }
 }
@@ -162,7 +161,7 @@ impl AgentExecutor<'_> {
     /// Only a regular file counts: an agent could have put a link or a pipe in its place, or a file that fills the memory.
     fn read(&self, place: &Place, record: &Record<'_, AgentFact>) -> Result<AgentFact, AgentFault> {
         let path = self.path(place)?;
-        let read = match read_regular(&path, LARGEST, Links::Refused) {
+        let read = match dir::read(&path, LARGEST, dir::Links::Refused) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             read => Some(read.map_err(fault("read", &path))?),
         };

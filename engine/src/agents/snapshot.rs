@@ -10,11 +10,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Watched;
-use below::CHANGE;
+use dir::reach::{self, CHANGE};
 use kept::{Noted, noted, put, take};
 use tree::{Found, Place};
 
-mod below;
 mod kept;
 mod tree;
 
@@ -211,8 +210,8 @@ impl<'w> Before<'w> {
     }
 
     fn is_as_it_was(&self, path: &str, place: &Place) -> bool {
-        let folder = |top| below::folder_of(top, &place.0, below::LOOK);
-        let is_same = || below::is_same(&folder(&self.folder)?, &folder(&self.watched.root)?, place.name());
+        let folder = |top| reach::folder_of(top, &place.0, reach::LOOK);
+        let is_same = || reach::is_same(&folder(&self.folder)?, &folder(&self.watched.root)?, place.name());
         self.is_late && self.tree.files.contains_key(path) && is_same().unwrap_or(false)
     }
 
@@ -222,14 +221,14 @@ impl<'w> Before<'w> {
         if let Some(found) = was {
             self.look_at_copy(found)?;
         }
-        match below::folder_of(root, &place.0, CHANGE) {
+        match reach::folder_of(root, &place.0, CHANGE) {
             Ok(folder) => {
                 // It may be the work of a person who was at it at the same time. What is put back goes before.
                 let _ = take(&folder, &self.taken, place);
-                below::remove(&folder, place.name())?;
+                reach::remove(&folder, place.name())?;
                 self.remove_empty(folder, &place.0);
             }
-            Err(error) if below::is_gone(&error) => {}
+            Err(error) if reach::is_gone(&error) => {}
             Err(error) => return Err(error),
         }
         if was.is_some() { put(&self.folder, root, place) } else { Ok(()) }
@@ -237,8 +236,8 @@ impl<'w> Before<'w> {
 
     /// Nothing is removed for a copy that is not there or that a power cut has left unfinished.
     fn look_at_copy(&self, Found { stamp, place }: &Found) -> io::Result<()> {
-        let folder = below::folder_of(&self.folder, &place.0, below::LOOK)?;
-        let copy = below::look(&folder, place.name())?;
+        let folder = reach::folder_of(&self.folder, &place.0, reach::LOOK)?;
+        let copy = reach::look(&folder, place.name())?;
         let is_whole = copy.is_some_and(|copy| copy.st_size == stamp.bytes());
         if is_whole { Ok(()) } else { Err(io::Error::other("there is no whole copy of it")) }
     }

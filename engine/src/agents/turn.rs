@@ -1,6 +1,7 @@
 //! One turn of an agent: its prompt on disk, its work watched, its output on disk, what it may not touch put back.
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
 
 use agent::{Denial, End, Home, Kind, ModelUsage, Session, Spawn};
 use logging::{Durability, RunFolder, Stamp};
@@ -9,7 +10,6 @@ use runner::Cancel;
 use crate::agents::ears::Ears;
 use crate::agents::executor::store;
 use crate::agents::fault::fault;
-use crate::agents::files::replace_by_copy;
 use crate::agents::role::Role;
 use crate::agents::snapshot::{Before, COPIES, Changes, put_back_after};
 use crate::agents::{AgentExecutor, AgentFact, AgentFault, Marked, Turned};
@@ -106,7 +106,10 @@ impl AgentExecutor<'_> {
             .and_then(|()| log.finish().map(drop))
             .map_err(|e| record.folder().error("write", &file, e))?;
         if let Some(path) = &role.log {
-            replace_by_copy(path, &record.folder().path().join(&file)).map_err(fault("write", path))?;
+            dir::replace_with(path, |to| {
+                io::copy(&mut File::open(record.folder().path().join(&file))?, to).map(drop)
+            })
+            .map_err(fault("write", path))?;
         }
         Ok((outcome, markers))
     }

@@ -8,7 +8,6 @@ use repo::GitError;
 
 use crate::agents::Repository;
 use crate::agents::checkpoint::{dirty, fingerprint, is_excluded};
-use crate::own;
 
 /// So many bytes are kept, and so many files: the small ones first.
 const MOST_BYTES: u64 = 64 << 20;
@@ -45,7 +44,7 @@ impl UncommittedCopies {
             let (fits, copy) = (size <= room && count < MOST_FILES, self.folder.join(&path));
             // A run that was killed while it made them makes the rest.
             let is_there = copy.symlink_metadata().is_ok();
-            if fits && (is_there || own::copy(&self.root.join(&path), &copy).is_ok()) {
+            if fits && (is_there || dir::copy(&self.root.join(&path), &copy).is_ok()) {
                 room -= size;
                 count += 1;
             } else {

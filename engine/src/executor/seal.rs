@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use guard::Folder;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use dir::Folder;
+use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use rustix::io::Errno;
 
 use crate::executor::Fault;
@@ -157,8 +157,8 @@ impl Seal {
             if self.folders.contains_key(folder) {
                 continue;
             }
-            let Ok((parent, name)) = parent(&self.root, folder) else { break };
-            let Some(stat) = parent.as_ref().unwrap_or(&self.root).stat(name)? else { break };
+            let Ok(above) = self.root.folder_of(folder) else { break };
+            let Some(stat) = above.stat(last(folder)?)? else { break };
             self.folders.insert(folder.to_owned(), stat.st_mode & 0o7777);
         }
         Ok(())
@@ -166,56 +166,51 @@ impl Seal {
 
     fn put_back(&self, sealed: &Sealed, mut attic: Option<&mut Attic<'_>>) -> io::Result<()> {
         let folder = self.make_folders(&sealed.path, attic.as_deref_mut())?;
-        let folder = folder.as_ref().unwrap_or(&self.root);
-        let name = sealed.path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        clear(folder, name, &sealed.path, attic)?;
+        let name = last(&sealed.path)?;
+        clear(&folder, name, &sealed.path, attic)?;
         match &sealed.state {
-            State::File { content, inode } => write(folder, name, &mut *self.contents.read(content)?, *inode),
-            State::Link(target) => Ok(rustix::fs::symlinkat(target, folder, name)?),
+            State::File { content, inode } => {
+                write(&folder, name, &mut *self.contents.read(content)?, *inode)
+            }
+            State::Link(target) => Ok(rustix::fs::symlinkat(target, &folder, name)?),
             State::Absent | State::Other(_) => Ok(()),
         }
     }
 
     /// The folder that holds `path`. One that is gone on the way is made anew; so is one whose place a file or a link has taken, since
     /// what is written below must not come out elsewhere.
-    fn make_folders(&self, path: &Path, mut attic: Option<&mut Attic<'_>>) -> io::Result<Option<Folder>> {
-        let (mut folder, mut so_far): (Option<Folder>, _) = (None, PathBuf::new());
+    fn make_folders(&self, path: &Path, mut attic: Option<&mut Attic<'_>>) -> io::Result<Folder> {
+        let (mut folder, mut so_far) = (self.root.try_clone()?, PathBuf::new());
         for name in path.parent().into_iter().flat_map(Path::iter) {
             so_far.push(name);
-            let above = folder.as_ref().unwrap_or(&self.root);
-            if !above.stat(name)?.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()) {
-                clear(above, name, &so_far, attic.as_deref_mut())?;
-                rustix::fs::mkdirat(above, name, Mode::RWXU)?;
+            if !folder.stat(name)?.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()) {
+                clear(&folder, name, &so_far, attic.as_deref_mut())?;
+                rustix::fs::mkdirat(&folder, name, Mode::RWXU)?;
                 let mode = self.folders.get(&so_far).copied().unwrap_or(0o755) | 0o700;
-                rustix::fs::fchmod(above.open_in(name)?, Mode::from_raw_mode(mode))?;
+                rustix::fs::fchmod(folder.open_in(name)?, Mode::from_raw_mode(mode))?;
             }
-            folder = Some(above.open_in(name)?);
+            folder = folder.open_in(name)?;
         }
         Ok(folder)
     }
 }
 
-/// The folder that holds `path`, reached through no link, and the last name.
-fn parent<'p>(root: &Folder, path: &'p Path) -> io::Result<(Option<Folder>, &'p OsStr)> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut folder: Option<Folder> = None;
-    for component in path.parent().into_iter().flat_map(Path::iter) {
-        folder = Some(folder.as_ref().unwrap_or(root).open_in(component)?);
-    }
-    Ok((folder, name))
+/// The last name of a path below the root.
+fn last(path: &Path) -> io::Result<&OsStr> {
+    Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
 }
 
 /// What stands at `path` now. A file that is closed to us is something else; any other error says nothing of what stands there.
 fn look(root: &Folder, path: &Path) -> io::Result<State<File>> {
-    let (folder, name) = match parent(root, path) {
-        Ok(found) => found,
+    let name = last(path)?;
+    let folder = match root.folder_of(path) {
+        Ok(folder) => folder,
         Err(error) => return no_way(error),
     };
-    let folder = folder.as_ref().unwrap_or(root);
     let Some(stat) = folder.stat(name)? else { return Ok(State::Absent) };
     let kind = FileType::from_raw_mode(stat.st_mode);
     if kind.is_symlink() {
-        return Ok(State::Link(rustix::fs::readlinkat(folder, name, Vec::new())?));
+        return Ok(State::Link(rustix::fs::readlinkat(&folder, name, Vec::new())?));
     }
     if !kind.is_file() {
         return Ok(State::Other(stat.st_mode));
@@ -264,9 +259,7 @@ fn clear(folder: &Folder, name: &OsStr, path: &Path, attic: Option<&mut Attic<'_
 }
 
 fn write(folder: &Folder, name: &OsStr, mut content: &mut dyn BufRead, inode: Inode) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(inode.mode & 0o777);
-    let mut file = File::from(rustix::fs::openat(folder, name, flags, mode)?);
+    let mut file = folder.create_file(name, inode.mode & 0o777)?;
     io::copy(&mut content, &mut file)?;
     if let Some(modified) = inode.modified {
         file.set_modified(modified)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use guard::Admitted;
 use parser::{FileAction, Reply, habits};
 
-use crate::{Links, Problem, read_regular};
+use crate::Problem;
 
 /// Of a larger file nothing is remarked.
 const LARGEST: u64 = 64 << 20;
@@ -27,7 +27,7 @@ pub(super) fn habits(reply: &Reply<'_>, root: &Path) -> Vec<Problem> {
 
 /// A file that no model was shown, lines that stand for code that is not there, and files that lose most of theirs.
 pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
-    let Ok(Some(old)) = read_regular(&root.join(path), LARGEST, Links::Refused) else {
+    let Ok(Some(old)) = dir::read(&root.join(path), LARGEST, dir::Links::Refused) else {
         return Vec::new();
     };
     let Some(old_text) = text(&old) else { return vec![not_text(path)] };

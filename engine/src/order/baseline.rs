@@ -10,7 +10,6 @@ use repo::{EmptyFolder, Git, Head};
 use crate::Problem;
 use crate::executor::Fault;
 use crate::kept::{UNDO, undo_folders};
-use crate::obstacle;
 use crate::order::executor::unreadable;
 use crate::order::ignored::Ignored;
 use crate::order::left::{self, Left};
@@ -53,7 +52,7 @@ impl Baseline {
             Err(_) if self.git.clean().is_ok() => {
                 for path in left::written(run)?.keys() {
                     // Where it stays, the next line says what stands in the way.
-                    let _ = obstacle::remove(root, path);
+                    let _ = dir::obstacle::remove(root, path);
                 }
                 self.put_back_once(lock, root, run)
             }

@@ -8,7 +8,6 @@ use crate::executor::Fault;
 use crate::executor::ask::with_sources;
 use crate::kept::undo_folders;
 use crate::order::OrderFact;
-use crate::own::{Links, read_regular};
 
 /// Commits what the run in this folder has changed, and nothing else. Where git refuses, the changes stay in place: they have passed, and
 /// a person may commit them.
@@ -27,7 +26,7 @@ pub(super) fn commit(git: &Git, root: &Path, run: &Path, message: &str) -> Resul
 fn changed(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     let images = apply::pre_images(&undo_folders(run)?).map_err(Fault::Undo)?;
     let differs = |path: &str, before: &Option<Vec<u8>>| {
-        let now = read_regular(&root.join(path), u64::MAX, Links::Refused).ok().flatten();
+        let now = dir::read(&root.join(path), u64::MAX, dir::Links::Refused).ok().flatten();
         now != *before
     };
     let mut paths: Vec<String> = images

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use logging::{Redactor, RunFolder, Stamp, name_as_text};
 use repo::Git;
 
+use crate::Problem;
 use crate::executor::Fault;
 use crate::kept::undo_folders;
-use crate::{Problem, own};
 
 /// So many bytes are kept: commands may have made far more than a person would miss.
 const MOST_BYTES: u64 = 64 << 20;
@@ -69,7 +69,7 @@ impl Left {
         let mut room = bytes;
         for (size, path) in found {
             let fits = size <= room && left.kept.len() < count;
-            if fits && own::copy(&root.join(&path), &left.folder.join(&path)).is_ok() {
+            if fits && dir::copy(&root.join(&path), &left.folder.join(&path)).is_ok() {
                 room -= size;
                 left.kept.push(name_as_text(&path).into_owned());
             } else {
@@ -133,7 +133,8 @@ pub(super) fn written(run: &Path) -> Result<Written, Fault> {
 
 fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
     let Some(Some(sha256)) = path.to_str().and_then(|path| own.get(path)) else { return false };
-    own::sha256_of(&root.join(path)).is_ok_and(|now| now.as_ref() == Some(sha256))
+    let now = dir::open_regular(&root.join(path));
+    now.ok().flatten().and_then(|mut file| logging::sha256_of(&mut file).ok()).as_ref() == Some(sha256)
 }
 
 /// How long a file, a link or a repository is that a rollback takes away; none where nothing is there.

@@ -56,7 +56,7 @@ fn content(root: &Path, path: &str) -> Result<Option<Vec<u8>>, String> {
             Err(error) => return Err(format!("`{path}` cannot be looked at: {error}")),
         }
     }
-    match engine::read_regular(&place, u64::MAX, engine::Links::Refused) {
+    match dir::read(&place, u64::MAX, dir::Links::Refused) {
         Ok(None) => Err(format!("`{path}` is not a regular file")),
         read => read.map_err(|error| format!("`{path}` cannot be read: {error}")),
     }

@@ -79,7 +79,7 @@ pub fn discard_beginning(run: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     for name in BEGINNING {
-        engine::remove_file(&run.join(name))?;
+        dir::remove(&run.join(name))?;
     }
     fs::remove_dir(run).map(|()| true)
 }

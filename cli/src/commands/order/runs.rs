@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use engine::{
     CallFact, Fact, JOURNAL, Left, Loop as _, Observer, OrderExecutor, OrderFact, Outcome, Record, facts_of,
-    outline_of, remove_file,
+    outline_of,
 };
 use logging::{Redactor, RunFolder};
 use loop_order::OrderLoop;
@@ -69,7 +69,7 @@ impl Start {
                 record.note(&OrderFact::Resumed).map_err(kept)?;
                 decide.learn(&OrderFact::Resumed);
                 if let Some(stale) = decide.stale_brief_file() {
-                    remove_file(&record.folder().path().join(stale))
+                    dir::remove(&record.folder().path().join(stale))
                         .context("cannot remove an artifact of the attempt that is made again")?;
                 }
                 Ok(record)

@@ -87,7 +87,7 @@ impl Unfinished {
     pub fn write(&self, state: &Path) -> anyhow::Result<()> {
         let path = state.join(FILE);
         let write = || {
-            engine::replace_file(&path, &serde_json::to_vec_pretty(self)?)?;
+            dir::replace(&path, &serde_json::to_vec_pretty(self)?)?;
             fs::File::open(state)?.sync_all()
         };
         write().with_context(|| format!("cannot write {}", path.display()))
@@ -96,7 +96,7 @@ impl Unfinished {
     /// The run is over.
     pub fn forget(state: &Path) -> anyhow::Result<()> {
         let path = state.join(FILE);
-        engine::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))
+        dir::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
     }
 
     /// The run in this folder has not begun; of any other the note stays.

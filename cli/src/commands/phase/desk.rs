@@ -69,7 +69,7 @@ impl Counter {
 
     /// Opens the desk for one turn; it closes when what is given back is dropped.
     pub fn open(&self) -> io::Result<Box<dyn Any>> {
-        engine::remove_file(self.socket())?;
+        dir::remove(self.socket())?;
         let mut open = Open { child: self.start()? };
         if let Some(stdin) = &mut open.child.stdin {
             serde_json::to_writer(&mut *stdin, &self.desk)?;

@@ -71,7 +71,7 @@ fn ignore_secrets(root: &Path) -> anyhow::Result<bool> {
         return Ok(false);
     }
     // A cloned repository may have a link there.
-    engine::append_to_own(&path, "/.env").context("cannot write .gitignore")?;
+    dir::append(&path, "/.env").context("cannot write .gitignore")?;
     Ok(true)
 }
 

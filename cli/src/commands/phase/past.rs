@@ -78,7 +78,7 @@ pub fn settle(project: &mut Project) -> Result<(), Failure> {
     }
     project.state.complete(phase, Stamp::now().rfc3339());
     let file = own.join(loop_phase::STATE);
-    engine::replace_file(&file, project.state.to_json().as_bytes())
+    dir::replace(&file, project.state.to_json().as_bytes())
         .with_context(|| format!("cannot write {}", file.display()))?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use engine::Links;
+use dir::Links;
 use repo::Look;
 
 use crate::terminal::phrases;
@@ -58,7 +58,7 @@ impl<'t> Rollup<'t> {
 
     /// Or shows by right without it: what is no text.
     fn holds(&self, path: &Path) -> bool {
-        let read = engine::read_regular(path, MOST_BYTES, Links::Refused);
+        let read = dir::read(path, MOST_BYTES, Links::Refused);
         let text = read.ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
         text.is_none_or(|text| text.contains('\0') || self.text.contains(text.trim_end_matches('\n')))
     }

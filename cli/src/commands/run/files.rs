@@ -50,8 +50,7 @@ fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
 pub(super) fn said_log(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
     let Some(said) = task.said_log(root) else { return Ok(None) };
     let is_new = said.symlink_metadata().is_err();
-    engine::append_to_own(&said, "")
-        .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
+    dir::append(&said, "").map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
     Ok(is_new.then_some(said))
 }
 

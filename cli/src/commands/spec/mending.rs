@@ -63,7 +63,7 @@ impl Mending<'_, '_> {
 
     /// None where there is no such file, something else in its place, or no plan in it.
     fn read(&self) -> Option<String> {
-        let bytes = engine::read_regular(&self.path(), u64::MAX, engine::Links::Refused).ok()??;
+        let bytes = dir::read(&self.path(), u64::MAX, dir::Links::Refused).ok()??;
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.contains(LOG))
     }
 

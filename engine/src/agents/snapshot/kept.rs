@@ -2,19 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use logging::Durability;
 use rustix::fs::{FileType, renameat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::agents::files::{remove, replace};
-use crate::agents::snapshot::below::{self, LOOK};
 use crate::agents::snapshot::tree::{Found, Place, Stamp, Tree};
+use dir::reach::{self, LOOK};
 
 /// The copies of one executor, removed with it, unless what a role may not touch is not put back yet.
 #[derive(Debug)]
@@ -95,7 +93,8 @@ impl Kept {
     pub(super) fn hold(&mut self, note: &Noted<&Tree, &Option<BTreeSet<String>>>) -> io::Result<()> {
         if let Some(folder) = &self.folder {
             // A power cut may lose it as it may lose the copies.
-            replace(&note_of(folder), &serde_json::to_vec(note)?, Durability::Written)?;
+            let note = serde_json::to_vec(note)?;
+            dir::replace_with(&note_of(folder), |file| file.write_all(&note))?;
             self.is_needed = true;
         }
         Ok(())
@@ -106,7 +105,7 @@ impl Kept {
         self.is_needed = false;
         if let Some(folder) = &self.folder {
             // One that stays is read by a run only that goes on in the middle of this turn.
-            let _ = remove(&note_of(folder));
+            let _ = dir::remove(&note_of(folder));
         }
     }
 
@@ -127,10 +126,10 @@ impl Drop for Kept {
 
 /// Removes copies and what was noted beside them.
 pub fn forget(folder: &Path) -> io::Result<()> {
-    remove(&note_of(folder))?;
+    dir::remove(&note_of(folder))?;
     match (folder.parent(), folder.file_name()) {
         (Some(above), Some(name)) if above.is_dir() => {
-            below::remove(&below::root(above, below::CHANGE)?, name)
+            reach::remove(&reach::root(above, reach::CHANGE)?, name)
         }
         _ => Ok(()),
     }
@@ -145,25 +144,25 @@ fn now() -> i64 {
 /// A file with its mode, or a link, at the same place below `to` as below `from`, instead of whatever is there.
 pub(super) fn put(from: &Path, to: &Path, place: &Place) -> io::Result<()> {
     let name = place.name();
-    let source = below::folder_of(from, &place.0, LOOK)?;
-    let target = below::make_folder_of(to, &place.0)?;
-    below::remove(&target, name)?;
-    below::copy(&source, &target, name)
+    let source = reach::folder_of(from, &place.0, LOOK)?;
+    let target = reach::make_folder_of(to, &place.0)?;
+    reach::remove(&target, name)?;
+    reach::copy(&source, &target, name)
 }
 
 /// Moves a file or a link to the same place below `taken`; the first one that was there stays.
 pub(super) fn take(folder: &OwnedFd, taken: &Path, place: &Place) -> io::Result<()> {
     let name = place.name();
-    let kind = below::look(folder, name)?.map(|data| below::kind(&data));
+    let kind = reach::look(folder, name)?.map(|data| reach::kind(&data));
     if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
         return Ok(());
     }
-    let to = below::make_folder_of(taken, &place.0)?;
-    if below::look(&to, name)?.is_some() {
+    let to = reach::make_folder_of(taken, &place.0)?;
+    if reach::look(&to, name)?.is_some() {
         return Ok(());
     }
     match renameat(folder, name, &to, name) {
-        Err(Errno::XDEV) => below::copy(folder, &to, name),
+        Err(Errno::XDEV) => reach::copy(folder, &to, name),
         moved => Ok(moved?),
     }
 }

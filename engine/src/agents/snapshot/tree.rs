@@ -10,7 +10,7 @@ use logging::name_as_text;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
-use crate::agents::snapshot::below::{self, Descent, LOOK};
+use dir::reach::{self, Descent, LOOK};
 
 /// Git opens no longer path than of 4,096 bytes, with the folder of the work tree before it.
 const LONGEST: usize = 2048;
@@ -121,9 +121,9 @@ impl Tree {
     /// As much of it as can be seen. Folders and files that are ours and cannot be read are made readable.
     pub(super) fn of(root: &Path, skip: &[String]) -> Self {
         let mut tree = Self::default();
-        match below::root(root, LOOK) {
+        match reach::root(root, LOOK) {
             Ok(top) => tree.walk(Descent::from(top, LOOK), skip),
-            Err(error) if below::is_gone(&error) => {}
+            Err(error) if reach::is_gone(&error) => {}
             Err(error) => tree.unread.push((".".to_owned(), error)),
         }
         tree
@@ -153,7 +153,7 @@ impl Tree {
                     continue;
                 }
                 // Gone since it was listed.
-                Err(error) if below::is_gone(&error) => {}
+                Err(error) if reach::is_gone(&error) => {}
                 Err(error) => self.unread.push((name_as_text(&place).into_owned(), error)),
             }
             place.pop();
@@ -163,7 +163,7 @@ impl Tree {
     /// Takes in the files of the folder that the way has come to; gives its folders.
     fn look(&mut self, way: &Descent, folder: &Path, skip: &[String]) -> Vec<OsString> {
         let mut folders = Vec::new();
-        let names = below::names(&way.here).unwrap_or_else(|error| {
+        let names = reach::names(&way.here).unwrap_or_else(|error| {
             self.unread.push((name_as_text(folder).into_owned(), error));
             Vec::new()
         });
@@ -173,8 +173,8 @@ impl Tree {
             if skip.iter().any(|skipped| *skipped == path || name == **skipped) {
                 continue;
             }
-            match below::look(&way.here, &name) {
-                Ok(Some(data)) if below::kind(&data) == FileType::Directory => folders.push(name),
+            match reach::look(&way.here, &name) {
+                Ok(Some(data)) if reach::kind(&data) == FileType::Directory => folders.push(name),
                 Ok(Some(data)) => {
                     self.files.insert(path, Found { stamp: Stamp::of(&data), place: Place(place) });
                 }

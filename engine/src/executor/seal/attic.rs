@@ -5,12 +5,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use guard::Folder;
+use dir::Folder;
 use logging::{Redactor, RunFolder, Stamp};
 use rustix::fs::{AtFlags, CWD, readlinkat, symlinkat};
 use rustix::io::Errno;
-
-use crate::own;
 
 /// A folder of the run that things are moved into; made when the first one comes.
 #[derive(Debug)]
@@ -70,5 +68,5 @@ fn copy(folder: &Folder, name: &OsStr, place: &Path) -> io::Result<()> {
     if file.metadata()?.len() > MOST_COPIED {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    own::copy_open(&mut file, place)
+    dir::copy_open(&mut file, place)
 }

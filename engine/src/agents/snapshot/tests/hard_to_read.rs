@@ -43,11 +43,14 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
         assert_eq!(scene.during(|| fs::rename(&deep, scene.at("away")).unwrap()).put_back.len(), 2);
         assert!(deep.is_dir() && !scene.at("away").exists());
         // The test's own folder is removed by what can remove it.
-        below::remove(&below::root(&scene.at("src"), below::CHANGE).unwrap(), deep.file_name().unwrap())
-            .unwrap();
+        dir::reach::remove(
+            &dir::reach::root(&scene.at("src"), dir::reach::CHANGE).unwrap(),
+            deep.file_name().unwrap(),
+        )
+        .unwrap();
         scene.kept.take();
-        let top = below::root(scene.folder.path(), below::CHANGE).unwrap();
-        below::remove(&top, "taken".as_ref()).unwrap();
+        let top = dir::reach::root(scene.folder.path(), dir::reach::CHANGE).unwrap();
+        dir::reach::remove(&top, "taken".as_ref()).unwrap();
     }
 }
 

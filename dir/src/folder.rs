@@ -46,6 +46,27 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Another descriptor of the same folder.
+    pub fn try_clone(&self) -> io::Result<Folder> {
+        Ok(Folder { fd: self.fd.try_clone()?, dev: self.dev, ino: self.ino })
+    }
+
+    /// The folder that holds `path`, which is relative to this one, reached by [`open_in`](Self::open_in) from name to name.
+    pub fn folder_of(&self, path: &Path) -> io::Result<Folder> {
+        let mut folder = self.try_clone()?;
+        for name in path.parent().into_iter().flat_map(Path::iter) {
+            folder = folder.open_in(name)?;
+        }
+        Ok(folder)
+    }
+
+    /// Makes a new file with this mode, less the umask; fails with `EEXIST` where anything stands.
+    pub fn create_file(&self, name: impl AsRef<OsStr>, mode: u32) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let name = single(name.as_ref())?;
+        Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(mode))?))
+    }
+
     /// Opens a regular file inside this one for reading. Anything else fails, a FIFO without waiting for its other end.
     pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = single(name.as_ref())?;
@@ -69,7 +90,7 @@ impl Folder {
 
     /// Whether something is mounted at `name`, also a file of the same disk: nothing can be renamed over that. False where the kernel does
     /// not tell (before Linux 5.8).
-    pub(crate) fn is_mount(&self, name: &str) -> bool {
+    pub fn is_mount(&self, name: &str) -> bool {
         let found = rustix::fs::statx(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
         found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
     }
@@ -80,7 +101,7 @@ impl Folder {
     }
 
     /// The entries that are `wanted`; the others cost no memory, and folders may be large.
-    pub(crate) fn entries_if(
+    pub fn entries_if(
         &self,
         wanted: impl Fn(&[u8], FileType) -> bool,
     ) -> io::Result<Vec<(Vec<u8>, FileType)>> {

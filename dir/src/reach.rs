@@ -1,4 +1,5 @@
-//! Down from a folder by descriptors: through no link, however deep it goes, and whatever modes a role has set on what is ours.
+//! Down from a folder by descriptors, through no symlink, however deep it goes, and whatever modes an agent has set on what is ours: a
+//! folder that its owner may not enter is opened up first.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,16 +14,16 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 /// What has to be allowed to look into a folder.
-pub(super) const LOOK: Mode = Mode::from_raw_mode(0o500);
+pub const LOOK: Mode = Mode::from_raw_mode(0o500);
 /// What has to be allowed to change what is in a folder.
-pub(super) const CHANGE: Mode = Mode::from_raw_mode(0o700);
+pub const CHANGE: Mode = Mode::from_raw_mode(0o700);
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// A pipe must not hold us up.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// A folder by a path that the harness has chosen; one of ours that cannot be used is made usable.
-pub(super) fn root(path: &Path, need: Mode) -> io::Result<OwnedFd> {
+pub fn root(path: &Path, need: Mode) -> io::Result<OwnedFd> {
     let open = || openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     let folder = match open() {
         Err(Errno::ACCESS) => {
@@ -35,7 +36,7 @@ pub(super) fn root(path: &Path, need: Mode) -> io::Result<OwnedFd> {
 }
 
 /// The folder in which `place` lies below `top`.
-pub(super) fn folder_of(top: &Path, place: &Path, need: Mode) -> io::Result<OwnedFd> {
+pub fn folder_of(top: &Path, place: &Path, need: Mode) -> io::Result<OwnedFd> {
     let mut here = root(top, need)?;
     let names = place.parent().into_iter().flat_map(Path::components);
     for name in names {
@@ -46,7 +47,7 @@ pub(super) fn folder_of(top: &Path, place: &Path, need: Mode) -> io::Result<Owne
 
 /// The same folder, made if it is not there. A file or a link that the role has put in the place of one is removed: what is written below
 /// must not come out elsewhere.
-pub(super) fn make_folder_of(top: &Path, place: &Path) -> io::Result<OwnedFd> {
+pub fn make_folder_of(top: &Path, place: &Path) -> io::Result<OwnedFd> {
     std::fs::create_dir_all(top)?;
     let mut here = root(top, CHANGE)?;
     let names = place.parent().into_iter().flat_map(Path::components);
@@ -65,7 +66,7 @@ pub(super) fn make_folder_of(top: &Path, place: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Whether there is no such folder.
-pub(super) fn is_gone(error: &io::Error) -> bool {
+pub fn is_gone(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     errno.is_some_and(|errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
@@ -108,12 +109,13 @@ fn open_up(at: impl AsFd, name: impl rustix::path::Arg, more: Mode) -> io::Resul
     Ok(chmod(itself, Mode::from_raw_mode(data.st_mode) | more)?)
 }
 
-pub(super) fn kind(data: &Stat) -> FileType {
+/// What kind of entry it is.
+pub fn kind(data: &Stat) -> FileType {
     FileType::from_raw_mode(data.st_mode)
 }
 
 /// What is there, a link for itself; a file of ours that cannot be read is made readable first. None if it is gone.
-pub(super) fn look(at: &OwnedFd, name: &OsStr) -> io::Result<Option<Stat>> {
+pub fn look(at: &OwnedFd, name: &OsStr) -> io::Result<Option<Stat>> {
     let stat = || match statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(None),
         data => Ok(Some(data?)),
@@ -128,7 +130,7 @@ pub(super) fn look(at: &OwnedFd, name: &OsStr) -> io::Result<Option<Stat>> {
 }
 
 /// The names in a folder.
-pub(super) fn names(folder: impl AsFd) -> io::Result<Vec<OsString>> {
+pub fn names(folder: impl AsFd) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
@@ -141,7 +143,7 @@ pub(super) fn names(folder: impl AsFd) -> io::Result<Vec<OsString>> {
 }
 
 /// A file with its mode, or a link, where nothing is yet. Other kinds are not copied.
-pub(super) fn copy(from: &OwnedFd, to: &OwnedFd, name: &OsStr) -> io::Result<()> {
+pub fn copy(from: &OwnedFd, to: &OwnedFd, name: &OsStr) -> io::Result<()> {
     let data = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
     match kind(&data) {
         FileType::Symlink => Ok(symlinkat(readlinkat(from, name, Vec::new())?, to, name)?),
@@ -162,7 +164,7 @@ pub(super) fn copy(from: &OwnedFd, to: &OwnedFd, name: &OsStr) -> io::Result<()>
 }
 
 /// Whether two folders hold the same file or link under a name, the second one under this name alone.
-pub(super) fn is_same(one: &OwnedFd, other: &OwnedFd, name: &OsStr) -> io::Result<bool> {
+pub fn is_same(one: &OwnedFd, other: &OwnedFd, name: &OsStr) -> io::Result<bool> {
     let (Some(a), Some(b)) = (look(one, name)?, look(other, name)?) else { return Ok(false) };
     if (a.st_mode, a.st_size, 1) != (b.st_mode, b.st_size, b.st_nlink) {
         return Ok(false);
@@ -179,7 +181,7 @@ pub(super) fn is_same(one: &OwnedFd, other: &OwnedFd, name: &OsStr) -> io::Resul
 }
 
 /// Removes what is there, if anything is, with all that is in it.
-pub(super) fn remove(at: &OwnedFd, name: &OsStr) -> io::Result<()> {
+pub fn remove(at: &OwnedFd, name: &OsStr) -> io::Result<()> {
     match unlinkat(at, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),
         Err(Errno::ISDIR) => {
@@ -221,19 +223,23 @@ fn unlink_files(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
 }
 
 /// A way down and up again that holds one descriptor, however deep it goes.
-pub(super) struct Descent {
-    pub(super) here: OwnedFd,
+#[derive(Debug)]
+pub struct Descent {
+    /// Where the way has come to.
+    pub here: OwnedFd,
     need: Mode,
     /// Device and inode of each folder above, and the name in it that was entered.
     above: Vec<(u64, u64, OsString)>,
 }
 
 impl Descent {
-    pub(super) fn from(here: OwnedFd, need: Mode) -> Self {
+    /// A way that begins here, in a folder that may be `need`ed so.
+    pub fn from(here: OwnedFd, need: Mode) -> Self {
         Self { here, need, above: Vec::new() }
     }
 
-    pub(super) fn enter(&mut self, name: &OsStr) -> io::Result<()> {
+    /// One folder down.
+    pub fn enter(&mut self, name: &OsStr) -> io::Result<()> {
         let data = fstat(&self.here)?;
         self.here = enter(&self.here, name, self.need)?;
         self.above.push((data.st_dev, data.st_ino, name.to_owned()));
@@ -241,7 +247,7 @@ impl Descent {
     }
 
     /// Back to the folder above; gives the name of the one that was left. None at the top.
-    pub(super) fn leave(&mut self) -> io::Result<Option<OsString>> {
+    pub fn leave(&mut self) -> io::Result<Option<OsString>> {
         let Some((device, inode, name)) = self.above.pop() else { return Ok(None) };
         let up = openat(&self.here, "..", FOLDER, Mode::empty())?;
         let data = fstat(&up)?;

@@ -1,14 +1,15 @@
-//! What a command has put where the run had written a file: a folder, a link, a pipe. Nothing can be written back over one.
+//! What a command has put where a regular file belongs: a folder, a symlink, a FIFO. Nothing can be written back over one.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use guard::Folder;
 use rustix::fs::FileType;
 
+use crate::Folder;
+
 /// Removes it, at the path or on the way to it; a regular file stays.
-pub(crate) fn remove(root: &Path, path: &str) -> io::Result<()> {
+pub fn remove(root: &Path, path: &str) -> io::Result<()> {
     // Every folder on the way was one a moment ago, and no process of the run is left to change that.
     match find(root, path)? {
         Some((place, kind)) if kind.is_dir() => fs::remove_dir_all(root.join(place)),
@@ -18,7 +19,7 @@ pub(crate) fn remove(root: &Path, path: &str) -> io::Result<()> {
 }
 
 /// Moves it into another folder, by its path; a regular file stays.
-pub(crate) fn move_away(root: &Path, path: &str, into: &Path) -> io::Result<()> {
+pub fn move_away(root: &Path, path: &str, into: &Path) -> io::Result<()> {
     let Some((place, _)) = find(root, path)? else { return Ok(()) };
     let aside = into.join(&place);
     fs::create_dir_all(aside.parent().unwrap_or(into))?;

@@ -1,4 +1,4 @@
-//! Files in a tree where a build, an agent or the repository may have put a link or a FIFO in their place.
+//! Single files in a tree where a build, an agent or the repository may have put a symlink or a FIFO in their place.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -17,19 +17,23 @@ pub enum Links {
     Refused,
 }
 
-/// Opens a file of the harness's own to be read and to be added to, made if it is not there. Nothing but a regular file is opened.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+/// Opens a file of the harness's own to read and to append to, made with its folders if it is not there. Anything but a regular file is an
+/// error.
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
     let opened = regular(OpenOptions::new().read(true).append(true).create(true), path, Links::Refused)?;
     opened.ok_or_else(|| io::Error::other("it is not a regular file"))
 }
 
-/// Opens a file to be read; none where anything but a regular file is there.
-pub(crate) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
+/// Opens a file to read it; none where anything but a regular file is there.
+pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
     regular(OpenOptions::new().read(true), path, Links::Refused)
 }
 
-/// What a file holds; none where it is longer than this, or no regular file: a pipe would hold us up, a device fill the memory.
-pub fn read_regular(path: &Path, most: u64, links: Links) -> io::Result<Option<Vec<u8>>> {
+/// What a file holds; none where it is longer than `most` bytes or not a regular file: a FIFO would block, a device would fill the memory.
+pub fn read(path: &Path, most: u64, links: Links) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = regular(OpenOptions::new().read(true), path, links)? else { return Ok(None) };
     let length = file.metadata()?.len();
     if length > most {
@@ -42,23 +46,17 @@ pub fn read_regular(path: &Path, most: u64, links: Links) -> io::Result<Option<V
     Ok(Some(content).filter(|content| content.len() as u64 <= most))
 }
 
-/// SHA-256 of what a file holds, in hex; none where it is no regular file.
-pub(crate) fn sha256_of(path: &Path) -> io::Result<Option<String>> {
-    let Some(mut file) = open_to_read(path)? else { return Ok(None) };
-    logging::sha256_of(&mut file).map(Some)
-}
-
 /// Copies a file with its mode, or a link as one, whole or not at all. Anything else is not opened; an error.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::create_dir_all(to.parent().unwrap_or(to))?;
-    let Some(mut file) = open_to_read(from)? else {
+    let Some(mut file) = open_regular(from)? else {
         return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
     };
     copy_open(&mut file, to)
 }
 
 /// The same of a file that is open already, into a folder that is there.
-pub(crate) fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
+pub fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
     let part = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to))?;
     io::copy(file, &mut part.as_file())?;
     part.as_file().set_permissions(file.metadata()?.permissions())?;
@@ -80,28 +78,32 @@ fn regular(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<O
     Ok(file.metadata()?.is_file().then_some(file))
 }
 
-/// Appends lines to such a file; a last line that lacks its end, there or in `text`, gets one.
-pub fn append_to_own(path: &Path, text: &str) -> io::Result<()> {
-    append_lines(&mut open(path)?, text)
+/// Appends lines to a regular file, which is made if it is not there. A last line without its end, there or in `text`, gets one.
+pub fn append(path: &Path, text: &str) -> io::Result<()> {
+    append_lines(&mut open(path)?, "", text)
 }
 
-/// The same for whole lines that a run which was killed may have appended already: they are not there twice.
-pub(crate) fn append_once_to_own(path: &Path, text: &str) -> io::Result<()> {
+/// The same below a `head` that a new file begins with, and for whole lines that a killed run may have appended already: they are not there
+/// twice.
+pub fn append_once(path: &Path, head: &str, text: &str) -> io::Result<()> {
     let mut file = open(path)?;
-    if ends_with(&file, text)? { Ok(()) } else { append_lines(&mut file, text) }
+    let is_there = !text.is_empty() && ends_with(&file, text)?;
+    if is_there { Ok(()) } else { append_lines(&mut file, head, text) }
 }
 
-fn append_lines(file: &mut File, text: &str) -> io::Result<()> {
-    if text.is_empty() {
-        return Ok(());
-    }
-    let start = if file.metadata()?.len() == 0 || ends_with(file, "\n")? { "" } else { "\n" };
-    let end = if text.ends_with('\n') { "" } else { "\n" };
+fn append_lines(file: &mut File, head: &str, text: &str) -> io::Result<()> {
+    let is_new = file.metadata()?.len() == 0;
+    let start = match is_new {
+        true => head,
+        false if text.is_empty() || ends_with(file, "\n")? => "",
+        false => "\n",
+    };
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     file.write_all(format!("{start}{text}{end}").as_bytes())
 }
 
 /// Whether these are the last bytes of a file.
-pub(crate) fn ends_with(file: &File, text: &str) -> io::Result<bool> {
+fn ends_with(file: &File, text: &str) -> io::Result<bool> {
     let Some(start) = file.metadata()?.len().checked_sub(text.len() as u64) else { return Ok(false) };
     let mut end = vec![0; text.len()];
     file.read_exact_at(&mut end, start)?;
@@ -116,7 +118,7 @@ mod tests {
     fn only_regular_files_are_read_and_only_up_to_a_bound() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let read = |path: &Path, most| read_regular(path, most, Links::Refused);
+        let read = |path: &Path, most| super::read(path, most, Links::Refused);
         File::create(at("file")).unwrap().write_all(b"12345").unwrap();
         std::os::unix::fs::symlink("file", at("link")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
@@ -129,17 +131,44 @@ mod tests {
         )
         .unwrap();
         for other in [at("link"), at("socket"), at("fifo"), folder.path().to_owned()] {
-            assert!(read(&other, 9).unwrap().is_none() && sha256_of(&other).unwrap().is_none(), "{other:?}");
+            assert!(
+                read(&other, 9).unwrap().is_none() && open_regular(&other).unwrap().is_none(),
+                "{other:?}"
+            );
         }
         std::os::unix::fs::symlink("/dev/zero", at("device")).unwrap();
-        assert_eq!(read_regular(&at("device"), 9, Links::Followed).unwrap(), None);
-        assert_eq!(read_regular(&at("link"), 9, Links::Followed).unwrap().as_deref(), Some(&b"12345"[..]));
+        assert_eq!(super::read(&at("device"), 9, Links::Followed).unwrap(), None);
+        assert_eq!(super::read(&at("link"), 9, Links::Followed).unwrap().as_deref(), Some(&b"12345"[..]));
         File::create(at("sparse")).unwrap().set_len(1 << 42).unwrap();
         assert_eq!(read(&at("sparse"), 9).unwrap(), None);
         assert_eq!(read(&at("sparse"), u64::MAX).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
         assert_eq!(read(&at("none"), 9).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(read(&at("file"), 5).unwrap().as_deref(), Some(&b"12345"[..]));
         assert_eq!(read(&at("file"), 4).unwrap(), None);
-        assert_eq!(sha256_of(&at("file")).unwrap(), Some(logging::sha256_hex(b"12345")));
+    }
+
+    #[test]
+    fn lines_that_are_there_already_are_not_appended_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("logs/tokens.csv");
+        for rows in ["1,a\n", "1,a\n", "2,b\n", "2,b\n", ""] {
+            append_once(&file, "n,name\n", rows).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "n,name\n1,a\n2,b\n");
+    }
+
+    #[test]
+    fn lines_are_appended_neither_through_a_symlink_nor_to_a_fifo() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, target) = (folder.path().join("tokens.csv"), folder.path().join("theirs"));
+        append(&target, "theirs").unwrap();
+        std::os::unix::fs::symlink(&target, &file).unwrap();
+        append_once(&file, "n,name\n", "1,a\n").unwrap_err();
+        append(&file, "1,a").unwrap_err();
+        assert_eq!(std::fs::read(&target).unwrap(), b"theirs\n");
+        std::fs::remove_file(&file).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
+        append_once(&file, "n,name\n", "1,a\n").unwrap_err();
     }
 }

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod file;
+mod folder;
+pub mod obstacle;
+pub mod reach;
+mod replace;
+
+pub use file::{Links, append, append_once, copy, copy_open, open_regular, read};
+pub use folder::Folder;
+pub use replace::{remove, replace, replace_with};
