@@ -213,6 +213,11 @@ fn recover(lock: &Lock, tree: &WorkTree, output: &Output) -> Result<(), Failure>
             applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
         }
     }
+    if lock.was_abandoned()
+        && let Err(error) = run::summaries(tree)
+    {
+        output.warn(&format!("{error:#}"));
+    }
     Ok(())
 }
 

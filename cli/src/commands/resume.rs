@@ -2,6 +2,8 @@
 
 mod changed;
 
+pub use changed::is_as_stopped;
+
 use std::path::Path;
 
 use anyhow::anyhow;

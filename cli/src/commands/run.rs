@@ -1,6 +1,11 @@
 //! From everything prepared to an exit code: the run folder, the loop, the summary.
 
+mod fault;
 mod files;
+mod late;
+
+pub use fault::leaves_tree_changed;
+pub use late::summaries;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,8 +13,7 @@ use std::time::{Duration, Instant};
 
 use apply::Lock;
 use engine::{
-    Asking, BuildCommand, CommitExecutor, Fact, Fault, Outcome, Record, Rules, Spending, UNDO, drive,
-    outline_of,
+    Asking, BuildCommand, CommitExecutor, Fact, Outcome, Record, Rules, Spending, drive, outline_of,
 };
 use guard::{Guard, OpenError};
 use llm::{Day, Model};
@@ -18,6 +22,7 @@ use repo::WorkTree;
 use runner::{Cancel, Confinement};
 use serde_json::json;
 
+use self::fault::fault;
 use crate::changes::{self, FileChange};
 use crate::commands::registry;
 use crate::commands::resume::can_go_on;
@@ -30,6 +35,9 @@ use crate::output::Output;
 use crate::plan::{Decide, Plan};
 use crate::summary::Summary;
 use crate::terminal::Terminal;
+
+/// Name of the summary in a run folder.
+pub const SUMMARY: &str = "summary.json";
 
 /// What to do about a run whose record is not what it was.
 pub const UNLIKE_RECORDED: &str = "only a record that is as it was can be gone on with: begin a new run";
@@ -89,6 +97,15 @@ fn enter<'o>(
 /// Goes on with a run where its journal ends; with one that had ended for want of an answer too. Answers that are in the journal are
 /// not asked for again.
 pub fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
+    let (tree, output) = (prepared.tree, prepared.output);
+    let said_log = files::said_log_again(&prepared.plan.task, tree.root())?;
+    let resumed = go_on(prepared, folder);
+    said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
+    resumed
+}
+
+fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
+    let root = prepared.tree.root();
     let confinement = confine(&prepared)?;
     let mut decide = prepared.plan.decide();
     let mut observer = observer(&prepared, folder);
@@ -98,7 +115,7 @@ pub fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Fa
         decide.learn(fact);
     }
     if let Some(Fact::Ended { .. }) = facts.last() {
-        record.note(&Fact::Resumed).map_err(|e| fault(e.into(), folder))?;
+        record.note(&Fact::Resumed).map_err(|e| fault(e.into(), root, folder))?;
         decide.learn(&Fact::Resumed);
     }
     lead(prepared, confinement, decide, record, &facts)
@@ -130,7 +147,8 @@ fn lead(
         model: prepared.model,
         cancel: prepared.cancel,
     };
-    let outcome = drive(&mut *decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
+    let outcome =
+        drive(&mut *decide, &mut executor, &mut record).map_err(|error| fault(error, root, &folder))?;
     drop(record);
     // The loop holds every answer; the summary needs none.
     drop(decide);
@@ -197,10 +215,7 @@ fn finish(
     let changes = changes::of_run(root, folder.path())?;
     changes::note_left(folder.path(), &changes)?;
     let facts: Vec<Fact> = outline_of(folder).map_err(anyhow::Error::from)?;
-    let log = shown_path(folder, root);
-    let files = changes.iter().map(FileChange::stat).collect();
-    let summary = Summary::of(&facts, outcome, files, elapsed, log);
-    folder.store_json("summary.json", &summary).map_err(anyhow::Error::from)?;
+    let summary = summarize(root, folder, &facts, &changes, outcome, elapsed)?;
     summary.print(output);
     output.object(&json!({ "event": "summary", "summary": summary }));
     if can_go_on(&facts) {
@@ -212,6 +227,22 @@ fn finish(
     Ok(Finished { exit: exit(&summary.outcome), changes })
 }
 
+/// Writes the summary of a run that is over into its folder.
+fn summarize(
+    root: &Path,
+    folder: &RunFolder,
+    facts: &[Fact],
+    changes: &[FileChange],
+    outcome: Outcome,
+    elapsed: Duration,
+) -> anyhow::Result<Summary> {
+    let log = shown_path(folder, root);
+    let files = changes.iter().map(FileChange::stat).collect();
+    let summary = Summary::of(facts, outcome, files, elapsed, log);
+    folder.store_json(SUMMARY, &summary)?;
+    Ok(summary)
+}
+
 /// The exit code of an outcome.
 pub fn exit(outcome: &Outcome) -> Exit {
     match outcome {
@@ -220,42 +251,6 @@ pub fn exit(outcome: &Outcome) -> Exit {
         Outcome::ModelUnavailable { .. } => Exit::ModelUnavailable,
         Outcome::NeedsPerson { .. } => Exit::NeedsPerson,
     }
-}
-
-/// What stopped the run from the outside.
-fn fault(error: Fault, folder: &RunFolder) -> Failure {
-    let name = super::runs::name(folder.path());
-    if matches!(error, Fault::KeyInPrompt { .. }) {
-        return Failure::refused(error, "take the key out of the query and of the code roll-up");
-    }
-    if matches!(error, Fault::Interrupted) {
-        return Failure::new(Exit::Interrupted, error).help(after_interruption(folder));
-    }
-    if matches!(error, Fault::Seal { .. }) {
-        let help = "see what stands there now and put it right by hand; nothing was built after that";
-        return Failure::new(Exit::TreeNotRestored, error).help(help);
-    }
-    if matches!(error, Fault::Restore(_)) || leaves_tree_changed(&error) {
-        let kept = folder.path().join(UNDO);
-        let help =
-            format!("the old contents are in {}; what happened: code-commit show {name}", kept.display());
-        return Failure::new(Exit::TreeNotRestored, error).help(help);
-    }
-    Failure::new(Exit::Fault, error).help(format!("mend that, then go on with: code-commit resume {name}"))
-}
-
-/// Whether a transaction failed and could not be taken back.
-pub fn leaves_tree_changed(fault: &Fault) -> bool {
-    matches!(fault, Fault::Apply(error) if error.leaves_tree_changed())
-}
-
-/// A run that has not asked yet has not kept what it would ask.
-fn after_interruption(folder: &RunFolder) -> String {
-    let facts: Vec<Fact> = outline_of(folder).unwrap_or_default();
-    if facts.is_empty() {
-        return "the model was not asked yet: begin a new run".to_owned();
-    }
-    format!("go on with: code-commit resume {}", super::runs::name(folder.path()))
 }
 
 fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn engine::Observer> {
@@ -274,23 +269,4 @@ fn shown_path(folder: &RunFolder, root: &Path) -> String {
 #[expect(clippy::disallowed_methods, reason = "the summary says how long the run took")]
 fn now() -> Instant {
     Instant::now()
-}
-
-#[cfg(test)]
-mod tests {
-    use engine::Silent;
-    use logging::Redactor;
-
-    use super::*;
-
-    #[test]
-    fn a_run_is_said_to_go_on_only_once_it_has_asked() {
-        let scratch = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(scratch.path(), "a-run", Redactor::default()).unwrap();
-        let mut silent = Silent;
-        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
-        assert_eq!(after_interruption(&folder), "the model was not asked yet: begin a new run");
-        record.note(&Fact::Resumed).unwrap();
-        assert_eq!(after_interruption(&folder), "go on with: code-commit resume a-run");
-    }
 }

@@ -10,7 +10,7 @@ use fixtures::demo::{FILES, MENDS_IT};
 use crate::harness::{KEY, Scene};
 
 /// The program with an injection by strace. None where strace cannot trace, which is said.
-fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {
+pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {
     let probe = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: errors at system calls because strace cannot trace here");
@@ -27,15 +27,15 @@ fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {
         .current_dir(scene.project.root())
         .output()
         .unwrap();
-    let was_injected = std::fs::read_to_string(log).unwrap().contains("(INJECTED)");
+    let was_hit = std::fs::read_to_string(log).unwrap().contains("(INJECTED)");
     let words = String::from_utf8_lossy(&done.stderr).into_owned();
-    Some(Injected { code: done.status.code(), was_injected, words })
+    Some(Injected { code: done.status.code(), was_hit, words })
 }
 
-struct Injected {
-    code: Option<i32>,
+pub struct Injected {
+    pub code: Option<i32>,
     /// False where the program made fewer such calls.
-    was_injected: bool,
+    was_hit: bool,
     words: String,
 }
 
@@ -75,7 +75,7 @@ fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_chan
             }
             other => panic!("fstat {number}: exit {other:?}, {}", ran.words),
         }
-        if !ran.was_injected {
+        if !ran.was_hit {
             break;
         }
     }

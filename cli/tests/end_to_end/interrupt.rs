@@ -54,7 +54,7 @@ fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
 }
 
 /// Presses Ctrl-C while a build runs that would never end, and sees that it is gone.
-fn press_while_it_builds(scene: &Scene, args: &[&str]) {
+fn press_while_it_builds(scene: &Scene, args: &[&str]) -> Ran {
     let mark = scene.project.beside().join("building");
     let build = format!(
         "#!/bin/sh\ntrap '' INT TERM\necho $$ > {0}.part && mv {0}.part {0}\nwhile :; do sleep 1; done\n",
@@ -68,6 +68,7 @@ fn press_while_it_builds(scene: &Scene, args: &[&str]) {
     assert_eq!(ran.code, Some(130), "{ran}");
     let pid = std::fs::read_to_string(&mark).unwrap();
     assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(), "the build is still there");
+    ran
 }
 
 #[test]
@@ -82,6 +83,14 @@ fn ctrl_c_while_a_build_is_tried_in_a_copy_leaves_no_process() {
 fn ctrl_c_while_the_build_runs_leaves_the_changes_and_no_process() {
     let scene = Scene::new(&FILES, Script::new([Step::text(MENDS_IT)]));
     let origin = scene.server.origin();
-    press_while_it_builds(&scene, &["--base-url", origin, "--sandbox", "off", "--model", "gemini-test"]);
+    let args = ["--base-url", origin, "--sandbox", "off", "--model", "gemini-test"];
+    let ran = press_while_it_builds(&scene, &args);
+    let run = scene.runs().pop().unwrap();
+    let name = run.file_name().unwrap().to_str().unwrap();
+    let help = format!(
+        " help: changed so far: A README.md, M src/greet.sh; go on with: code-commit resume {name}; \
+         put them back with: code-commit undo {name}\n"
+    );
+    assert!(ran.err.contains(&help), "{ran}");
     assert_eq!(scene.project.status().unwrap(), " M build.sh\n M src/greet.sh\n?? README.md\n");
 }

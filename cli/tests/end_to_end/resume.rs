@@ -9,6 +9,7 @@ use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Hang, Script, Step};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::disk_errors::injected;
 use crate::harness::{KEY, Ran, Scene};
 
 /// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says once it is asked again.
@@ -103,5 +104,56 @@ fn where_nothing_is_there_to_resume_to_undo_or_to_replay_the_exit_code_is_7() {
     for command in ["resume", "undo"] {
         let ran = scene.run(&[command]);
         assert_eq!(ran.code, Some(7), "{ran}");
+    }
+}
+
+#[test]
+fn the_summary_of_a_run_that_was_killed_at_its_end_is_made_by_whatever_command_comes_next() {
+    let mut made = 0;
+    for number in 1.. {
+        let scene = Scene::with_replies([MENDS_IT]);
+        let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+        let Some(ran) = injected(&scene, &format!("unlink:signal=KILL:when={number}"), &args) else { return };
+        // strace ends as what it has killed.
+        if ran.code.is_some() {
+            break;
+        }
+        let record = if scene.runs().is_empty() { Vec::new() } else { scene.record() };
+        let has_ended =
+            |(file, text): &(String, String)| file == "events.jsonl" && text.contains("\"ended\"");
+        if !record.iter().any(has_ended) || record.iter().any(|(file, _)| file == "summary.json") {
+            continue;
+        }
+        made += 1;
+        let command = ["runs", "show", "costs", "undo"][made % 4];
+        assert_eq!(scene.run(&[command]).code, Some(0), "{command}");
+        let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
+        let files = summary["files"].as_array().unwrap().len();
+        assert_eq!((&summary["outcome"], &summary["rounds_asked"]), (&"done".into(), &1.into()), "{summary}");
+        assert_eq!(files, 2, "{summary}");
+    }
+    assert!(made > 0, "no kill hit the end of a run");
+}
+
+/// A reply without a word to the user.
+fn mends_it_silently() -> String {
+    MENDS_IT.split("&&&start").next().unwrap().to_owned()
+}
+
+#[test]
+fn resuming_implement_makes_no_empty_file_for_words_to_the_user() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let steps = [Step::text("").hang(Hang::BeforeHead), Step::text(&mends_it_silently())];
+        let scene = Scene::new(&FILES, Script::new(steps));
+        scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
+        let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
+        let mut command = scene.command(&args, &[("GEMINI_API_KEY", KEY)]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        scene.server.wait_for_requests(1);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        child.wait().unwrap();
+        let resumed = resume(&scene, &[]);
+        assert_eq!(resumed.code, Some(0), "{signal:?}: {resumed}");
+        assert!(!scene.project.root().join("llm-user-output.txt").exists(), "{signal:?}");
     }
 }

@@ -9,7 +9,7 @@ use engine::undo_folders;
 use logging::{RunFolder, sha256_hex};
 use repo::WorkTree;
 
-use crate::changes::on_disk;
+use crate::changes::{FileChange, on_disk};
 use crate::commands::order::git;
 use crate::commands::runs;
 use crate::environment::Environment;
@@ -64,6 +64,12 @@ pub fn refuse(
         error,
         format!("go on all the same: code-commit resume {name} --force; or begin a new run"),
     ))
+}
+
+/// Whether none of these files was written since the run was stopped.
+pub fn is_as_stopped(root: &Path, run: &Path, changes: &[FileChange]) -> bool {
+    let stopped = last_sign(run);
+    !changes.iter().any(|change| is_newer(&root.join(&change.path), stopped))
 }
 
 /// When the run last wrote to its record, as the clock of the file system says it.

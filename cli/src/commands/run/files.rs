@@ -54,6 +54,13 @@ pub(super) fn said_log(task: &Task, root: &Path) -> Result<Option<PathBuf>, Fail
     Ok(is_new.then_some(said))
 }
 
+/// The same for a run that goes on, which may have been killed before it could remove the file. Its path, if nothing was said yet.
+pub(super) fn said_log_again(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
+    said_log(task, root)?;
+    let is_empty = |said: &PathBuf| said.symlink_metadata().is_ok_and(|found| found.len() == 0);
+    Ok(task.said_log(root).filter(is_empty))
+}
+
 /// Looks at that file once the run is over. Where nothing was said there is nothing to keep; what git will see is said once.
 pub(super) fn keep_said_log(said: &Path, tree: &WorkTree, output: &Output) {
     let Ok(found) = said.symlink_metadata() else { return };

@@ -1,0 +1,60 @@
+//! The summary of a run that was killed between its end and its summary.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use engine::{Fact, JOURNAL};
+use jiff::Timestamp;
+use logging::{Entry, Journal, Redactor, RunFolder};
+use repo::WorkTree;
+
+use crate::changes;
+use crate::commands::order::Recorded;
+use crate::commands::registry;
+use crate::commands::resume::is_as_stopped;
+use crate::commands::run::{SUMMARY, summarize};
+
+/// Makes those that are missing. The caller holds the lock, so no run is about to make its own.
+pub fn summaries(tree: &WorkTree) -> anyhow::Result<()> {
+    let Ok(known) = registry::all(tree) else { return Ok(()) };
+    for run in known.iter().filter(|run| run.has_plan()).map(|run| run.path(tree.root())) {
+        if !Recorded::is_in(&run) && !is_current(&run) {
+            summary(tree.root(), &run)
+                .with_context(|| format!("cannot write {SUMMARY} of {}", run.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the summary is there, and no line of the journal is younger: a run may have ended before it went on.
+fn is_current(run: &Path) -> bool {
+    let written = |name| fs::metadata(run.join(name)).and_then(|found| found.modified());
+    match (written(SUMMARY), written(JOURNAL)) {
+        (Ok(summary), Ok(journal)) => summary >= journal,
+        (_, journal) => journal.is_err(),
+    }
+}
+
+fn summary(root: &Path, run: &Path) -> anyhow::Result<()> {
+    // One that cannot be read is a matter of the command that asks for it.
+    let Ok(entries) = Journal::entries::<Fact>(&run.join(JOURNAL)) else { return Ok(()) };
+    let Some(Entry { fact: Fact::Ended { outcome }, .. }) = entries.last() else { return Ok(()) };
+    let (outcome, elapsed) = (outcome.clone(), elapsed(&entries));
+    let facts: Vec<Fact> = entries.into_iter().map(|entry| entry.fact).collect();
+    let changes = changes::of_run(root, run)?;
+    // What a person has changed since is not what the run has left.
+    if is_as_stopped(root, run, &changes) {
+        changes::note_left(run, &changes)?;
+    }
+    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+    summarize(root, &folder, &facts, &changes, outcome, elapsed).map(drop)
+}
+
+/// From the first line to the last: nobody knows better.
+fn elapsed(entries: &[Entry<Fact>]) -> Duration {
+    let at = |entry: Option<&Entry<Fact>>| entry?.at.parse::<Timestamp>().ok();
+    let span = at(entries.first()).zip(at(entries.last())).map(|(first, last)| last.duration_since(first));
+    span.and_then(|span| span.try_into().ok()).unwrap_or_default()
+}
