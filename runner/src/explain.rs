@@ -58,14 +58,17 @@ const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "os error 30"];
 /// What Landlock makes of the same, and also of what may not be read.
 const DENIED: [&str; 4] = ["Permission denied", "EACCES", "permission denied", "os error 13"];
 /// What a program says besides that was about to write: to see the file would not help it.
-const WRITES: [&str; 6] = [
+const WRITES: [&str; 7] = [
     "cannot create",
     "cannot touch",
     "for writing",
     "could not create",
     "failed to create",
     "unable to create",
+    "cannot open output file",
 ];
+/// What it says besides that was about to take away: for that, as for something new, the folder counts.
+const REMOVES: [&str; 4] = ["cannot remove", "cannot move", "rename", "unlink"];
 /// What the system says of a file that is not there.
 const MISSING: [&str; 4] = ["No such file or directory", "ENOENT", "not found", "cannot open"];
 
@@ -111,14 +114,36 @@ fn of_line(line: &str, confinement: &Confinement, seen: &Visible) -> Option<Stri
     }
     // The last one: the first is often the program that speaks.
     let path = paths(line, walls).last();
-    if says(line, &READ_ONLY) || (confinement.rung == Rung::Landlock && says(line, &DENIED)) {
-        return Some(about_rights(line, path.as_deref(), confinement, seen));
+    if confinement.rung == Rung::Landlock && says(line, &DENIED) {
+        let object = object(line).map(|name| walls.tree.join(name.trim_start_matches("./")));
+        return about_rights(line, object.or(path).as_deref(), confinement, seen);
+    }
+    if says(line, &READ_ONLY) {
+        return about_rights(line, path.as_deref(), confinement, seen);
     }
     let path = path.filter(|path| says(line, &MISSING) && !seen.has(path))?;
     if is_there_to_show(&path, walls) {
         return Some(about_hiding(&path));
     }
-    is_hidden_folder(path.parent()?, walls, seen).then(|| about_rights(line, Some(&path), confinement, seen))
+    if !is_hidden_folder(path.parent()?, walls, seen) {
+        return None;
+    }
+    about_rights(line, Some(&path), confinement, seen)
+}
+
+/// What a line says that it may not touch, however short its name is: in quotes behind the refusal (Python, Node.js); or a word by itself
+/// before it, behind whoever speaks (`./build.sh: line 2: report.xml: Permission denied`) or behind what was tried.
+fn object(line: &str) -> Option<&str> {
+    let (at, phrase) = DENIED.iter().filter_map(|phrase| Some((line.find(phrase)?, phrase))).min()?;
+    let behind = line.get(at + phrase.len()..)?;
+    if let Some((_, quoted)) = behind.split_once('\'') {
+        return quoted.split('\'').next().filter(|name| !name.is_empty());
+    }
+    let (speaker, tried) = line.get(..at)?.trim_end_matches([' ', ':']).rsplit_once(": ")?;
+    let name = WRITES.iter().find_map(|words| tried.strip_prefix(words)).unwrap_or(tried);
+    let name = name.trim_matches([' ', '\'', '"', '`', '‘', '’']);
+    let is_name = !speaker.is_empty() && !name.contains(char::is_whitespace) && name.parse::<u32>().is_err();
+    is_name.then_some(name).filter(|name| !name.is_empty())
 }
 
 fn says(line: &str, phrases: &[&str]) -> bool {
@@ -160,9 +185,15 @@ fn is_hidden_folder(folder: &Path, walls: &Walls, seen: &Visible) -> bool {
         && !seen.has(folder)
 }
 
-fn about_rights(line: &str, path: Option<&Path>, confinement: &Confinement, seen: &Visible) -> String {
+/// None where it is not the sandbox that forbids it.
+fn about_rights(
+    line: &str,
+    path: Option<&Path>,
+    confinement: &Confinement,
+    seen: &Visible,
+) -> Option<String> {
     let walls = &confinement.walls;
-    match path {
+    Some(match path {
         Some(path) if walls.read_only.iter().any(|held| path.starts_with(held)) => {
             format!(
                 "the sandbox protects {}: no build may change it (`--sandbox off` lets it)",
@@ -172,9 +203,13 @@ fn about_rights(line: &str, path: Option<&Path>, confinement: &Confinement, seen
         Some(path) if walls.masked.iter().any(|hidden| path.starts_with(hidden)) => {
             format!("the sandbox hides {} from every build (`--sandbox off` shows it)", path.display())
         }
+        Some(path) if path.starts_with(&walls.tree) && !is_new_beside_protected(line, path, walls) => {
+            return None;
+        }
         Some(path) if path.starts_with(&walls.tree) => format!(
             "the sandbox (Landlock) lets a build make nothing new at the top of the tree: \
-             make the folder first, or name it with `--writable {0}` or `[sandbox] writable = [\"{0}\"]`",
+             make it first, or write into a folder that is there; a folder can be named with `--writable {0}` or \
+             `[sandbox] writable = [\"{0}\"]`",
             path.display()
         ),
         Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, walls, seen) => {
@@ -193,7 +228,14 @@ fn about_rights(line: &str, path: Option<&Path>, confinement: &Confinement, seen
             None => NO_WRITING.to_owned(),
         },
         None => NO_WRITING.to_owned(),
-    }
+    })
+}
+
+/// Whether something is to be made, or taken away, in a folder that holds something protected: Landlock can allow that in none of them.
+fn is_new_beside_protected(line: &str, path: &Path, walls: &Walls) -> bool {
+    let mut protected = walls.read_only.iter().chain(&walls.masked);
+    protected.any(|held| held.parent().is_some_and(|folder| path.parent() == Some(folder)))
+        && (!path.exists() || says(line, &REMOVES))
 }
 
 fn about_hiding(path: &Path) -> String {

@@ -2,7 +2,6 @@
 
 #![expect(clippy::disallowed_methods, reason = "the tests set up files and processes of their own")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 mod support;
 
@@ -305,9 +304,15 @@ fn the_user_is_told_what_the_wall_forbade_and_how_to_allow_it() {
     }
     if works(Rung::Landlock) {
         let top = "the sandbox (Landlock) lets a build make nothing new at the top of the tree: \
-            make the folder first, or name it with `--writable SCRATCH/tree/dist` or \
+            make it first, or write into a folder that is there; a folder can be named with `--writable SCRATCH/tree/dist` or \
             `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
         assert_eq!(told(Rung::Landlock, "mkdir ./dist"), top);
+        // The words of a script begin with its name, which is protected.
+        let script = "printf '#!/bin/sh\\necho x > dist\\n' > src/run.sh; chmod +x src/run.sh; ./src/run.sh";
+        assert_eq!(told(Rung::Landlock, script), top);
+        // An ordinary file that may not be changed is nobody's sandbox.
+        let line = "echo 'sh: 1: cannot create src/new/file: Permission denied'; exit 1";
+        assert!(!told(Rung::Landlock, line).contains("sandbox"), "{}", told(Rung::Landlock, line));
         // The home is another one there.
         let advice = told(Rung::Landlock, "cat ~/.sdk/lib");
         assert!(advice.contains("`--readable ~/FOLDER`"), "{advice}");

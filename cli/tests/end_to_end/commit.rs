@@ -455,6 +455,7 @@ fn a_prompt_has_beginning_and_end_of_a_build_output_past_the_limit() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the user's own configuration")]
 fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
     // The second build tells what the harness that started it has needed so far.
     let noisy = "#!/bin/sh\ngrep -q '^second' src/greet.sh && exec grep VmHWM /proc/$PPID/status\n\

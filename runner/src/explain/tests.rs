@@ -5,7 +5,7 @@ use std::time::Duration;
 fn check(rung: Rung, line: &str) -> String {
     let walls = Walls {
         tree: "/work tree".into(),
-        read_only: vec!["/work tree/.git".into()],
+        read_only: vec!["/work tree/.git".into(), "/work tree/build.sh".into()],
         masked: vec!["/work tree/agent-config".into()],
         // A folder of every machine.
         home: Some("/var/cache".into()),
@@ -23,6 +23,10 @@ fn check(rung: Rung, line: &str) -> String {
         survivors_left: 0,
     };
     explain(&output, &Confinement { rung, walls }).unwrap_or_else(|| "nothing".into())
+}
+
+fn table(lines: &[(Rung, &str)]) -> String {
+    lines.iter().map(|(rung, line)| format!("{line}\n  {}\n", check(*rung, line))).collect()
 }
 
 /// Another program that may not read something comes first.
@@ -66,8 +70,7 @@ fn each_cause_gets_its_sentence() {
         (Rung::Bwrap, "error[E0425]: cannot find value `x` in this scope"),
         (Rung::Off, "curl: (6) Could not resolve host: crates.io"),
     ];
-    let table: String = lines.map(|(rung, line)| format!("{}\n  {}\n", line, check(rung, line))).concat();
-    insta::assert_snapshot!(table, @r#"
+    insta::assert_snapshot!(table(&lines), @r#"
     curl: (6) Could not resolve host: crates.io
       the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
     error: no matching package named `rand` found, --offline was specified
@@ -83,7 +86,7 @@ fn each_cause_gets_its_sentence() {
     cat: /var/log: No such file or directory
       the sandbox hides /var/log: show it with `--readable /var/log` or `[sandbox] readable = ["/var/log"]`
     mkdir: cannot create directory './target': Permission denied
-      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make the folder first, or name it with `--writable /work tree/target` or `[sandbox] writable = ["/work tree/target"]`
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/target` or `[sandbox] writable = ["/work tree/target"]`
     cat: ./agent-config/gemini-key.txt: Permission denied
       the sandbox hides /work tree/agent-config/gemini-key.txt from every build (`--sandbox off` shows it)
     cat: /var/log: Permission denied
@@ -127,6 +130,35 @@ fn each_cause_gets_its_sentence() {
       nothing
     curl: (6) Could not resolve host: crates.io
       nothing
+    "#);
+}
+
+#[test]
+fn under_landlock_the_file_is_meant_and_not_the_script_that_speaks() {
+    let lines = [
+        (Rung::Landlock, "./build.sh: line 2: report.xml: Permission denied"),
+        (Rung::Landlock, "./build.sh: 2: ./build.sh: cannot create report.xml: Permission denied"),
+        (Rung::Landlock, "/usr/bin/ld: cannot open output file a.out: Permission denied"),
+        (Rung::Landlock, "PermissionError: [Errno 13] Permission denied: 'report.xml'"),
+        (Rung::Landlock, "Error: EACCES: permission denied, open 'report.xml'"),
+        (Rung::Landlock, "sh: 1: cannot create src/new: Permission denied"),
+        (Rung::Landlock, "fatal: could not open: Permission denied"),
+    ];
+    insta::assert_snapshot!(table(&lines), @r#"
+    ./build.sh: line 2: report.xml: Permission denied
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/report.xml` or `[sandbox] writable = ["/work tree/report.xml"]`
+    ./build.sh: 2: ./build.sh: cannot create report.xml: Permission denied
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/report.xml` or `[sandbox] writable = ["/work tree/report.xml"]`
+    /usr/bin/ld: cannot open output file a.out: Permission denied
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/a.out` or `[sandbox] writable = ["/work tree/a.out"]`
+    PermissionError: [Errno 13] Permission denied: 'report.xml'
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/report.xml` or `[sandbox] writable = ["/work tree/report.xml"]`
+    Error: EACCES: permission denied, open 'report.xml'
+      the sandbox (Landlock) lets a build make nothing new at the top of the tree: make it first, or write into a folder that is there; a folder can be named with `--writable /work tree/report.xml` or `[sandbox] writable = ["/work tree/report.xml"]`
+    sh: 1: cannot create src/new: Permission denied
+      nothing
+    fatal: could not open: Permission denied
+      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
     "#);
 }
 
