@@ -147,6 +147,11 @@ impl Output {
         self.report(&fold(text, &io::stdout(), None));
     }
 
+    /// The same, where what does not fit goes on at column `hang`.
+    pub fn report_below(&self, text: &str, hang: usize) {
+        self.report(&fold(text, &io::stdout(), Some(hang)));
+    }
+
     /// One JSON object on standard output, with `--json` only.
     pub fn object(&self, value: &serde_json::Value) {
         if self.json {

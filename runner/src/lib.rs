@@ -30,5 +30,7 @@ pub use orphans::{Containers, Orphans, remove_orphans};
 pub use output::{Apart, Ended, Output};
 pub use reap::{Swept, sweep};
 pub use run::{RunError, run};
-pub use sandbox::{Confinement, Mode, NoSandbox, Probed, Reason, Rung, Walls, probe, survey};
+pub use sandbox::{
+    Confinement, Mode, NoSandbox, Probed, Reason, Rung, Walls, how_to_get_bubblewrap, probe, survey,
+};
 pub use temporary::temporary_folder;

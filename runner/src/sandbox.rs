@@ -23,7 +23,7 @@ mod visible;
 
 pub(crate) use docker::{Container, remove_orphans};
 pub(crate) use landlock::is_in_private_home;
-pub use probe::{NoSandbox, Probed, Reason, probe, survey};
+pub use probe::{NoSandbox, Probed, Reason, how_to_get_bubblewrap, probe, survey};
 pub(crate) use visible::Visible;
 
 /// What the user asks for.

@@ -28,7 +28,7 @@ struct Check {
     name: String,
     state: State,
     text: String,
-    /// What to do; may be empty.
+    /// What to do, or what could be done to have more; may be empty.
     help: String,
 }
 
@@ -66,10 +66,11 @@ impl Check {
         };
         let indent = " ".repeat(NAME_WIDTH + 4);
         let text = printable(&self.text).replace('\n', &format!("\n{indent}"));
-        output.report(&format!("{mark}  {:<NAME_WIDTH$}{text}", self.name));
-        if self.state == State::Bad && !self.help.is_empty() {
+        output.report_below(&format!("{mark}  {:<NAME_WIDTH$}{text}", self.name), indent.len());
+        if !self.help.is_empty() {
             let help = printable(&self.help).replace('\n', &format!("\n{indent}"));
-            output.report(&format!("{indent}{} {help}", output.paint(STRONG, "help:")));
+            let head = output.paint(STRONG, "help:");
+            output.report_below(&format!("{indent}{head} {help}"), indent.len());
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use guard::{Binds, Guard, Policy, Protected, Writer};
 use repo::{RepoError, WorkTree};
-use runner::{Confinement, Env, Mode, Rung, Walls};
+use runner::{Confinement, Env, Mode, NoSandbox, Rung, Walls};
 
 use crate::args::Sandbox;
 use crate::commands::{registry, runs};
@@ -52,12 +52,21 @@ pub fn confine(
                 confinement
             })
         }
-        Err(reason) if otherwise == Otherwise::GoWithout => {
+        Err(reason @ NoSandbox::Nowhere { .. }) if otherwise == Otherwise::GoWithout => {
             output.warn(&format!("no wall can be had here, this build runs without one: {reason}"));
             Ok(Confinement::off())
         }
-        Err(reason) => Err(Failure::refused(reason, "--sandbox off runs the build with all of your rights")),
+        Err(reason) => Err(no_sandbox(reason, "--sandbox off runs the build with all of your rights")),
     }
+}
+
+/// `without` says what it means to go without one: no way out for a process that may open too few files.
+pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
+    let help = match reason {
+        NoSandbox::TooFewFiles => "allow more, then try again: ulimit -n 1024",
+        NoSandbox::Nowhere { .. } => without,
+    };
+    Failure::refused(reason, help)
 }
 
 /// A link may lead to a program that the wall hides: no model could mend that.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use fixtures::demo::{FILES, MENDS_IT};
 use fixtures::server::{Script, Step};
 
-use crate::full_disk::on_a_full_disk;
 use crate::harness::{KEY, Ran, Scene};
 use crate::typed;
 
@@ -174,11 +173,14 @@ fn doctor_as_json_is_one_object_a_check() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the length of files is limited")]
 fn a_disk_without_room_keeps_a_run_from_starting() {
     let scene = Scene::with_replies([]);
     let doctor = scene.command(&["doctor", "--sandbox", "off"], &[("GEMINI_API_KEY", KEY)]);
-    let state = scene.project.root().join(".git/code-commit");
-    let Some(done) = on_a_full_disk(&doctor, &state) else { return };
+    let mut limited = std::process::Command::new("prlimit");
+    limited.arg("--fsize=4096").arg(doctor.get_program()).args(doctor.get_args()).env_clear();
+    limited.envs(doctor.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let done = limited.current_dir(scene.project.root()).output().unwrap();
     let out = String::from_utf8_lossy(&done.stdout);
     assert_eq!(done.status.code(), Some(3), "{out}");
     assert!(out.contains("NO  state           cannot write in "), "{out}");
@@ -272,4 +274,29 @@ fn an_editor_that_fails_ends_the_run_before_it_begins() {
     assert_eq!(ran.code, Some(3), "{ran}");
     assert!(ran.out.contains("the editor exited with code 3"), "{ran}");
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
+}
+
+/// Takes bubblewrap away, then runs the rest.
+const WITHOUT_BUBBLEWRAP: &str = "mount --bind /dev/null /usr/bin/bwrap || exit 99; exec \"$@\"";
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a shell mounts; what is skipped is said")]
+fn how_to_get_the_strongest_sandbox_is_said_where_it_does_not_work() {
+    let scene = Scene::with_replies([]);
+    let program = scene.command(&["doctor"], &[("GEMINI_API_KEY", KEY)]);
+    let mut without = std::process::Command::new("unshare");
+    without.args(["-rm", "sh", "-c", WITHOUT_BUBBLEWRAP, "sh"]).arg(program.get_program()).arg("doctor");
+    without.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let done = without.current_dir(scene.project.root()).output().unwrap();
+    let [out, err] = [&done.stdout, &done.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    if done.status.code() == Some(99) || err.contains("unshare") {
+        eprintln!("SKIPPED: a machine without bubblewrap, because no mount can be had here: {err}");
+        return;
+    }
+    let row =
+        out.lines().skip_while(|line| !line.contains("  bwrap  ")).take(2).collect::<Vec<_>>().join(" ");
+    assert!(
+        row.contains("is not installed") && row.contains("help: for the strongest sandbox: apt-get"),
+        "{out}"
+    );
 }

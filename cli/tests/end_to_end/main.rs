@@ -9,13 +9,6 @@ mod costs;
 mod disk_errors;
 mod doctor;
 mod elsewhere;
-#[path = "../full_disk/mod.rs"]
-#[expect(
-    dead_code,
-    clippy::print_stderr,
-    reason = "a test that is skipped says so; no run begins here that could say that it has not"
-)]
-mod full_disk;
 mod harness;
 mod hostile;
 mod house;

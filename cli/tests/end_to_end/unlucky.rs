@@ -179,3 +179,21 @@ fn a_limit_on_the_length_of_files_is_an_error_and_not_the_end_of_the_program() {
         assert!(err.contains("File too large"), "{limit} KiB: {err}");
     }
 }
+
+#[test]
+fn too_few_descriptors_are_named_and_no_weaker_sandbox_is_taken_or_proposed() {
+    for limit in [12, 14, 16, 18, 20, 40] {
+        let scene = Scene::with_replies([MENDS_IT]);
+        let args = ["--base-url", scene.server.origin(), "--model", "gemini-test"];
+        let program = scene.command(&args, &[("GEMINI_API_KEY", KEY)]);
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -n $0; exec \"$@\"", &limit.to_string()]);
+        limited.arg(program.get_program()).args(args).env_clear();
+        limited.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let done = limited.current_dir(scene.project.root()).output().unwrap();
+        let err = String::from_utf8_lossy(&done.stderr);
+        assert_eq!((done.status.code(), scene.server.requests().len()), (Some(3), 0), "{limit}: {err}");
+        assert!(!err.contains("--sandbox off") && !err.contains("Landlock"), "{limit}: {err}");
+        assert!(limit < 16 || err.contains("ulimit -n 1024"), "{limit}: {err}");
+    }
+}

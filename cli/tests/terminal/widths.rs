@@ -78,3 +78,13 @@ fn an_error_in_a_reply_is_pointed_at() {
         check(&format!("parse_{columns}"), &scene, &terminal.styled_lines().join("\n"));
     }
 }
+
+#[test]
+fn what_doctor_says_is_broken_between_words() {
+    let scene = refused_broken_mended();
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let piped = scene.program(&["doctor"], &[]).output().unwrap();
+    let mut terminal = Terminal::start(scene.program(&["doctor"], &[]), 80).unwrap();
+    terminal.finish().unwrap();
+    assert_eq!(words(&terminal.lines().join("\n")), words(&String::from_utf8_lossy(&piped.stdout)));
+}

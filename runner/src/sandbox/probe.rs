@@ -39,14 +39,20 @@ pub struct Reason {
     pub why: String,
 }
 
-/// Nothing of what was asked for works here, and nothing weaker is taken in its place.
+/// Why there is no sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}; {remedy}", what_failed(reasons))]
-pub struct NoSandbox {
-    /// What was tried.
-    pub reasons: Vec<Reason>,
-    /// What the user can do.
-    pub remedy: String,
+pub enum NoSandbox {
+    /// Nothing of what was asked for works here, and nothing weaker is taken in its place.
+    #[error("{}; {remedy}", what_failed(reasons))]
+    Nowhere {
+        /// What was tried.
+        reasons: Vec<Reason>,
+        /// What the user can do.
+        remedy: String,
+    },
+    /// What works here cannot be told: every sandbox needs more descriptors than this process has left.
+    #[error("this process may open too few files at once to set up a sandbox")]
+    TooFewFiles,
 }
 
 /// Of one that was asked for by its name nothing is said about the others, which were not tried.
@@ -72,6 +78,10 @@ pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbo
         Mode::Docker => &[Rung::Docker],
         Mode::Off => &[Rung::Off],
     };
+    // Told apart from a machine without sandboxes: a weaker one would be taken, or the user advised to go without.
+    if mode != Mode::Off && !has_descriptors() {
+        return Err(NoSandbox::TooFewFiles);
+    }
     let mut reasons = Vec::new();
     for &rung in rungs {
         match trial(rung, docker_host) {
@@ -82,7 +92,42 @@ pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbo
             Err(why) => reasons.push(Reason { rung, why }),
         }
     }
-    Err(NoSandbox { reasons, remedy: remedy(mode) })
+    Err(NoSandbox::Nowhere { reasons, remedy: remedy(mode) })
+}
+
+/// What a sandbox takes, and what the end of its command does.
+const DESCRIPTORS: usize = 48;
+
+fn has_descriptors() -> bool {
+    (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>().is_ok()
+}
+
+/// What makes bubblewrap work, which is the strongest, given why it does not.
+pub fn how_to_get_bubblewrap(why_not: &str) -> String {
+    better(why_not, |name| std::fs::read_to_string(format!("/proc/sys/{name}")).ok())
+}
+
+/// `setting` gives the value of a setting of the kernel.
+fn better(why_not: &str, setting: impl Fn(&str) -> Option<String>) -> String {
+    if why_not.ends_with("is not installed") {
+        return "for the strongest sandbox: apt-get install bubblewrap, or what your system has for it"
+            .to_owned();
+    }
+    // What keeps users from making namespaces, and the value that lets them.
+    let switches = [
+        ("kernel/unprivileged_userns_clone", "0", "1"),
+        ("user/max_user_namespaces", "0", "15000"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+    ];
+    let in_the_way = |(name, no, _): &(&str, &str, &str)| setting(name).is_some_and(|is| is.trim() == *no);
+    match switches.into_iter().find(in_the_way) {
+        Some((name, _, yes)) => {
+            format!("for the strongest sandbox, as root: sysctl -w {}={yes}", name.replace('/', "."))
+        }
+        None => "for the strongest sandbox, allow user namespaces here; in a container: \
+            docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+            .to_owned(),
+    }
 }
 
 /// Tries every rung, for `doctor`.
@@ -160,10 +205,21 @@ mod tests {
     fn of_a_wall_that_was_asked_for_nothing_is_said_about_the_others() {
         let failed = |mode, rungs: &[Rung]| {
             let reasons = rungs.iter().map(|&rung| Reason { rung, why: "why".to_owned() }).collect();
-            NoSandbox { reasons, remedy: remedy(mode) }.to_string()
+            NoSandbox::Nowhere { reasons, remedy: remedy(mode) }.to_string()
         };
         insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); start the Docker daemon, or take the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
         insta::assert_snapshot!(failed(Mode::Auto, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); install bubblewrap, or allow it to make user namespaces, or run without protection with `--sandbox off`");
+    }
+
+    #[test]
+    fn what_keeps_bubblewrap_from_working_is_named_with_its_command() {
+        let refused = "bwrap: setting up uid map: Permission denied";
+        let with = |name: &'static str, value: &'static str| {
+            better(refused, move |asked| (asked == name).then(|| format!("{value}\n")))
+        };
+        insta::assert_snapshot!(better("bwrap is not installed", |_| None), @"for the strongest sandbox: apt-get install bubblewrap, or what your system has for it");
+        insta::assert_snapshot!(with("kernel/apparmor_restrict_unprivileged_userns", "1"), @"for the strongest sandbox, as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+        insta::assert_snapshot!(with("user/max_user_namespaces", "15000"), @"for the strongest sandbox, allow user namespaces here; in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined");
     }
 
     #[test]

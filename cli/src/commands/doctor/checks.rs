@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use llm::{Blind, Provider};
 use repo::{Asked, WorkTree};
+use runner::Rung;
 
 use super::Check;
 use crate::args::DoctorArgs;
@@ -87,13 +88,19 @@ fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
     let docker_host = environment.docker_host();
     let wanted = match runner::probe(wall::mode(settings.sandbox.value), docker_host) {
         Ok(probed) => Check::good("sandbox", probed.why),
-        Err(error) => Check::bad("sandbox", error.to_string(), "or, with all of your rights: --sandbox off"),
+        Err(reason) => {
+            Check::failed("sandbox", wall::no_sandbox(reason, "or, with all of your rights: --sandbox off"))
+        }
     };
     let rungs = runner::survey(docker_host).into_iter().map(|(rung, outcome)| {
         let name = format!("  {rung}");
         match outcome {
             Ok(()) => Check::good(name, "works"),
-            Err(why) => Check::absent(name, why),
+            Err(why) => {
+                let help =
+                    if rung == Rung::Bwrap { runner::how_to_get_bubblewrap(&why) } else { String::new() };
+                Check { help, ..Check::absent(name, why) }
+            }
         }
     });
     std::iter::once(wanted).chain(rungs).collect()

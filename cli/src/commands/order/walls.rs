@@ -29,7 +29,7 @@ pub fn confine(tree: &WorkTree, sealed: &[PathBuf], setting: &Setting<'_>) -> Re
     let readable = settings.readable.iter().map(|place| place.value.clone());
     let probed =
         runner::probe(wall::mode(settings.sandbox.value), environment.docker_host()).map_err(|reason| {
-            Failure::refused(reason, "--sandbox off runs the commands with all of your rights")
+            wall::no_sandbox(reason, "--sandbox off runs the commands with all of your rights")
         })?;
     output.note(&format!("sandbox: {}", probed.why));
     let own = wall::there(root, Binds::Always);

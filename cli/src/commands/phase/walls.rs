@@ -102,7 +102,7 @@ pub fn choose(
         Sandbox::Off => Mode::Off,
     };
     let mut probed = probe(mode, docker_host)
-        .map_err(|reason| Failure::refused(reason, "--sandbox off lets each role see the other's folder"))?;
+        .map_err(|reason| wall::no_sandbox(reason, "--sandbox off lets each role see the other's folder"))?;
     if sandbox == Sandbox::Auto {
         "bubblewrap and seccomp around each role (no Docker daemon answers)".clone_into(&mut probed.why);
     }

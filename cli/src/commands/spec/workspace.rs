@@ -92,7 +92,7 @@ impl<'b> Workspace<'b> {
         agents::can_keep(cli.kind, &settings)?;
         agents::warn_of_calls(&settings, output);
         let probed = probe(wall::mode(settings.sandbox.value), environment.docker_host())
-            .map_err(|reason| Failure::refused(reason, "--sandbox off lets the agent do whatever you can"))?;
+            .map_err(|reason| wall::no_sandbox(reason, "--sandbox off lets the agent do whatever you can"))?;
         output.note(&format!("sandbox: {}", probed.why));
         project::make_folders(root)?;
         let (state, runs) = project::state(root)?;
