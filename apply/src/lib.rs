@@ -3,6 +3,7 @@
 mod belief;
 mod change;
 mod durable;
+mod emptied;
 mod error;
 mod files;
 mod finish;
@@ -61,7 +62,9 @@ pub mod seam {
         let root = Arc::new(Folder::open(&root_path).map_err(ApplyError::io("open", &root_path))?);
         set.check(&root)?;
         let site = super::transaction::Site { lock, root, root_path: &root_path, undo: &undo };
-        super::transaction::run(&site, &set.into_changes(), Vec::new(), steps)
+        let changes = set.into_changes();
+        let emptied = super::emptied::folders(&site.root, &changes);
+        super::transaction::run(&site, &changes, emptied, steps)
     }
 
     pub fn recover(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result<Recovery, RecoverError> {

@@ -167,3 +167,45 @@ fn an_undo_that_ends_before_any_step_is_gone_on_with() {
         }
     }
 }
+
+#[test]
+fn a_folder_that_a_delete_leaves_empty_goes_with_it_and_undo_brings_it_back() {
+    let mut tree =
+        Tree::new(&[("a/b/one", "1"), ("a/b/two", "2"), ("c/kept", "k"), ("c/gone", "g"), ("top", "t")]);
+    let old = tree.files();
+    tree.apply(&[("a/b/one", None), ("c/gone", None), ("top", None)]).unwrap();
+    assert!(tree.root.join("a/b/two").exists() && tree.root.join("c/kept").exists());
+    tree.apply(&[("a/b/two", None)]).unwrap();
+    assert!(!tree.root.join("a").exists(), "both folders are empty");
+    assert!(tree.root.join("c").exists() && tree.root.exists());
+    apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    assert_eq!(tree.files(), old);
+}
+
+#[test]
+fn a_folder_stays_that_somebody_has_something_in_or_has_closed_to_others() {
+    let mut tree = Tree::new(&[("ignored/x", "x"), ("private/y", "y"), ("parent/empty/z", "z")]);
+    fs::write(tree.root.join("ignored/cache.o"), "o").unwrap();
+    fs::create_dir(tree.root.join("parent/of-a-submodule")).unwrap();
+    tree.chmod("private", 0o700);
+    tree.apply(&[("ignored/x", None), ("private/y", None), ("parent/empty/z", None)]).unwrap();
+    for (folder, stays) in [
+        ("ignored", true),
+        ("private", true),
+        ("parent", true),
+        ("parent/of-a-submodule", true),
+        ("parent/empty", false),
+    ] {
+        assert_eq!(tree.root.join(folder).exists(), stays, "{folder}");
+    }
+}
+
+#[test]
+fn a_file_may_take_the_place_of_a_folder_that_a_delete_left_empty() {
+    let mut tree = Tree::new(&[("a/x", "x")]);
+    let old = tree.files();
+    tree.apply(&[("a/x", None)]).unwrap();
+    tree.apply(&[("a", Some(b"a file now"))]).unwrap();
+    apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    assert_eq!(tree.files(), old);
+}
