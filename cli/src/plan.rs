@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use engine::{Fact, Loop, Step};
-use guard::Policy;
+use guard::{Binds, Policy};
 use logging::{Layout, RunFolder, Stored};
 use loop_commit::{Brief, CommitLoop, ImplementLoop, Inputs, Limits, OnFailure};
 use serde::{Deserialize, Serialize};
@@ -162,6 +162,14 @@ impl Task {
         }
     }
 
+    /// Which protected names bind it.
+    pub fn binds(&self) -> Binds {
+        match self {
+            Self::Commit { .. } => Binds::Commit,
+            Self::Implement { .. } => Binds::Implement,
+        }
+    }
+
     /// Where the model's words for the person are kept besides the terminal (S0 §Implementation Details).
     pub fn said_log(&self, root: &Path) -> Option<PathBuf> {
         match self {
@@ -180,10 +188,14 @@ impl Task {
 
 /// What a model may write in this project, by S1 and by the configuration.
 pub fn policy(settings: &Settings, root: &Path) -> Policy {
-    let commit = deciders::find(root, settings).into_iter().fold(Policy::commit(), |policy, decider| {
+    and_deciders(Policy::commit(), settings, root)
+}
+
+fn and_deciders(policy: Policy, settings: &Settings, root: &Path) -> Policy {
+    let decided = deciders::find(root, settings).into_iter().fold(policy, |policy, decider| {
         policy.protect_as(&decider.what, [deciders::literally(&decider.path)])
     });
-    settings.protect.iter().fold(commit, |policy, list| policy.protect(&list.value))
+    settings.protect.iter().fold(decided, |policy, list| policy.protect(&list.value))
 }
 
 /// What `implement` reads, also at the root: no model may write it.
@@ -224,9 +236,8 @@ impl Plan {
     pub fn policy(&self, root: &Path) -> Policy {
         match self.task {
             Task::Commit { .. } => policy(&self.settings, root),
-            Task::Implement { .. } => {
-                policy(&self.settings, root).protect_as("an input of this run", IMPLEMENT_INPUTS)
-            }
+            Task::Implement { .. } => and_deciders(Policy::implement(), &self.settings, root)
+                .protect_as("an input of this run", IMPLEMENT_INPUTS),
         }
     }
 

@@ -111,21 +111,26 @@ fn is_device(name: &str) -> bool {
     }
 }
 
-fn is_bidi(c: char) -> bool {
+/// Whether it changes the order in which others are shown (UAX #9).
+pub fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Default-ignorable characters, blanks other than the plain one, fillers, tags and non-characters.
-fn leaves_no_mark(c: char) -> bool {
-    is_bidi(c)
-        || (c.is_whitespace() && c != ' ')
-        || matches!(c,
+/// Whether nothing is seen of it: default-ignorable characters, fillers, tags, separators of lines and non-characters. What stands
+/// in a text behind such characters only machines read.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fdd0}'..='\u{fdef}'
-            | '\u{fff0}'..='\u{fffd}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}')
         || (u32::from(c) & 0xfffe) == 0xfffe
+}
+
+/// The same, what turns the direction of writing, what stands for a character that is lost, and every blank but the plain one.
+fn leaves_no_mark(c: char) -> bool {
+    is_bidi(c) || is_invisible(c) || matches!(c, '\u{fffc}' | '\u{fffd}') || (c.is_whitespace() && c != ' ')
 }
 
 /// What must not be shown as it is.

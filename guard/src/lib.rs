@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 pub use admitted::{Admitted, Before, Op};
 pub use existing::ExistingError;
+pub use lexical::{is_bidi, is_invisible};
 pub use policy::{Configuration, Ignored, Policy};
 pub use protected::{Binds, PROTECTED, Protected, Writer, is_protected_anywhere};
 pub use refusal::{Code, Refusal, shown_path};

@@ -62,6 +62,12 @@ impl Policy {
         Policy::binding(Binds::Commit)
     }
 
+    /// The same and the records that S0 keeps at the root (S0 §Logging).
+    #[must_use]
+    pub fn implement() -> Self {
+        Policy::binding(Binds::Implement)
+    }
+
     /// Only these files (S2 `allowed_files`: explicit relative paths, no patterns), spelled exactly so.
     ///
     /// The list is a person's own word, so it may name what git ignores and what other policies protect, but
@@ -144,8 +150,8 @@ impl Policy {
         Ok(text)
     }
 
-    /// What the protected name is that covers `path`, if one does.
-    pub(crate) fn protects(&self, path: &str) -> Option<&str> {
+    /// What the protected name is that covers `path`, if one does. Whether it may be written for other reasons is not asked.
+    pub fn protects(&self, path: &str) -> Option<&str> {
         let folded = fold(path);
         self.protected.iter().find(|name| name.covers(path, &folded)).map(|name| name.what.as_str())
     }

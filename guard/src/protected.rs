@@ -12,8 +12,10 @@ pub enum Binds {
     Always,
     /// Every policy but a scoped one, whose list of files is a person's own word.
     Unscoped,
-    /// `Policy::commit` only: the critical files of S1 §Parsing the Response.
+    /// `Policy::commit` and stricter: the critical files of S1 §Parsing the Response.
     Commit,
+    /// `Policy::implement` only: S0 keeps its records at the root, where a project of another loop may have files of these names.
+    Implement,
 }
 
 /// Who does write a protected name.
@@ -48,7 +50,7 @@ impl Protected {
 
     /// Its path at the root.
     pub fn at_root(&self) -> &'static str {
-        self.pattern.trim_matches('/')
+        self.pattern.trim_start_matches("**").trim_matches('/')
     }
 }
 
@@ -57,6 +59,14 @@ pub const PROTECTED: &[Protected] = &[
     row("/.code-commit/", Binds::Always, Writer::Harness, "the harness's own state"),
     row("/code-commit.toml", Binds::Always, Writer::Person, "the harness's configuration"),
     row(".gitmodules", Binds::Always, Writer::Person, "where git fetches submodules from"),
+    // Each names commands that our own loops start without asking: whoever writes them runs code at the next `phase` or `spec`.
+    row(
+        "**/.abl/abl.config.yaml",
+        Binds::Unscoped,
+        Writer::Person,
+        "the commands that code-commit phase runs",
+    ),
+    row(".cuggino.json", Binds::Unscoped, Writer::Person, "the commands that code-commit spec runs"),
     row(".gitignore", Binds::Unscoped, Writer::Person, "what git ignores decides what may be written"),
     row("/agent-config/", Binds::Unscoped, Writer::Person, "the harness's settings and keys"),
     row("/Cargo.lock", Binds::Commit, Writer::Build, "the versions of all dependencies"),
@@ -65,8 +75,8 @@ pub const PROTECTED: &[Protected] = &[
     row("/LLMInstructions.md", Binds::Commit, Writer::Person, "the supervisor's instructions"),
     row("UserSpecification.md", Binds::Commit, Writer::Person, "the user's specification"),
     row("/target/", Binds::Commit, Writer::Build, "build output"),
-    row("/logs/", Binds::Commit, Writer::Harness, "the records of runs"),
-    row("/llm-user-output.txt", Binds::Commit, Writer::Harness, "the record of a run"),
+    row("/logs/", Binds::Implement, Writer::Harness, "the records of runs"),
+    row("/llm-user-output.txt", Binds::Implement, Writer::Harness, "the record of a run"),
 ];
 
 const fn row(pattern: &'static str, binds: Binds, writer: Writer, what: &'static str) -> Protected {
@@ -79,9 +89,78 @@ pub fn is_protected_anywhere(name: &[u8]) -> bool {
     anywhere.any(|row| name.eq_ignore_ascii_case(row.pattern.as_bytes()))
 }
 
-/// Names that may be written, but that run code or change what others see: shown in the summary.
-const FLAGGED: &[&str] =
-    &[".gitattributes", ".cargo/config", ".cargo/config.toml", ".github/workflows/", "build.rs", ".envrc"];
+/// What runs later by itself, or changes what others see: it may be written, and is shown in the summary. A name with a slash behind it
+/// is a folder; each counts at every level, since a project may lie in a folder of another.
+const FLAGGED: &[&str] = &[
+    // Git and what is hooked into it: filters, hooks of every commit.
+    ".gitattributes",
+    ".husky/",
+    ".githooks/",
+    ".pre-commit-config.yaml",
+    ".pre-commit-hooks.yaml",
+    "lefthook.yml",
+    "lefthook.yaml",
+    ".lefthook.yml",
+    ".overcommit.yml",
+    // Coding agents: hooks, servers that they start, what they may do without asking.
+    ".claude/",
+    ".mcp.json",
+    "mcp.json",
+    ".gemini/",
+    ".codex/",
+    ".cursor/",
+    ".opencode/",
+    "opencode.json",
+    ".aider.conf.yml",
+    // Our own loops: prompts of roles, and settings in a folder below.
+    ".abl/",
+    ".cuggino/",
+    // Editors: tasks that run when a folder is opened, interpreters and servers by path, containers.
+    ".vscode/",
+    ".idea/",
+    ".zed/",
+    ".devcontainer/",
+    ".devcontainer.json",
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".dir-locals.el",
+    // Shells that enter the folder.
+    ".envrc",
+    ".mise.toml",
+    "mise.toml",
+    // Forges, which hold keys of their own.
+    ".github/workflows/",
+    ".github/actions/",
+    ".gitea/workflows/",
+    ".forgejo/workflows/",
+    ".gitlab-ci.yml",
+    ".circleci/",
+    ".travis.yml",
+    ".drone.yml",
+    ".woodpecker.yml",
+    ".woodpecker/",
+    ".buildkite/",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    "jenkinsfile",
+    // Tools that run code before they do what they were asked for, or fetch it from elsewhere.
+    ".cargo/config",
+    ".cargo/config.toml",
+    "build.rs",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".yarn/",
+    ".pnpmfile.cjs",
+    ".mvn/",
+    "gradle/wrapper/",
+    ".bazelrc",
+    "sitecustomize.py",
+    "usercustomize.py",
+];
 
 /// Patterns matched by folded name, so that no spelling of a name on any file system slips through.
 #[derive(Debug, Clone)]

@@ -59,6 +59,15 @@ fn judge(entry: &Value) -> Result<Option<String>, String> {
             Verdict::Admitted(_) => None,
         })
         .collect();
+    let unflagged = verdicts.iter().find_map(|verdict| match verdict {
+        Verdict::Admitted(admitted) if entry["flag"] == true && !admitted.is_flagged() => {
+            Some(admitted.path())
+        }
+        Verdict::Admitted(_) | Verdict::Refused(_) => None,
+    });
+    if let Some(path) = unflagged {
+        return Ok(Some(format!("{entry}\n    {path} was not flagged")));
+    }
     drop(made);
     let expected = entry["expect"] == "refuse";
     if expected != refusals.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::Writer;
+use guard::{Binds, Writer};
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use repo::WorkTree;
 
@@ -111,7 +111,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         same_failures: None,
         restore_on_failure: false,
         early_stop: false,
-        sealed: sealed(&settings, tree.root()),
+        sealed: sealed(&settings, tree.root(), task.binds()),
         head,
         task,
         settings,
@@ -119,8 +119,9 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
 }
 
 /// The build script and what else no build may write (S1 §Safety), there or not, whatever the configuration protects.
-fn sealed(settings: &Settings, root: &Path) -> Vec<PathBuf> {
-    let files = guard::PROTECTED.iter().filter(|row| !row.is_folder() && row.writer != Writer::Build);
+fn sealed(settings: &Settings, root: &Path, binds: Binds) -> Vec<PathBuf> {
+    let files = guard::PROTECTED.iter().filter(|row| row.binds <= binds && !row.is_folder());
+    let files = files.filter(|row| row.writer != Writer::Build);
     let mut sealed: Vec<PathBuf> = files.map(|row| PathBuf::from(row.at_root())).collect();
     let deciders = deciders::find(root, settings).into_iter().filter(|decider| !decider.is_builds);
     for path in deciders.map(|decider| PathBuf::from(decider.path)) {
@@ -185,8 +186,8 @@ fn refused(missing: Vec<Missing>) -> Failure {
 
 /// The protected set as the prompt lists it (S1 §Parsing the Response), and what the configuration adds.
 pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
-    let names = guard::PROTECTED.iter().map(|name| {
-        let path = name.pattern.trim_start_matches('/');
+    let names = guard::PROTECTED.iter().filter(|name| name.binds <= Binds::Commit).map(|name| {
+        let path = name.pattern.trim_start_matches("**").trim_start_matches('/');
         match path.strip_suffix('/') {
             Some(folder) => format!("anything in the {folder} folder"),
             None if name.pattern.starts_with('/') => path.to_owned(),

@@ -90,7 +90,7 @@ fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<
 fn walls(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -> Walls {
     let (root, settings) = (tree.root(), &plan.settings);
     let readable = settings.readable.iter().map(|place| place.value.clone());
-    let own = there(root, Binds::Commit);
+    let own = there(root, plan.task.binds());
     let folders = git_folders(tree);
     Walls {
         read_only: own.chain(held(root, &folders, rung)).chain(held(root, &plan.sealed, rung)).collect(),
@@ -250,14 +250,16 @@ mod tests {
         .code-commit
         code-commit.toml
         .gitmodules
+        .abl/abl.config.yaml
+        .cuggino.json
         .gitignore
         build.sh
         codeRollup.sh
         LLMInstructions.md
         UserSpecification.md
-        logs
-        llm-user-output.txt
         ");
+        let only_in_implement = read_only(Binds::Implement).filter(|name| !names.contains(name));
+        assert_eq!(only_in_implement.collect::<Vec<_>>(), ["logs", "llm-user-output.txt"]);
         assert_eq!(
             read_only(Binds::Always).collect::<Vec<_>>(),
             [".git", ".code-commit", "code-commit.toml", ".gitmodules"]

@@ -16,12 +16,12 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
     Done after 1 round: the build passes.
       A README.md  +3 −0
       M src/greet.sh  +2 −2
-    rounds 1, 854 tokens in, 100 out, cost unknown, [TIME]
+    rounds 1, 858 tokens in, 100 out, cost unknown, [TIME]
     log: agent-config/logs/[STAMP]-commit
     --- err
     sandbox: OFF, commands run with all your rights (asked for)
     round 1/4  asking gemini/gemini-test (3.2 kB)
-    round 1/4  answered in [TIME]: 398 B, 854 tokens in, 100 out
+    round 1/4  answered in [TIME]: 398 B, 858 tokens in, 100 out
     round 1/4  wrote src/greet.sh
     round 1/4  created README.md
     round 1/4  the build passes ([TIME])
@@ -420,7 +420,7 @@ fn no_build_changes_or_makes_what_no_model_may_write() {
         "LLMInstructions.md",
         "UserSpecification.md",
         "codeRollup.sh",
-        "llm-user-output.txt",
+        ".cuggino.json",
         "code-commit.toml",
     ];
     for name in &names[..2] {
@@ -515,4 +515,17 @@ fn every_critical_file_of_the_specification_is_refused() {
         assert_eq!(ran.code, Some(1), "{path}: {ran}");
     }
     assert_eq!(scene.run(&["guard", "src/new/file.sh"]).code, Some(0));
+}
+
+#[test]
+fn logs_at_the_root_are_the_projects_own_but_in_the_first_loop() {
+    let reply = MENDS_IT.to_owned() + "^^^logs/format.sh\n:\n^^^end\n";
+    let scene = Scene::with_replies([reply.as_str(), reply.as_str()]);
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(scene.project.read("logs/format.sh").unwrap(), ":\n");
+    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
+    let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off", "--rounds", "1"];
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", crate::harness::KEY)]);
+    assert!(ran.code == Some(1) && ran.err.contains("`logs/format.sh` is protected"), "{ran}");
 }

@@ -93,12 +93,57 @@ fn an_admitted_path_says_what_was_there_and_what_has_to_be_made() {
 fn files_that_run_code_elsewhere_are_flagged() {
     let scratch = repository(&[]);
     let guard = open(scratch.path(), Policy::new());
-    for path in
-        [".gitattributes", "a/.gitattributes", ".cargo/config.toml", ".github/workflows/ci.yml", "build.rs"]
-    {
+    for path in [
+        ".gitattributes",
+        "a/.gitattributes",
+        ".cargo/config.toml",
+        ".github/workflows/ci.yml",
+        "build.rs",
+        ".claude/settings.json",
+        ".claude/hooks/pre.sh",
+        "web/.mcp.json",
+        ".gemini/settings.json",
+        ".codex/config.toml",
+        ".vscode/tasks.json",
+        ".husky/pre-commit",
+        ".pre-commit-config.yaml",
+        ".ENVRC",
+        ".abl/builder.md",
+    ] {
         assert!(admit(&guard, path).is_flagged(), "{path}");
     }
-    for path in ["src/lib.rs", ".github/CODEOWNERS", "cargo/config.toml", "rebuild.rs"] {
+    for path in [
+        "src/lib.rs",
+        ".github/CODEOWNERS",
+        "cargo/config.toml",
+        "rebuild.rs",
+        "claude/x",
+        "vscode/tasks.json",
+    ] {
         assert!(!admit(&guard, path).is_flagged(), "{path}");
     }
+}
+
+#[test]
+fn what_our_own_loops_would_run_is_refused_at_every_level() {
+    let scratch = repository(&[]);
+    for policy in [Policy::new(), Policy::commit(), Policy::implement()] {
+        let guard = open(scratch.path(), policy);
+        for path in [".abl/abl.config.yaml", ".cuggino.json", "sub/.cuggino.json", "sub/.ABL/abl.config.yaml"]
+        {
+            assert_eq!(code(&guard, path), Some(Code::Protected), "{path}");
+        }
+    }
+    // A work order is a person's own word.
+    assert_eq!(code(&open(scratch.path(), Policy::scoped([".cuggino.json"])), ".cuggino.json"), None);
+}
+
+#[test]
+fn the_records_of_the_first_loop_are_protected_in_it_alone() {
+    let scratch = repository(&[]);
+    for path in ["logs/app.rs", "llm-user-output.txt"] {
+        assert_eq!(code(&open(scratch.path(), Policy::implement()), path), Some(Code::Protected), "{path}");
+        assert_eq!(code(&open(scratch.path(), Policy::commit()), path), None, "{path}");
+    }
+    assert_eq!(code(&open(scratch.path(), Policy::implement()), "src/logs/app.rs"), None);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Guard, Writer};
+use guard::{Binds, Guard, Writer};
 use repo::{Asked, WorkTree};
 
 use super::{Which, beside_or_above, refused};
@@ -60,7 +60,8 @@ fn clean_enough(
     };
     let (mut dirty, tracked) = (shown(&look.dirty), shown(&look.tracked));
     keys_stay_out(which, &dirty, &tracked, output)?;
-    dirty.retain(|path| !is_own(path));
+    let binds = plan.task.binds();
+    dirty.retain(|path| !is_own(path, binds));
     if !dirty.is_empty() {
         let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
         if args.require_clean {
@@ -104,8 +105,9 @@ fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Ou
 }
 
 /// What the harness itself writes into the project is no sign of unfinished work.
-fn is_own(path: &str) -> bool {
-    let mut own = guard::PROTECTED.iter().filter(|name| name.writer == Writer::Harness);
+fn is_own(path: &str, binds: Binds) -> bool {
+    let own = guard::PROTECTED.iter().filter(|name| name.writer == Writer::Harness);
+    let mut own = own.filter(|name| name.binds <= binds);
     own.any(|name| Path::new(path).starts_with(name.at_root()))
 }
 
