@@ -55,14 +55,14 @@ pub fn project_above(tree: &WorkTree) -> Option<Missing> {
     ))
 }
 
-/// Whether `.gitignore` at the root keeps `/agent-config`, where keys are, out of the repository. A final slash is the same; a later line
-/// with `!` takes it back.
+/// Whether `.gitignore` at the root keeps `/agent-config`, where keys are, out of the repository. Without the first slash git ignores more
+/// than that, with a last one no less; a later line with `!` takes it back.
 pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
     // Git reads bytes: another rule may be in another encoding.
     let rules = read_regular(&root.join(".gitignore")).unwrap_or_default();
     let mut lines = rules.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
     let ignores = |line: &[u8]| match line.strip_suffix(b"/").unwrap_or(line) {
-        b"/agent-config" => Some(true),
+        b"/agent-config" | b"agent-config" => Some(true),
         b"!/agent-config" | b"!agent-config" => Some(false),
         _ => None,
     };
@@ -93,8 +93,28 @@ pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {
     ))
 }
 
+/// The folder of settings is a folder of this project. A repository may bring a link along in its place: what the supervisor writes, keys
+/// and records would lie wherever that leads, and what lies there would be sent to a model.
+pub fn own_or_absent(root: &Path) -> Result<(), Missing> {
+    match fs::symlink_metadata(root.join(AGENT_CONFIG)) {
+        Ok(found) if found.is_symlink() => Err(Missing::new(
+            format!("{AGENT_CONFIG} is a symlink, so queries, keys and records would lie elsewhere"),
+            format!("put a folder in its place: rm {AGENT_CONFIG} && mkdir {AGENT_CONFIG}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A file that the supervisor writes: it must be there, be UTF-8 and say something.
 pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
+    // Whoever made the link decides what is sent: a repository could name any file that the user may read.
+    if path.starts_with(AGENT_CONFIG) && root.join(path).is_symlink() {
+        let remedy = format!("put the text itself in its place: rm {path}, then {remedy}");
+        return Err(Missing::new(
+            format!("{path} is a symlink, so its text would come from elsewhere"),
+            remedy,
+        ));
+    }
     let bytes = read_regular(&root.join(path)).map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound {
             return Missing::new(format!("there is no {path}"), remedy);
@@ -124,6 +144,7 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 /// out of the project.
 pub fn own_folder(root: &Path) -> anyhow::Result<()> {
     let folder = root.join(AGENT_CONFIG);
+    own_or_absent(root).map_err(|missing| anyhow!(missing.what))?;
     match fs::symlink_metadata(&folder) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(anyhow!("{AGENT_CONFIG} is no folder")),

@@ -1,5 +1,7 @@
 //! The code roll-up: every file that a model should see, as one text.
 
+mod secrets;
+
 use std::io;
 
 /// A file of more bytes than this is left out: it would drown the rest.
@@ -16,6 +18,8 @@ pub enum LeftOut {
     TooLarge,
     /// It holds a generated list of dependencies.
     LockFile,
+    /// It holds something in a form that only keys have; this says which.
+    HoldsSecret(&'static str),
     /// Its name has a control character in it, such as a line end: it could pass for the header of another file, and no model can write it.
     OddName,
 }
@@ -28,6 +32,7 @@ impl LeftOut {
             Self::Secret => "looks like a secret",
             Self::Binary => "not UTF-8 text",
             Self::TooLarge => "larger than 1 MiB",
+            Self::HoldsSecret(what) => what,
             Self::LockFile => "a lock file",
             Self::OddName => "a control character in its name",
         }
@@ -52,9 +57,14 @@ pub fn left_out(path: &str, bytes: u64) -> Option<LeftOut> {
 }
 
 /// Appends one file: a header line, then its content with its last line ended. Nothing is written of a file that is left out.
+///
+/// What looks like a secret is left out by its content, too: a key that was pasted into a test is sent away like any other.
 pub fn append(out: &mut dyn io::Write, path: &str, content: &[u8]) -> io::Result<Result<(), LeftOut>> {
     if content.contains(&0) || std::str::from_utf8(content).is_err() {
         return Ok(Err(LeftOut::Binary));
+    }
+    if let Some(what) = secrets::held(content) {
+        return Ok(Err(LeftOut::HoldsSecret(what)));
     }
     writeln!(out, "--- FILE {path} ---")?;
     out.write_all(content)?;

@@ -45,6 +45,7 @@ pub fn run(
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
     let settings = settings(which, args, tree.root(), environment, output)?;
+    preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
     if args.edit {
         edit_query(which, &tree, environment)?;
     }

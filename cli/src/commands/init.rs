@@ -17,6 +17,7 @@ use crate::preflight::{self, AGENT_CONFIG, BUILD, QUERY};
 /// Makes what is missing and says what to do next.
 pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, Failure> {
     let here = super::here()?;
+    preflight::own_or_absent(&here).map_err(|link| Failure::refused(anyhow!(link.what), link.remedy))?;
     if let Err(OpenError::NotARepository { .. }) = WorkTree::at(&here) {
         repo::init(&here).map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
         output.report("made a git repository");

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use logging::{Redactor, name_as_text};
 use prompt::rollup::{LeftOut, append};
 use repo::{Besides, Tracked, WorkTree};
@@ -56,6 +56,10 @@ impl RollUp {
 /// Writes the roll-up, and says what is in it and what is not.
 pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = super::work_tree(&super::here()?)?;
+    if args.output.starts_with(AGENT_CONFIG) {
+        preflight::own_or_absent(tree.root())
+            .map_err(|link| Failure::refused(anyhow!(link.what), link.remedy))?;
+    }
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
     let rollup = roll_up(&tree, &redactor)?;
     if args.output == Path::new("-") {
@@ -70,12 +74,7 @@ pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Res
         let files = phrases::count(rollup.files as u64, "file");
         output.report(&format!("{}: {files}, {size}", args.output.display()));
     }
-    for (path, why) in rollup.left_out.iter().take(NAMED_FILES) {
-        output.note(&format!("left out: {} ({})", printable_name(path), why.reason()));
-    }
-    if rollup.left_out.len() > NAMED_FILES {
-        output.note(&format!("left out: {} more", rollup.left_out.len() - NAMED_FILES));
-    }
+    say_left_out(&rollup.left_out, output);
     let odd: Vec<String> =
         rollup.besides.not_utf8.iter().map(|path| name_as_text(path).into_owned()).collect();
     warn_of(&rollup.besides.links, "symbolic links", output);
@@ -100,6 +99,19 @@ pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Res
             .map(|(path, reason)| json!({ "path": path, "reason": reason })).collect::<Vec<_>>(),
     }));
     Ok(Exit::Done)
+}
+
+/// What nobody would expect to be missing comes first and is named whatever the rest is.
+fn say_left_out(left_out: &[(String, LeftOut)], output: &Output) {
+    let (unexpected, expected): (Vec<_>, Vec<_>) =
+        left_out.iter().partition(|(_, why)| matches!(why, LeftOut::TooLarge | LeftOut::HoldsSecret(_)));
+    let line =
+        |(path, why): &(String, LeftOut)| format!("left out: {} ({})", printable_name(path), why.reason());
+    unexpected.iter().for_each(|file| output.warn(&line(file)));
+    expected.iter().take(NAMED_FILES).for_each(|file| output.note(&line(file)));
+    if expected.len() > NAMED_FILES {
+        output.note(&format!("left out: {} more", expected.len() - NAMED_FILES));
+    }
 }
 
 /// One line for all of a kind, with the first names.

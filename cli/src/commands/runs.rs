@@ -33,7 +33,8 @@ pub fn implement_logs(root: &Path) -> PathBuf {
 /// Where `apply` keeps its record: beside the runs where git does not see it, else in the harness's own state.
 pub fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
     let hidden = preflight::agent_config_is_ignored(tree.root()).is_ok();
-    if hidden && tree.root().join(AGENT_CONFIG).is_dir() {
+    let is_own = preflight::own_or_absent(tree.root()).is_ok();
+    if hidden && is_own && tree.root().join(AGENT_CONFIG).is_dir() {
         return Ok(logs(tree.root()));
     }
     let state = tree.state_of_root()?;

@@ -518,6 +518,34 @@ fn every_critical_file_of_the_specification_is_refused() {
 }
 
 #[test]
+fn every_line_by_which_git_ignores_agent_config_is_taken() {
+    let scene = Scene::with_replies([]);
+    for line in ["agent-config", "agent-config/", "/agent-config", "/agent-config/"] {
+        scene.project.write(".gitignore", format!("*.o\n{line}\n").as_bytes()).unwrap();
+        let ran = scene.commit(&["--require-clean"]);
+        assert!(!ran.err.contains("has no line /agent-config"), "{line}: {ran}");
+    }
+    for line in ["agent-config/logs", "#agent-config", "agent-config\n!agent-config/"] {
+        scene.project.write(".gitignore", format!("{line}\n").as_bytes()).unwrap();
+        let ran = scene.commit(&[]);
+        assert!(ran.code == Some(3) && ran.err.contains("has no line /agent-config"), "{line}: {ran}");
+    }
+}
+
+#[test]
+fn a_tree_is_clean_enough_where_only_protected_files_are_changed() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene
+        .project
+        .write("build.sh", (scene.project.read("build.sh").unwrap() + "# more\n").as_bytes())
+        .unwrap();
+    scene.project.write("Cargo.lock", b"version = 4\n").unwrap();
+    scene.project.write("docs/UserSpecification.md", b"# What it is\n").unwrap();
+    let ran = scene.commit(&["--require-clean"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+}
+
+#[test]
 fn logs_at_the_root_are_the_projects_own_but_in_the_first_loop() {
     let reply = MENDS_IT.to_owned() + "^^^logs/format.sh\n:\n^^^end\n";
     let scene = Scene::with_replies([reply.as_str(), reply.as_str()]);

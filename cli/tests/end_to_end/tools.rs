@@ -94,7 +94,7 @@ fn init_and_rollup_write_through_no_link_that_a_repository_has_brought() {
     symlink(&elsewhere, &config).unwrap();
     for command in ["init", "rollup"] {
         let ran = scene.run(&[command]);
-        assert!(ran.code == Some(3) && ran.err.contains("agent-config is no folder"), "{ran}");
+        assert!(ran.code == Some(3) && ran.err.contains("agent-config is a symlink"), "{ran}");
     }
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
 }
@@ -505,4 +505,26 @@ fn tools_without_anything_to_tell_still_print_an_object() {
     }
     let ran = scene.run(&["--stop-when-stuck", "1"]);
     assert!(ran.err.contains("a number from 2 on"), "{ran}");
+}
+
+#[test]
+fn a_roll_up_names_what_it_leaves_out_for_its_size_and_for_secrets_in_it() {
+    let scene = Scene::with_replies([]);
+    let token = format!("gh{}_{}", "p", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY3zA5");
+    scene.project.write("src/client.sh", format!("TOKEN={token}\n").as_bytes()).unwrap();
+    for number in 0..12 {
+        scene.project.write(&format!("a/{number}.lock/Cargo.lock"), b"x").unwrap();
+    }
+    scene.project.write("z/data.json", &vec![b' '; (1 << 20) + 1]).unwrap();
+    scene.project.git(&["add", "."]).unwrap();
+    let ran = scene.run(&["rollup"]);
+    for line in [
+        "warning: left out: src/client.sh (holds what looks like a GitHub token)\n",
+        "warning: left out: z/data.json (larger than 1 MiB)\n",
+        "left out: 2 more\n",
+    ] {
+        assert!(ran.err.contains(line), "{line}: {ran}");
+    }
+    let rollup = scene.project.read("agent-config/codeRollup.txt").unwrap();
+    assert!(!rollup.contains(&token) && !rollup.contains("--- FILE src/client.sh"), "{rollup}");
 }

@@ -62,6 +62,11 @@ fn clean_enough(
     keys_stay_out(which, &dirty, &tracked, output)?;
     let binds = plan.task.binds();
     dirty.retain(|path| !is_own(path, binds));
+    if args.require_clean {
+        // No model may write these, so that the run takes nothing from what a person has not committed there.
+        let policy = plan.policy(tree.root());
+        dirty.retain(|path| policy.protects(path).is_none());
+    }
     if !dirty.is_empty() {
         let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
         if args.require_clean {
