@@ -155,7 +155,7 @@ impl Output {
     /// One JSON object on standard output, with `--json` only.
     pub fn object(&self, value: &serde_json::Value) {
         if self.json {
-            self.print(&value.to_string());
+            self.print(&plain::json(value));
         }
     }
 

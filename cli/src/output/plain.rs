@@ -3,22 +3,46 @@
 use std::borrow::Cow;
 
 /// Text from outside (a model, a build, a file name) as a terminal may have it: no escape sequence, no control character but line ends
-/// and tabs, nothing that turns the direction of writing.
+/// and tabs, nothing that turns the direction of writing, and nothing that is not seen.
 pub fn printable(text: &str) -> String {
     let plain = anstream::adapter::strip_str(text).to_string();
     if plain.chars().all(is_harmless) {
         return plain;
     }
-    escaped(&plain, is_harmless)
+    escaped(&plain, |c| c.escape_unicode().to_string(), is_harmless)
 }
 
 /// The name of a file as a terminal may have it. Nothing is left out: it would be another name.
 pub fn printable_name(name: &str) -> String {
-    escaped(name, |c| !(c.is_control() || is_bidi(c)))
+    escaped(name, |c| c.escape_unicode().to_string(), is_seen)
 }
 
-fn escaped(text: &str, harmless: impl Fn(char) -> bool) -> String {
-    text.chars().map(|c| if harmless(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
+/// JSON as a terminal may have it: what serde leaves as it is, since JSON may hold it, but a terminal obeys or hides. Such characters
+/// stand only within strings, where an escape is the same character.
+pub(super) fn json(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    if text.chars().all(is_seen) { text } else { escaped(&text, utf16, is_seen) }
+}
+
+/// `\u202e`; two of them for a character beyond the first plane.
+fn utf16(c: char) -> String {
+    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> String, harmless: impl Fn(char) -> bool) -> String {
+    let mut before = '\0';
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        // One of these picks the coloured form of the sign before it; a row of them could carry text that nobody sees.
+        let is_form = c == '\u{fe0f}' && !before.is_ascii() && harmless(before);
+        if harmless(c) || is_form {
+            shown.push(c);
+        } else {
+            shown.push_str(&escape(c));
+        }
+        before = c;
+    }
+    shown
 }
 
 /// The same for a text with colours of ours in it. Whoever writes such a text makes what came from outside [`printable`] first; what was
@@ -64,12 +88,11 @@ fn is_visible(code: &str) -> bool {
 }
 
 fn is_harmless(c: char) -> bool {
-    matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi(c))
+    matches!(c, '\n' | '\t') || is_seen(c)
 }
 
-/// Characters that change the order in which others are shown (UAX #9).
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+fn is_seen(c: char) -> bool {
+    !(c.is_control() || guard::is_bidi(c) || guard::is_invisible(c))
 }
 
 #[cfg(test)]
@@ -81,6 +104,25 @@ mod tests {
         assert_eq!(printable("\u{1b}[31mred\u{1b}[0m\ttext\n"), "red\ttext\n");
         assert_eq!(printable("a\u{7}b\u{202e}c"), "ab\\u{202e}c");
         assert_eq!(printable("\u{1b}]0;title\u{7}x"), "x");
+    }
+
+    #[test]
+    fn characters_that_nobody_sees_are_shown_by_their_numbers() {
+        let hidden = "a\u{200b}b\u{e0041}c\u{3164}d\u{2060}e\u{ad}f\u{fe0f}";
+        assert_eq!(printable(hidden), "a\\u{200b}b\\u{e0041}c\\u{3164}d\\u{2060}e\\u{ad}f\\u{fe0f}");
+        assert_eq!(printable_name("a\u{200b}.rs"), "a\\u{200b}.rs");
+        let visible = "né 日本\u{3000}語 \u{2714}\u{fe0f} \u{fffd}";
+        assert_eq!(printable(visible), visible);
+        assert_eq!(printable("\u{2714}\u{fe0f}\u{fe0f}"), "\u{2714}\u{fe0f}\\u{fe0f}");
+    }
+
+    #[test]
+    fn json_holds_no_character_that_a_terminal_obeys_or_hides() {
+        let text = "\u{9b}31m\u{7f}\u{202e}\u{200b}\u{e0041}né\n";
+        let printed = json(&serde_json::json!({ "k\u{85}": text }));
+        assert_eq!(printed, r#"{"k\u0085":"\u009b31m\u007f\u202e\u200b\udb40\udc41né\n"}"#);
+        let back: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!(back["k\u{85}"], text);
     }
 
     #[test]

@@ -603,3 +603,19 @@ fn a_reply_that_changes_what_our_own_loops_run_is_refused_and_what_other_tools_r
         assert!(ran.out.contains(&format!("`{path}` can run code")), "in the summary: {ran}");
     }
 }
+
+#[test]
+fn hidden_characters_of_a_reply_are_shown_by_their_numbers_in_the_run_in_show_and_in_json() {
+    let reply = MENDS_IT.to_owned()
+        + "&&&start\nall\u{200b} go\u{e0041}od\u{202e}\n&&&end\n^^^src/new.sh\n: \u{2060}x\n^^^end\n";
+    let scene = Scene::with_replies([reply.as_str(), reply.as_str()]);
+    let ran = scene.commit(&[]);
+    assert!(ran.out.contains("all\\u{200b} go\\u{e0041}od\\u{202e}"), "{ran}");
+    let shown = scene.run(&["show"]);
+    assert!(shown.out.contains(": \\u{2060}x"), "{shown}");
+    scene.run(&["undo"]);
+    let json = scene.commit(&["--json"]);
+    assert!(json.out.contains("all\\u200b go\\udb40\\udc41od\\u202e"), "{json}");
+    let hidden = ['\u{200b}', '\u{e0041}', '\u{202e}', '\u{2060}'];
+    assert!(![ran.out, shown.out, json.out].iter().any(|out| out.contains(hidden)));
+}
