@@ -138,6 +138,13 @@ impl Task {
         }
     }
 
+    /// Where the query stands in the first prompt, in bytes.
+    pub fn query_in_prompt(&self) -> std::ops::Range<usize> {
+        match self {
+            Self::Commit { query, .. } | Self::Implement { query, .. } => query.start..query.end,
+        }
+    }
+
     /// What the files of a round are called.
     pub fn layout(&self) -> Layout {
         match self {

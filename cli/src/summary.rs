@@ -12,6 +12,9 @@ use crate::changes::FileStat;
 use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable};
 use crate::terminal::phrases;
 
+/// Its file in the run folder.
+pub const SUMMARY: &str = "summary.json";
+
 /// So many warnings are repeated on the terminal; the record has them all.
 const MOST_WARNINGS: usize = 5;
 

@@ -33,11 +33,8 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::plan::{Decide, Plan};
-use crate::summary::Summary;
+use crate::summary::{SUMMARY, Summary};
 use crate::terminal::Terminal;
-
-/// Name of the summary in a run folder.
-pub const SUMMARY: &str = "summary.json";
 
 /// What to do about a run whose record is not what it was.
 pub const UNLIKE_RECORDED: &str = "only a record that is as it was can be gone on with: begin a new run";

@@ -1,5 +1,7 @@
 //! Where runs are kept, and which one is meant.
 
+pub mod account;
+
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 

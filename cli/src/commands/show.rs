@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::args::RunName;
 use crate::changes;
 use crate::commands::order::{self, Recorded};
+use crate::commands::runs::account::Account;
 use crate::commands::{registry, runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
@@ -27,13 +28,20 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
         let (name, undone) = (runs::name(run), known.undone);
         let (ended, rounds) = ending(run).unwrap_or((Some("damaged"), 0));
         let made_by = runs::loop_of(known, tree.root());
-        output.object(&json!({
+        // What a summary says of a run whose journal is not to be believed is not to be believed either.
+        let believed = ended != Some("damaged");
+        let account = believed.then(|| Account::of(&RunFolder::open(run.clone(), Redactor::default())));
+        let account = account.unwrap_or_default();
+        let mut object = json!({
             "run": name, "loop": made_by, "outcome": ended, "rounds": rounds, "undone": undone, "folder": run.to_string_lossy(),
-        }));
+        });
+        object.as_object_mut().into_iter().for_each(|members| members.extend(account.json()));
+        output.object(&object);
         let ended = ended.unwrap_or("not finished");
         let style = if matches!(ended, "done" | "applied") { GOOD } else { WARN };
         let (ended, since) = (output.paint(style, ended), known.since());
-        output.report(&format!("{name}  {ended}, rounds {rounds}{since}"));
+        let (spent, asked) = (account.spent(), account.asked());
+        output.report_prose(&format!("{name}  {ended}, rounds {rounds}{spent}{since}{asked}"));
     }
     if spec::history::list(tree.root(), output) + all.len() == 0 {
         output.note("there is no run yet");

@@ -394,7 +394,7 @@ fn runs_and_show_tell_that_a_run_was_undone() {
     insta::assert_snapshot!(scene.run(&["runs"]), @"
     exit 0
     --- out
-    [STAMP]-commit  done, rounds 1, undone since
+    [STAMP]-commit  done, rounds 1, cost unknown, [TIME], undone since  The tests in tests/greet_test.sh fail. Make greet say the na…
     --- err
     ");
     assert!(scene.run(&["show"]).out.starts_with("[STAMP]-commit, undone since\n"));
@@ -411,7 +411,7 @@ fn runs_and_show_tell_what_happened() {
     insta::assert_snapshot!(scene.run(&["runs"]), @"
     exit 0
     --- out
-    [STAMP]-commit  done, rounds 3
+    [STAMP]-commit  done, rounds 3, cost unknown, [TIME]  The tests in tests/greet_test.sh fail. Make greet say the na…
     --- err
     ");
     insta::assert_snapshot!(scene.run(&["show"]), @r#"
@@ -549,4 +549,21 @@ fn a_run_whose_build_script_is_gone_does_not_go_on_to_pay_for_its_repair() {
     let resumed = scene.run_with(&["resume", "--max-calls", "9", "--force"], &[("GEMINI_API_KEY", KEY)]);
     assert_eq!((resumed.code, scene.server.requests().len()), (Some(3), 1), "{resumed}");
     assert!(resumed.err.contains("there is no build.sh"), "{resumed}");
+}
+
+#[test]
+fn runs_tell_what_was_asked_what_it_cost_and_how_long_it_took() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let query = format!("\n  Make\u{200b} it say hello, {}\nand more\n", "please ".repeat(20));
+    scene.project.write("agent-config/query.txt", query.as_bytes()).unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    insta::assert_snapshot!(scene.run(&["runs"]), @r"
+    exit 0
+    --- out
+    [STAMP]-commit  done, rounds 1, cost unknown, [TIME]  Make\u{200b} it say hello, please please please please please pleas…
+    --- err
+    ");
+    let json: serde_json::Value = serde_json::from_str(scene.run(&["runs", "--json"]).out.trim()).unwrap();
+    assert!(json["query"].as_str().unwrap().starts_with("Make\u{200b} it say hello, please "), "{json}");
+    assert!(json["elapsed_ms"].is_u64() && json["cost_usd"].is_null(), "{json}");
 }
