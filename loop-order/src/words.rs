@@ -18,6 +18,16 @@ pub enum SplitError {
     TooLong,
     /// Something that only a shell could act on. Quoted it is an argument like any other.
     Operator(char),
+    /// A pattern that a shell replaces by the names of files.
+    Pattern(char),
+    /// A variable that a shell replaces by its value.
+    Variable,
+    /// A `~` that a shell replaces by the home folder.
+    Home,
+    /// A variable that a shell sets for the command behind it.
+    Assignment,
+    /// A command of the shell itself.
+    Builtin(&'static str),
 }
 
 impl std::fmt::Display for SplitError {
@@ -33,6 +43,23 @@ impl std::fmt::Display for SplitError {
                 "has the shell operator `{}`, but no shell runs it: give one command, or quote the sign",
                 sign.escape_debug()
             ),
+            Self::Pattern(sign) => write!(
+                f,
+                "has an unquoted `{sign}`, but no shell runs it that could look for files: quote the word, or run the whole with sh -c '…'"
+            ),
+            Self::Variable => f.write_str(
+                "has an unquoted variable, but no shell runs it: run the whole with sh -c '…', or quote the word",
+            ),
+            Self::Home => f.write_str(
+                "has an unquoted `~`, but no shell runs it: write the path in full, or quote the word",
+            ),
+            Self::Assignment => {
+                f.write_str("begins with a variable, which only a shell sets: put `env` before it")
+            }
+            Self::Builtin(name) => write!(
+                f,
+                "begins with `{name}`, which is part of a shell and no program: run the whole with sh -c '…'"
+            ),
         }
     }
 }
@@ -42,8 +69,17 @@ impl std::error::Error for SplitError {}
 /// `MAX_ARG_STRLEN` of Linux, with the NUL behind the word.
 const LONGEST_WORD: usize = (128 << 10) - 1;
 
+/// Commands that change the shell they are typed into. Some systems have programs of these names, which change nothing.
+const BUILTINS: [&str; 17] = [
+    ".", ":", "alias", "cd", "eval", "exec", "export", "local", "popd", "pushd", "readonly", "set", "shopt",
+    "source", "trap", "ulimit", "unset",
+];
+
 /// Words are parted by blanks; `'…'` is taken as it is; in `"…"` a backslash escapes `"`, `\`, `$` and a backquote; elsewhere it
 /// escapes anything; a backslash at the end of a line takes the line end away. Nothing is expanded, and `#` begins no comment.
+///
+/// What a shell would have made something else of, and is not quoted, is an error: whoever wrote it meant that, and the program would be
+/// given the text itself. Quoted it is an argument like any other.
 pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
     if command.contains('\0') {
         return Err(SplitError::Nul);
@@ -52,7 +88,9 @@ pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
     let mut chars = without_end(command).trim_start_matches(AROUND).chars().peekable();
     while chars.peek().is_some() {
         while chars.next_if(|c| is_blank(*c)).is_some() {}
-        words.extend(word(&mut chars)?);
+        let Some(Word { text, bare }) = word(&mut chars)? else { continue };
+        for_a_shell(&bare, words.is_empty()).map_or(Ok(()), Err)?;
+        words.push(text);
     }
     if words.iter().any(|word| word.len() > LONGEST_WORD) {
         return Err(SplitError::TooLong);
@@ -71,21 +109,63 @@ fn without_end(command: &str) -> &str {
     if backslashes % 2 == 1 { command.get(..=said.len()).unwrap_or(command) } else { said }
 }
 
+/// One argument.
+#[derive(Default)]
+struct Word {
+    /// As the program gets it.
+    text: String,
+    /// What of it is not quoted, with a NUL for all that is: what a shell would look at.
+    bare: String,
+}
+
+impl Word {
+    fn push_bare(&mut self, c: char) {
+        self.text.push(c);
+        self.bare.push(c);
+    }
+}
+
+/// What a shell would make of a word that no shell reads. What it does is known from the word alone: `--include=*.c` and the `?` of an
+/// address match no file that anybody has, and a shell would leave them as they are, too.
+fn for_a_shell(bare: &str, is_first: bool) -> Option<SplitError> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let sets = |(name, _): (&str, &str)| {
+        name.starts_with(|c: char| !c.is_ascii_digit()) && name.chars().all(is_name)
+    };
+    if is_first && bare.split_once('=').is_some_and(sets) {
+        return Some(SplitError::Assignment);
+    }
+    if let Some(builtin) = BUILTINS.iter().find(|name| is_first && **name == bare) {
+        return Some(SplitError::Builtin(builtin));
+    }
+    if bare == "~" || bare.starts_with("~/") {
+        return Some(SplitError::Home);
+    }
+    if bare.split('$').skip(1).any(|behind| behind.starts_with(is_name)) {
+        return Some(SplitError::Variable);
+    }
+    let is_left_alone = bare.starts_with('-') || bare.contains("://");
+    bare.chars().find(|c| !is_left_alone && matches!(c, '*' | '?')).map(SplitError::Pattern)
+}
+
 /// word = (plain | `\` any | quoted)+; none where nothing but line ends were escaped.
-fn word(chars: &mut Peekable<Chars<'_>>) -> Result<Option<String>, SplitError> {
-    let (mut word, mut is_word) = (String::new(), false);
+fn word(chars: &mut Peekable<Chars<'_>>) -> Result<Option<Word>, SplitError> {
+    let (mut word, mut is_word) = (Word::default(), false);
     while let Some(c) = chars.next_if(|c| !is_blank(*c)) {
         if c == '\\' && chars.next_if_eq(&'\n').is_some() {
             continue;
         }
         is_word = true;
+        if matches!(c, '\'' | '"' | '\\') {
+            word.bare.push('\0');
+        }
         match c {
-            '\'' => single_quoted(chars, &mut word)?,
-            '"' => double_quoted(chars, &mut word)?,
-            '\\' => word.push(chars.next().ok_or(SplitError::LoneBackslash)?),
+            '\'' => single_quoted(chars, &mut word.text)?,
+            '"' => double_quoted(chars, &mut word.text)?,
+            '\\' => word.text.push(chars.next().ok_or(SplitError::LoneBackslash)?),
             '|' | '&' | ';' | '<' | '>' | '(' | ')' | '`' | '\n' => return Err(SplitError::Operator(c)),
             '$' if matches!(chars.peek(), Some('(' | '{')) => return Err(SplitError::Operator(c)),
-            plain => word.push(plain),
+            plain => word.push_bare(plain),
         }
     }
     Ok(is_word.then_some(word))
@@ -145,7 +225,7 @@ mod tests {
         check("a '' \"\"", &["a", "", ""]);
         check("a'b'\"c\"d", &["abcd"]);
         check("grep -E ^x$ a#b # no", &["grep", "-E", "^x$", "a#b", "#", "no"]);
-        check("echo $HOME *.py ~", &["echo", "$HOME", "*.py", "~"]);
+        check("echo '$HOME' \"*.py\" \\~", &["echo", "$HOME", "*.py", "~"]);
         check("a \"b\nc\"", &["a", "b\nc"]);
         check("a b\\ ", &["a", "b "]);
         check("a \\\n", &["a"]);
@@ -168,6 +248,48 @@ mod tests {
         ] {
             assert_eq!(split_command(command), Err(SplitError::Operator(sign)), "{command}");
         }
+    }
+
+    #[test]
+    fn what_a_shell_would_have_replaced_is_refused_unless_it_is_quoted() {
+        use SplitError::{Assignment, Builtin, Home, Pattern, Variable};
+        for (command, error) in [
+            ("FOO=1 sh x", Assignment),
+            ("_a1='b c' sh x", Assignment),
+            ("FOO= make", Assignment),
+            ("cd src", Builtin("cd")),
+            (". ./env.sh", Builtin(".")),
+            ("export A=1", Builtin("export")),
+            ("ls *.txt", Pattern('*')),
+            ("./*.sh", Pattern('*')),
+            ("ls src/'a b'?.c", Pattern('?')),
+            ("ls ~/x", Home),
+            ("~/x --flag", Home),
+            ("ls ~", Home),
+            ("$HOME/x", Variable),
+            ("ls a$b", Variable),
+            ("echo $1 $$", Variable),
+        ] {
+            assert_eq!(split_command(command), Err(error), "{command}");
+            let quoted: Vec<String> = command.split(' ').map(|word| format!("\"{word}\"")).collect();
+            assert_eq!(
+                split_command(&quoted.join(" ").replace('$', "\\$")).map(|words| words.len()),
+                Ok(quoted.len())
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_shell_would_leave_as_it_is_is_taken_as_it_is() {
+        check("grep \"a*\" 'b?' c\\*", &["grep", "a*", "b?", "c*"]);
+        check("grep -r --include=*.rs ^x$ .", &["grep", "-r", "--include=*.rs", "^x$", "."]);
+        check("pytest t.py::test_a[1-b]", &["pytest", "t.py::test_a[1-b]"]);
+        check("curl http://127.0.0.1:1/x?y=1", &["curl", "http://127.0.0.1:1/x?y=1"]);
+        check("env A=1 make B=2", &["env", "A=1", "make", "B=2"]);
+        check("git show HEAD~1 HEAD^ a$ $", &["git", "show", "HEAD~1", "HEAD^", "a$", "$"]);
+        check("make cd . [ ] {a,b}", &["make", "cd", ".", "[", "]", "{a,b}"]);
+        check("./a=b 1=2 -x=~/y", &["./a=b", "1=2", "-x=~/y"]);
+        check("'cd' x", &["cd", "x"]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn result_of(command: &str, more: &[&str]) -> (Scene, Value) {
 
 #[test]
 fn a_command_that_cannot_be_started_failed_with_minus_one() {
-    let (scene, result) = result_of("no-such-program --flag", &[]);
+    let (scene, result) = result_of("./no-such-program --flag", &[]);
     assert_eq!((&result["exit_code"], scene.verdict().as_str()), (&json!(-1), "FAIL acceptance_failed"));
     assert!(result["stderr_trunc"].as_str().unwrap().contains("was not found"), "{result}");
 }
@@ -56,7 +56,7 @@ fn a_command_that_a_signal_ends_has_its_negative_number() {
 
 #[test]
 fn no_shell_touches_an_argument() {
-    let (scene, result) = result_of("printf '%s|' '$HOME' \"*\" ~ 'a b'", &[]);
+    let (scene, result) = result_of("printf '%s|' '$HOME' \"*\" '~' 'a b'", &[]);
     assert_eq!(result["stdout_trunc"], "$HOME|*|~|a b|");
     assert_eq!(result["command"], json!(["printf", "%s|", "$HOME", "*", "~", "a b"]));
     assert_eq!(scene.verdict(), "PASS success");
