@@ -18,7 +18,7 @@ pub mod registry;
 mod replay;
 mod resume;
 mod rollup;
-mod run;
+pub mod run;
 pub mod runs;
 mod show;
 pub mod spec;

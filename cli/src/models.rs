@@ -15,6 +15,7 @@ use crate::config::{Dialect, Settings};
 use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::Keys;
+use crate::output::Output;
 
 /// A client for the model that the settings name.
 pub fn open(
@@ -22,6 +23,7 @@ pub fn open(
     keys: &Keys,
     environment: &Environment,
     tree: &WorkTree,
+    output: &Output,
 ) -> Result<Box<dyn Model>, Failure> {
     let model = &settings.model.value;
     let key = keys.of(model.provider()).cloned().unwrap_or_default();
@@ -29,11 +31,11 @@ pub fn open(
     let retry = Retry::default().seeded_at_random();
     match model.provider() {
         Provider::Gemini => {
-            let base = base(settings, llm_gemini::BASE_URL, "http://127.0.0.1:8080")?;
+            let base = base(settings, llm_gemini::BASE_URL, "http://127.0.0.1:8080", output)?;
             Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key).with_retry(retry)))
         }
         Provider::OpenAi => {
-            let base = base(settings, llm_openai::BASE_URL, "http://127.0.0.1:8080/v1")?;
+            let base = base(settings, llm_openai::BASE_URL, "http://127.0.0.1:8080/v1", output)?;
             let switches = switches(settings.dialect.value, Switches::of(&base));
             let open = OpenAi::new(agent()?, base, model.clone(), key);
             Ok(Box::new(open.with_switches(switches).with_retry(retry)))
@@ -66,13 +68,26 @@ fn switches(dialect: Dialect, likely: Switches) -> Switches {
 }
 
 /// Flags and files were looked at when they were read: what is wrong here comes from the environment.
-fn base(settings: &Settings, default: &str, example: &str) -> Result<BaseUrl, Failure> {
+fn base(settings: &Settings, default: &str, example: &str, output: &Output) -> Result<BaseUrl, Failure> {
     let address = &settings.base_url;
-    address.value.as_deref().unwrap_or(default).parse().map_err(|error: BaseUrlError| {
+    let base = address.value.as_deref().unwrap_or(default).parse().map_err(|error: BaseUrlError| {
         let error =
             anyhow::Error::from(error).context(format!("the address in {} cannot be used", address.origin));
         Failure::refused(error, format!("write it like {example}, or unset it"))
-    })
+    })?;
+    warn_in_the_clear(&base, output);
+    Ok(base)
+}
+
+/// Whoever sits on the way reads the key and the code, and can answer in the service's place.
+pub fn warn_in_the_clear(base: &BaseUrl, output: &Output) {
+    if base.is_in_the_clear() {
+        output.warn(&format!(
+            "{} is not encrypted: the key and the code travel in the clear, and anybody on the way can change the answer; use \
+             https, or a tunnel that ends on this machine",
+            base.join("")
+        ));
+    }
 }
 
 /// One agent for the run: its connections and certificates are made once.

@@ -12,8 +12,11 @@ use llm::{ModelId, Provider};
 use repo::WorkTree;
 
 use crate::commands::doctor::on_path;
+use crate::commands::run::spending;
+use crate::config::Settings;
 use crate::config::values::CommandLine;
 use crate::environment::Environment;
+use crate::exit::Failure;
 use crate::keys::{self, Keys};
 use crate::output::printable;
 
@@ -39,6 +42,12 @@ impl Missing {
     /// Both sentences.
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: remedy.into() }
+    }
+}
+
+impl From<Missing> for Failure {
+    fn from(missing: Missing) -> Self {
+        Self::refused(anyhow!(missing.what), missing.remedy)
     }
 }
 
@@ -159,6 +168,17 @@ pub fn key(model: &ModelId, base_url: Option<&str>, keys: &Keys) -> Result<(), M
         Provider::OpenAi => key_anyway(model, "; a server of your own is named with --base-url", keys),
         Provider::Gemini | Provider::Scripted | Provider::Recorded => key_anyway(model, "", keys),
     }
+}
+
+/// A limit on money needs a known price, which is known, or not, before anything is asked.
+pub fn price(settings: &Settings) -> Result<(), Missing> {
+    let name = &settings.model.value;
+    spending(settings).keeps_cost(name).map_err(|error| {
+        Missing::new(
+            format!("{name}: {error}"),
+            "put its price into [[price]] of your configuration, or drop the limit (--max-cost)",
+        )
+    })
 }
 
 /// The same where a server of one's own is sent a key too. `or_else` goes behind the remedy.

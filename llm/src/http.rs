@@ -184,6 +184,11 @@ impl BaseUrl {
         network::host_of(self.0.split_once("://").map_or("", |(_, rest)| rest))
     }
 
+    /// Does what is sent there leave this machine without encryption?
+    pub fn is_in_the_clear(&self) -> bool {
+        self.0.starts_with("http://") && !network::is_this_machine(&self.host())
+    }
+
     /// Does it name a server and nothing below it?
     pub fn is_origin(&self) -> bool {
         self.0.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'))
@@ -222,6 +227,25 @@ mod tests {
         }
         for extra in ["https://u:p@a", "https://a?key=1", "https://a/#x"] {
             assert_eq!(base(extra), "the base URL holds a user, a query or a fragment", "{extra}");
+        }
+    }
+
+    #[test]
+    fn only_http_to_another_machine_is_in_the_clear() {
+        let is_in_the_clear = |text: &str| text.parse::<BaseUrl>().unwrap().is_in_the_clear();
+        for safe in [
+            "https://a.example",
+            "http://localhost:1/v1",
+            "http://LOCALHOST",
+            "http://127.9.9.9",
+            "http://[::1]:8",
+        ] {
+            assert!(!is_in_the_clear(safe), "{safe}");
+        }
+        for clear in
+            ["http://a.example/v1", "http://192.168.0.7:8080", "http://localhost.example", "http://[fe80::1]"]
+        {
+            assert!(is_in_the_clear(clear), "{clear}");
         }
     }
 

@@ -19,5 +19,5 @@ pub use context::{CONTEXT_BYTES, shown_context};
 pub use decide::{Inputs, OrderLoop, SUMMARY, is_probe};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
-pub use order::{MOST_CONTEXT_FILES, MOST_ORDER_BYTES, WorkOrder};
+pub use order::{Command, MOST_CONTEXT_FILES, MOST_ORDER_BYTES, WorkOrder};
 pub use words::{SplitError, split_command};

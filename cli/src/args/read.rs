@@ -7,6 +7,8 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, ColorChoice, Command, CommandFactory as _, Error, FromArgMatches as _};
 
+use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
+
 use super::{Cli, Command as Asked, SettingArgs};
 use crate::config::Bases;
 
@@ -31,7 +33,23 @@ impl Cli {
             let text = "'--json' and '--output -' both want standard output";
             return Err(command.error(ErrorKind::ArgumentConflict, text));
         }
+        if let Some(text) = read.too_many_rounds() {
+            return Err(command.error(ErrorKind::ValueValidation, text));
+        }
         Ok(read)
+    }
+
+    /// A file of settings speaks to both loops, so that its rounds are a bound; a flag speaks to one, and asks for more than that has.
+    fn too_many_rounds(&self) -> Option<String> {
+        let (settings, most) = match &self.command {
+            None => (&self.run.settings, COMMIT_ROUNDS),
+            Some(Asked::Implement(args)) => (&args.settings, IMPLEMENT_ROUNDS),
+            Some(_) => return None,
+        };
+        let wanted = settings.rounds?.0;
+        let text =
+            format!("invalid value '{wanted}' for '--rounds <NUMBER>': this loop has at most {most} rounds");
+        (wanted > most.into()).then_some(text)
     }
 
     /// An error where `--writable` names a folder outside of the project that is not there: most likely it is another that is meant, and
@@ -144,6 +162,18 @@ mod tests {
         let both = read("code-commit --json rollup --output -").unwrap_err();
         assert!(both.starts_with("error: '--json' and '--output -' both want standard output"), "{both}");
         assert!(read("code-commit rollup --output -").is_ok());
+    }
+
+    #[test]
+    fn more_rounds_than_the_loop_has_are_a_mistake() {
+        for (loop_of, most) in [("", 4), ("implement ", 8)] {
+            let line = |count: u32| format!("code-commit {loop_of}--rounds {count}");
+            assert!(read(&line(most)).is_ok());
+            let error = read(&line(most + 1)).unwrap_err();
+            let said = format!("for '--rounds <NUMBER>': this loop has at most {most} rounds");
+            assert!(error.lines().next().is_some_and(|first| first.ends_with(&said)), "{error}");
+        }
+        assert!(read("code-commit config --rounds 8").is_ok());
     }
 
     #[test]

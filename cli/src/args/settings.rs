@@ -66,7 +66,7 @@ pub struct SettingArgs {
     pub timeout: Option<Time>,
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Use fewer rounds than the loop has
+    /// Use fewer rounds than the loop has: at most 4, `implement` 8
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub rounds: Option<Count>,
     /// What decides whether the work is done [default: ./build.sh]

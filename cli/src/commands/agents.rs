@@ -14,6 +14,7 @@ use repo::GitError;
 use crate::config::values::{Address, Count, Dollars, Time};
 use crate::config::{Limits, Settings};
 use crate::exit::Failure;
+use crate::models;
 use crate::output::{Output, printable};
 use crate::terminal::phrases;
 
@@ -92,9 +93,11 @@ pub fn address(kind: Kind, base_url: Option<&Address>) -> Option<(OsString, OsSt
     Some((address_variable(kind)?.into(), base_url?.0.clone().into()))
 }
 
-/// An error where `--base-url` is given and the agent has no ear for it.
-pub fn can_be_told(kind: Kind, base_url: Option<&Address>) -> Result<(), Failure> {
-    if base_url.is_none() || address_variable(kind).is_some() {
+/// An error where `--base-url` is given and the agent has no ear for it; a warning where what it sends there is not encrypted.
+pub fn can_be_told(kind: Kind, base_url: Option<&Address>, output: &Output) -> Result<(), Failure> {
+    let Some(base_url) = base_url else { return Ok(()) };
+    if address_variable(kind).is_some() {
+        base_url.0.parse().iter().for_each(|base| models::warn_in_the_clear(base, output));
         return Ok(());
     }
     let why = anyhow!("{} cannot be told with --base-url where its service is", kind.name());

@@ -52,7 +52,7 @@ pub fn run(
     let task = preflight(which, &tree, &settings, &keys, environment)?;
     let lock = super::lock(&tree, output)?;
     let cancel = crate::interrupt::watched()?;
-    let client = models::open(&settings, &keys, environment, &tree)?;
+    let client = models::open(&settings, &keys, environment, &tree, output)?;
     let mut plan = Plan {
         same_failures: args.stop_when_stuck,
         restore_on_failure: args.on_failure == OnFailure::Restore,
@@ -157,6 +157,7 @@ fn preflight(
     let system = (which == Which::Implement).then(|| text(SYSTEM_PROMPT, SYSTEM_PROMPT_REMEDY)).flatten();
     let base_url = settings.base_url.value.as_deref();
     missing.extend(preflight::key(&settings.model.value, base_url, keys).err());
+    missing.extend(preflight::price(settings).err());
     missing.extend(preflight::build_command(root, &settings.build.value, environment).err());
     match (query, codebase) {
         (Some(query), Some(codebase)) if missing.is_empty() => Ok(match system {

@@ -43,7 +43,7 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     ));
 
     let settings = settings(args, &server)?;
-    let client = crate::models::open(&settings, &Keys::just(Secret::new(KEY)), environment, &tree)?;
+    let client = crate::models::open(&settings, &Keys::just(Secret::new(KEY)), environment, &tree, output)?;
     let plan = plan(settings, &project, &tree, &rollup.text)?;
     let lock = super::lock(&tree, output)?;
     let cancel = crate::interrupt::watched()?;

@@ -14,6 +14,7 @@ mod resume;
 mod runs;
 mod settle;
 mod show;
+mod startable;
 mod template;
 mod unfinished;
 mod walls;

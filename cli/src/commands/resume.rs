@@ -117,7 +117,8 @@ fn go_on(
     plan.settings.put_limits(&args.limits.layer(), Origin::Flag);
     output.note(&format!("going on with {name}"));
     let cancel = crate::interrupt::watched()?;
-    let client = models::open(&plan.settings, &keys, environment, tree)?;
+    preflight::price(&plan.settings)?;
+    let client = models::open(&plan.settings, &keys, environment, tree, output)?;
     client.pass_over(answers_used(&facts));
     let guard = run::guard(tree, &plan)?;
     let (model, without_wall) = (&*client, Otherwise::Refuse);

@@ -10,7 +10,7 @@ use crate::typed;
 
 impl Scene {
     /// The user's own configuration.
-    fn user_file(&self, text: &str) {
+    pub fn user_file(&self, text: &str) {
         let folder = self.project.beside().join(".config/code-commit");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::File::create(folder.join("config.toml")).unwrap().write_all(text.as_bytes()).unwrap();
@@ -391,6 +391,11 @@ fn fewer_rounds_can_be_had_and_more_cannot() {
     let scene = Scene::with_replies(["nothing", "nothing", "nothing", "nothing", "nothing"]);
     assert_eq!(scene.commit(&["--rounds", "1"]).code, Some(1));
     assert_eq!(scene.server.requests().len(), 1);
-    assert_eq!(scene.commit(&["--rounds", "9"]).code, Some(1));
+    let more = scene.commit(&["--rounds", "10"]);
+    assert!(more.code == Some(2) && more.err.contains("this loop has at most 4 rounds"), "{more}");
+    assert_eq!((scene.server.requests().len(), scene.runs().len()), (1, 1));
+    // The file speaks to implement, which has eight, as well.
+    scene.user_file("[limits]\nrounds = 8\n");
+    assert_eq!(scene.commit(&[]).code, Some(1));
     assert_eq!(scene.server.requests().len(), 1 + 4);
 }

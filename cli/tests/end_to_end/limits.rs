@@ -189,23 +189,17 @@ fn a_run_that_a_limit_kept_from_its_first_call_goes_on_under_a_higher_one() {
 }
 
 #[test]
-fn a_limit_on_money_is_not_kept_by_guessing() {
+fn a_limit_on_money_is_not_kept_by_guessing_and_no_run_begins() {
     let scene = Scene::with_replies([MENDS_IT]);
     let ran = scene.commit(&["--max-cost", "100"]);
     insta::assert_snapshot!(ran, @"
-    exit 4
+    exit 3
     --- out
-    Failed in round 1: the price of this model is unknown, so that the limit of $100.00 cannot be kept
-    help: put its price into [[price]] of the configuration, or leave --max-cost away, and begin a new run
-      no file was changed
-    rounds 0, cost $0.0000, [TIME]
-    log: agent-config/logs/[STAMP]-commit
     --- err
-    sandbox: OFF, commands run with all your rights (asked for)
-    round 1/4  no answer: the price of this model is unknown, so that the limit of $100.00 cannot be kept
-    go on with the same settings: code-commit resume [STAMP]-commit
+    error: gemini/gemini-test: the price of this model is unknown, so that the limit of $100.00 cannot be kept
+     help: put its price into [[price]] of your configuration, or drop the limit (--max-cost)
     ");
-    assert_eq!(scene.server.requests().len(), 0);
+    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
 }
 
 #[test]

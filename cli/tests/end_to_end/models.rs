@@ -65,10 +65,49 @@ fn an_answer_that_does_not_say_how_it_ended_ends_the_run_and_is_not_sent_to_be_r
 }
 
 #[test]
+fn an_address_that_is_not_encrypted_is_warned_of_unless_it_is_on_this_machine() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let url = "http://models.invalid/v1";
+    // Nothing leaves this machine: the proxy is not there, and no second try begins within the time.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let proxy = [("HTTP_PROXY", closed.as_str()), ("OPENAI_API_KEY", KEY)];
+    let ran = scene.openai(&["--base-url", url, "--timeout", "1s"], &proxy);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(
+        ran.err.contains("warning: http://models.invalid/v1 is not encrypted: the key and the code"),
+        "{ran}"
+    );
+    assert!(ran.out.contains(&format!("cannot connect to the proxy {closed}")), "{ran}");
+    assert!(ran.out.contains("help: start the proxy"), "{ran}");
+
+    let local = scene.openai(&["--base-url", &format!("{}/v1", scene.server.origin())], &[]);
+    assert_eq!(local.code, Some(0), "{local}");
+    assert!(!local.err.contains("not encrypted"), "{local}");
+}
+
+#[test]
+fn a_base_url_without_its_version_is_told_with_the_remedy() {
+    let not_found = Step { status: Some(404), ..Step::body("404 page not found") };
+    let scene = Scene::new(&demo::FILES, Script::new([not_found]));
+    let ran = scene.openai(&["--base-url", scene.server.origin()], &[]);
+    assert_eq!(ran.code, Some(4), "{ran}");
+    assert!(ran.out.contains("does not lead to the API: 404 page not found"), "{ran}");
+    assert!(ran.out.contains("help: add /v1 to the base URL"), "{ran}");
+}
+
+#[test]
+fn a_prompt_that_the_service_blocks_ends_the_run_as_blocked() {
+    let scene = Scene::new(&demo::FILES, Script::new([Step::status(400).code("content_filter")]));
+    let ran = scene.openai(&["--base-url", &format!("{}/v1", scene.server.origin()), "--json"], &[]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{ran}");
+    assert!(ran.out.contains(r#""code":"blocked""#), "{ran}");
+}
+
+#[test]
 fn a_dialect_that_is_configured_goes_before_what_the_address_makes_likely() {
     let limited = |dialect: &str| {
         let scene = Scene::with_replies([MENDS_IT]);
-        scene.project.write("code-commit.toml", dialect.as_bytes()).unwrap();
+        scene.user_file(dialect);
         let url = format!("{}/v1", scene.server.origin());
         let ran = scene.openai(&["--base-url", &url, "--max-tokens", "900000"], &[]);
         assert_eq!(ran.code, Some(0), "{ran}");

@@ -3,11 +3,13 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use fixtures::server::Script;
 use serde_json::{Value, json};
 
-use crate::harness::{GOOD, KEY, Scene, order, proposal, ran};
+use crate::harness::{FILES, GOOD, KEY, Scene, greet, order, proposal, ran};
 
 /// The order is refused by `run` and by `check`, and both name the field.
 #[track_caller]
@@ -64,12 +66,89 @@ fn eleven_context_files_are_refused() {
 
 #[test]
 fn commands_that_need_a_shell_are_refused_with_their_field() {
-    for command in
-        ["true && true", "cat < x", "a | b", "a; b", "echo $(id)", "echo `id`", "sleep 1 &", "a 'b", ""]
-    {
+    for command in [
+        "true && true",
+        "cat < x",
+        "a | b",
+        "a; b",
+        "echo $(id)",
+        "echo `id`",
+        "sleep 1 &",
+        "a 'b",
+        "",
+        "FOO=1 sh tests/run.sh",
+        "ls *.txt",
+        "cd src",
+        "~/x",
+        "ls ~/x",
+        "$HOME/x",
+        "echo $HOME",
+    ] {
         check_refused(&json!({ "acceptance_commands": ["true", command] }), "acceptance_commands[1]");
     }
     check_refused(&json!({ "acceptance_commands": [] }), "acceptance_commands");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_refused_with_its_field() {
+    for command in ["no-such-program --flag", "/no/such/program", "../no-such-program", "/etc/passwd"] {
+        check_refused(&json!({ "acceptance_commands": ["true", command] }), "acceptance_commands[1]");
+    }
+    let scene = Scene::with(&[&greet(GOOD)]);
+    let tools = scene.beside("tools");
+    fs::create_dir(&tools).unwrap();
+    for name in ["sh", "git", "bash"] {
+        symlink(format!("/bin/{name}"), tools.join(name)).unwrap();
+    }
+    symlink("/bin/true", tools.join("python3")).unwrap();
+    scene.place_order(&json!({ "acceptance_commands": ["python -m pytest"] }));
+    let refused = ran(scene.command(&[]).env("PATH", &tools));
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    assert!(refused.err.contains("there is no program python on PATH (python3 is there)"), "{}", refused.err);
+    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
+}
+
+#[test]
+fn a_program_that_the_change_or_a_command_makes_is_not_asked_for_before() {
+    let scene = Scene::with(&[&proposal("src/new.sh", None, "echo new\n")]);
+    let made = "sh -c 'mkdir -p build; cp src/new.sh build/x; chmod +x build/x'";
+    let inside = format!("{}/build/x", scene.root().display());
+    scene.place_order(&json!({ "acceptance_commands": [made, "./build/x", "build/../build/x", inside] }));
+    let check = ran(&mut scene.program(&["order", "check", scene.beside("order.json").to_str().unwrap()]));
+    assert_eq!(check.code, Some(0), "{}", check.out);
+    assert_eq!(scene.run(&[]).code, Some(0));
+}
+
+#[test]
+fn a_name_is_not_missed_where_path_leads_into_the_project() {
+    let scene = Scene::with(&[]);
+    scene.place_order(&json!({ "acceptance_commands": ["made-by-the-change"] }));
+    let file = scene.beside("order.json");
+    for inside in ["bin".into(), scene.root().join("bin")] {
+        let mut command = scene.program(&["order", "check", file.to_str().unwrap()]);
+        let paths = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH")).unwrap();
+        let path = std::env::join_paths(std::env::split_paths(paths).chain([inside])).unwrap();
+        let check = ran(command.env("PATH", path));
+        assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
+    }
+}
+
+#[test]
+fn a_verification_that_cannot_be_started_is_told_before_anything_is_paid() {
+    let files: Vec<(&str, &str)> =
+        FILES.into_iter().filter(|(path, _)| *path != "scripts/verify.sh").collect();
+    let scene = Scene::scripted(&files, Script::new([]));
+    let tools = scene.beside("tools");
+    fs::create_dir(&tools).unwrap();
+    for name in ["sh", "git"] {
+        symlink(format!("/bin/{name}"), tools.join(name)).unwrap();
+    }
+    let file = scene.beside("order.json");
+    let check = ran(scene.program(&["order", "check", file.to_str().unwrap()]).env("PATH", &tools));
+    assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
+    insta::assert_snapshot!(check.err, @"warning: there is no program python on PATH, so the verification of every attempt will fail: install it, or write scripts/verify.sh, which then takes its place");
+    let run = ran(scene.command(&["--max-attempts", "1"]).env("PATH", &tools));
+    assert!(run.err.contains("warning: there is no program python on PATH"), "{}", run.err);
 }
 
 #[test]

@@ -280,12 +280,20 @@ fn a_command_that_commits_and_changes_the_branch_is_rolled_back() {
 }
 
 #[test]
-fn a_limit_on_money_that_cannot_be_kept_ends_in_exception_before_any_call() {
+fn a_limit_on_money_that_cannot_be_kept_is_refused_before_a_run_begins() {
     let scene = Scene::with(&[&greet(GOOD)]);
     // Nobody knows the price of this model.
     scene.place_order(&json!({ "max_cost": 1 }));
-    let ran = check_failure(&scene, &[], "exception");
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 0), "{}", ran.err);
+    let own = scene.run(&[]);
+    assert!(
+        own.code == Some(3) && own.err.contains("max_cost: the price of this model is unknown"),
+        "{}",
+        own.err
+    );
+    scene.place_order(&json!({}));
+    let flag = scene.run(&["--max-cost", "1"]);
+    assert!(flag.code == Some(3) && flag.err.contains("the price of this model is unknown"), "{}", flag.err);
+    assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
 }
 
 #[test]

@@ -73,6 +73,14 @@ impl Spending {
         spent
     }
 
+    /// Can the limit on money be kept for this model? Not where its price is unknown: an unknown one is not zero.
+    pub fn keeps_cost(&self, model: &ModelId) -> Result<(), BudgetError> {
+        match self.budget_for(model).max_cost {
+            Some(limit) if self.price(model, None).is_none() => Err(BudgetError::Unpriced { limit }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// May `request` be sent? If so it is bounded by what is left, and the most that it can use is told. Where the bytes of the prompt
     /// are too many, the service is asked how many tokens they are.
     pub(crate) fn allow(
@@ -184,9 +192,7 @@ impl CallSpending<'_> {
 pub(crate) fn cause(error: &BudgetError) -> Cause {
     let flag = error.limit().flag();
     let remedy = if matches!(error, BudgetError::Unpriced { .. }) {
-        format!(
-            "put its price into [[price]] of the configuration, or leave {flag} away, and begin a new run"
-        )
+        format!("put its price into [[price]] of the configuration, or drop {flag}, and begin a new run")
     } else {
         format!("raise {flag} if it is worth that")
     };

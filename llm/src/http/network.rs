@@ -99,11 +99,13 @@ impl Network {
     }
 
     fn is_direct(&self, host: &str) -> bool {
-        let is_loopback = |ip: std::net::IpAddr| ip.is_loopback();
-        host == "localhost"
-            || host.parse().is_ok_and(is_loopback)
-            || self.no_proxy.iter().any(|entry| entry == "*" || covers(entry, host))
+        is_this_machine(host) || self.no_proxy.iter().any(|entry| entry == "*" || covers(entry, host))
     }
+}
+
+/// A host, in lower case, that is reached without a network.
+pub(super) fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
 /// `example.com` covers itself and everything below it.

@@ -36,7 +36,7 @@ pub(super) fn all(
     checks.extend(keys_found(&settings, &keys));
     match crate::commands::work_tree(&root) {
         Ok(tree) => {
-            checks.extend(model(args, &settings, &keys, environment, &tree));
+            checks.extend(model(args, &settings, &keys, environment, &tree, output));
             checks.push(state_folder(&tree));
             checks.extend(project(&tree, &settings, environment));
         }
@@ -131,9 +131,10 @@ fn model(
     keys: &Keys,
     environment: &Environment,
     tree: &WorkTree,
+    output: &Output,
 ) -> Vec<Check> {
     let name = settings.model.value.to_string();
-    let client = match models::open(settings, keys, environment, tree) {
+    let client = match models::open(settings, keys, environment, tree, output) {
         Ok(client) => client,
         Err(failure) => return vec![Check::failed("model", failure)],
     };

@@ -14,9 +14,9 @@ use crate::commands::order::perform::{self, Done, Setting};
 use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::recorded::Recorded;
-use crate::commands::order::{settle, show};
+use crate::commands::order::{prepare, settle, show};
 use crate::commands::registry;
-use crate::config::{self, Settings};
+use crate::config;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
@@ -37,7 +37,7 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
     let settings = config::load(tree.root(), environment, args.layer(), output)?;
-    let model = preflight::model(&settings, &keys, environment, &tree)?;
+    let model = preflight::model(&settings, &keys, environment, &tree, output)?;
     let cancel = crate::interrupt::watched()?;
     let setting = Setting {
         repo: &args.repo,
@@ -62,7 +62,7 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
         print(&done, output);
         return Ok(done.exit);
     }
-    let orders = checked(&files, args, &tree, &settings)?;
+    let orders = checked(&files, args, &tree, &setting)?;
     let rows = all(orders, &before, args, &tree, &setting);
     table(&rows, files.len(), output);
     let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
@@ -74,7 +74,7 @@ fn checked<'f>(
     files: &'f [PathBuf],
     args: &RunOrderArgs,
     tree: &WorkTree,
-    settings: &Settings,
+    setting: &Setting<'_>,
 ) -> Result<Vec<(&'f PathBuf, Read)>, Failure> {
     if !args.commit {
         let error =
@@ -84,7 +84,8 @@ fn checked<'f>(
     let mut orders = Vec::new();
     for file in files {
         let read = preflight::read(file)?;
-        preflight::guard(tree.root(), &read, settings)?;
+        preflight::guard(tree.root(), &read, setting.settings)?;
+        prepare::can_begin(&read, tree.root(), setting)?;
         orders.push((file, read));
     }
     Ok(orders)

@@ -8,7 +8,7 @@ use loop_order::{FieldProblem, WorkOrder};
 use serde_json::json;
 
 use crate::commands::order::args::CheckArgs;
-use crate::commands::order::{files, preflight};
+use crate::commands::order::{files, preflight, startable};
 use crate::config::{self, Layer, Settings};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -23,7 +23,11 @@ pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Resu
     let order = WorkOrder::parse(&bytes);
     let mut problems = Vec::new();
     match &order {
-        Ok(order) => problems.extend(against(order, tree.root(), &settings)?),
+        Ok(order) => {
+            problems.extend(against(order, tree.root(), &settings)?);
+            problems.extend(startable::programs(order, tree.root(), environment));
+            startable::warn_of_verification(order, tree.root(), environment, output);
+        }
         Err(found) => problems.clone_from(found),
     }
     let git = preflight::git(&tree, environment);

@@ -177,7 +177,8 @@ fn asking(max_cost: Option<f64>, settings: &Settings) -> Asking {
     }
 }
 
-fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spending {
+/// What a run of an order with this limit of its own may spend.
+pub fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spending {
     let mut settings = settings.clone();
     let own = max_cost.and_then(|cost| Money::from_usd(cost).ok());
     settings.max_cost.value = [settings.max_cost.value, own].into_iter().flatten().min();

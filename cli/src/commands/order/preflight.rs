@@ -16,6 +16,7 @@ use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::Keys;
 use crate::models;
+use crate::output::Output;
 use crate::terminal::phrases;
 
 /// Of the files that make a tree unclean so many are named.
@@ -40,10 +41,11 @@ pub fn model(
     keys: &Keys,
     environment: &Environment,
     tree: &WorkTree,
+    output: &Output,
 ) -> Result<Box<dyn Model>, Failure> {
-    crate::preflight::key_anyway(&settings.model.value, "", keys)
-        .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.remedy))?;
-    models::open(settings, keys, environment, tree)
+    let needed = crate::preflight::key_anyway(&settings.model.value, "", keys);
+    needed.and_then(|()| crate::preflight::price(settings)).map_err(Failure::from)?;
+    models::open(settings, keys, environment, tree, output)
 }
 
 /// Reads an order; every mistake in it is named with its field.

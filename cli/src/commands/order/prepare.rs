@@ -6,16 +6,16 @@ use anyhow::anyhow;
 use apply::Lock;
 use engine::{Baseline, Ignored};
 use guard::Guard;
-use loop_order::{Inputs, OrderLoop, run_id};
+use loop_order::{FieldProblem, Inputs, OrderLoop, run_id};
 use repo::{Git, WorkTree};
 use runner::Confinement;
 
 use crate::commands::order::files;
-use crate::commands::order::perform::Setting;
+use crate::commands::order::perform::{Setting, spending_of};
 use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::unfinished::Unfinished;
-use crate::commands::order::{runs, walls};
+use crate::commands::order::{runs, startable, walls};
 use crate::exit::Failure;
 
 /// A run that can begin, or go on.
@@ -53,7 +53,11 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
     let baseline = baseline(&tree, &git)?;
     let unfinished = match known {
         Some(known) => known,
-        None => anew(&read, &tree, &out, &baseline, setting)?,
+        None => {
+            can_begin(&read, tree.root(), setting)?;
+            startable::warn_of_verification(&read.order, tree.root(), environment, output);
+            anew(&read, &tree, &out, &baseline, setting)?
+        }
     };
     setting.goes_on_with(&unfinished.run)?;
     let inputs = inputs(&read, &tree, &unfinished, terms)?;
@@ -64,6 +68,17 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
     let sealed = walls::sealed(&tree, &guard, settings)?;
     let confinement = walls::confine(&tree, &sealed, setting)?;
     Ok(Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed })
+}
+
+/// What would end every run of this order, and is known before the first.
+pub fn can_begin(read: &Read, root: &Path, setting: &Setting<'_>) -> Result<(), Failure> {
+    let Setting { settings, environment, .. } = setting;
+    let mut problems = startable::programs(&read.order, root, environment);
+    let price = spending_of(read.order.max_cost, settings).keeps_cost(&settings.model.value);
+    problems.extend(
+        price.err().map(|error| FieldProblem { field: "max_cost".to_owned(), message: error.to_string() }),
+    );
+    if problems.is_empty() { Ok(()) } else { Err(preflight::refused(&read.path, &problems)) }
 }
 
 /// A run whose name follows from its inputs.

@@ -44,7 +44,7 @@ pub fn run(
         return Ok(done.exit);
     }
     plan.settings.put_limits(&limits.layer(), Origin::Flag);
-    let model = preflight::model(&plan.settings, &keys, environment, tree)?;
+    let model = preflight::model(&plan.settings, &keys, environment, tree, output)?;
     let cancel = crate::interrupt::watched()?;
     let setting = Setting {
         repo: tree.root(),

@@ -117,7 +117,7 @@ impl Setup<'_> {
         let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
         for Chosen { cli, .. } in [&builder, &verifier] {
             can_keep(cli.kind, &self.settings)?;
-            can_be_told(cli.kind, args.base_url.as_ref())?;
+            can_be_told(cli.kind, args.base_url.as_ref(), output)?;
         }
         warn_of_calls(&self.settings, output);
         let inputs = project.inputs(phase, &builder.model, &verifier.model)?;

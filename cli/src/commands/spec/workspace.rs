@@ -88,7 +88,7 @@ impl<'b> Workspace<'b> {
         let settings = config::load(root, environment, flags, output)?;
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
         let cli = installed(args.agent, environment)?;
-        agents::can_be_told(cli.kind, args.base_url.as_ref())?;
+        agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;
         agents::can_keep(cli.kind, &settings)?;
         agents::warn_of_calls(&settings, output);
         let probed = probe(wall::mode(settings.sandbox.value), environment.docker_host())

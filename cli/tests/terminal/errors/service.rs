@@ -131,8 +131,6 @@ fn limits_that_a_run_may_not_pass() {
     text.push_str(&said("little time", &slow, &["--max-time", "2s"], &[]));
     let silent = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
     text.push_str(&said("no time for a whole answer", &silent, &["--max-time", "1s"], &[]));
-    let unpriced = Scene::new(Script::new([]));
-    text.push_str(&said("money without a price", &unpriced, &["--max-cost", "1"], &[]));
     check("errors_limits", &slow, &text);
 }
 
