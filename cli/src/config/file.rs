@@ -51,7 +51,7 @@ pub struct Layer {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// `gemini/NAME`, `openai/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is plain.
+    /// `gemini/NAME`, `openai/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is plain. Trusted files only.
     pub name: Option<ModelName>,
     /// Where the service is: for Gemini the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
     /// same provider only. Trusted files only.

@@ -212,7 +212,7 @@ fn a_project_that_is_not_trusted_may_tighten() {
 
 #[test]
 fn a_project_that_is_not_trusted_does_not_weaken() {
-    let wider = "[model]\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=9.5\nmax_tokens=100\nmax_calls=9\n\
+    let wider = "[model]\nname='gemini/dearest'\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=9.5\nmax_tokens=100\nmax_calls=9\n\
                  max_time='2h'\nrounds=9\n[sandbox]\nmode='off'\nnetwork=true\nwritable=['/w']\nreadable=['/r']\n\
                  env=['E']\n[[price]]\nprefix=\"gemini\\u001b]0;x\\u0007\"\ninput=0\noutput=0\n[spec]\nnotify='curl x'\n\
                  [build]\noutput_limit='1GiB'\nprompt_limit='2MiB'";
@@ -220,6 +220,7 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     let (taken, settings) = weakening(user, wider);
     insta::assert_snapshot!(taken.join("\n"), @r#"
     model.base_url = "http://127.0.0.1:1"
+    model.name = "gemini/dearest"
     limits.max_cost = 9.5
     limits.max_tokens = 100
     limits.max_calls = 9
@@ -259,7 +260,7 @@ fn a_wall_is_weaker_if_it_may_let_through_more() {
 
 #[test]
 fn what_the_user_already_allows_is_no_weakening() {
-    let same = "[model]\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=1\n[sandbox]\nmode='off'\nnetwork=true\n\
+    let same = "[model]\nname='gemini/dearest'\nbase_url='http://127.0.0.1:1'\n[limits]\nmax_cost=1\n[sandbox]\nmode='off'\nnetwork=true\n\
                 writable=['w']\nenv=['E']";
     assert_eq!(weakening(same, same).0, [""; 0]);
 }

@@ -17,6 +17,14 @@ pub fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases<'_>) -
             taken.push(format!("model.base_url = {:?}", url.0));
         },
     );
+    // It decides what a call costs, and who is sent the code.
+    take(
+        &mut layer.model.name,
+        |name| name.0 != without.model.value,
+        |name| {
+            taken.push(format!("model.name = {:?}", name.0.to_string()));
+        },
+    );
     take_limits(layer, without, &mut taken);
     let sizes = [
         ("output_limit", &mut layer.build.output_limit, without.build_output.value),
