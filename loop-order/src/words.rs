@@ -45,20 +45,18 @@ impl std::fmt::Display for SplitError {
             ),
             Self::Pattern(sign) => write!(
                 f,
-                "has an unquoted `{sign}`, but no shell runs it that could look for files: quote the word, or run the whole with sh -c '…'"
+                "has an unquoted `{sign}`, but no shell expands it: quote the word, or run the line with sh -c '…'"
             ),
             Self::Variable => f.write_str(
-                "has an unquoted variable, but no shell runs it: run the whole with sh -c '…', or quote the word",
+                "has an unquoted variable, but no shell expands it: run the line with sh -c '…', or quote the word",
             ),
             Self::Home => f.write_str(
-                "has an unquoted `~`, but no shell runs it: write the path in full, or quote the word",
+                "has an unquoted `~`, but no shell expands it: write the path in full, or quote the word",
             ),
-            Self::Assignment => {
-                f.write_str("begins with a variable, which only a shell sets: put `env` before it")
-            }
+            Self::Assignment => f.write_str("sets a variable before the command, as only a shell can: put `env` first"),
             Self::Builtin(name) => write!(
                 f,
-                "begins with `{name}`, which is part of a shell and no program: run the whole with sh -c '…'"
+                "begins with `{name}`, which is built into shells and is no program: run the line with sh -c '…'"
             ),
         }
     }
