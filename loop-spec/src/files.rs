@@ -47,19 +47,14 @@ impl Files {
         self.wip("check.txt")
     }
 
-    /// What the last setup printed.
-    pub fn setup(&self) -> Place {
-        self.wip("setup.txt")
-    }
-
     /// The spec issue that ended the session.
     pub fn issue(&self) -> Place {
         Place::new(ISSUES, format!("{}.md", self.id))
     }
 
     /// Everything that is removed when the session ends.
-    pub fn all(&self) -> [Place; 5] {
-        [self.session(), self.plan(), self.review(), self.check(), self.setup()]
+    pub fn all(&self) -> [Place; 4] {
+        [self.session(), self.plan(), self.review(), self.check()]
     }
 
     /// A file's path from the project's root, as prompts name it.

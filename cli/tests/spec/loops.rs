@@ -72,7 +72,7 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     ");
     assert_eq!(home("review"), "fix it\n");
     assert_eq!(home("checked"), "checked\nchecked\n", "who implements and who reviews can read it");
-    assert_eq!(home("wip").lines().count(), 3, "session, check and setup: {}", home("wip"));
+    assert_eq!(home("wip").lines().count(), 2, "session and check: {}", home("wip"));
     home("wip").lines().for_each(assert_is_uuid_v7);
     assert!(scene.prompt(4).contains(&format!("git diff {}..HEAD", first.trim())));
     assert!(scene.prompt(2).contains("The check command exited with code 1."));

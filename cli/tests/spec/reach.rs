@@ -33,6 +33,25 @@ fn setup_and_check_run_behind_the_agents_wall() {
 }
 
 #[test]
+fn what_the_setup_command_prints_is_nowhere_an_agent_can_read() {
+    for rung in ["bwrap", "landlock"] {
+        let look = "(ls .git; grep -rs token-of-the-setup . ) > seen.txt; true";
+        let scene = Scene::new(&[&format!("{look}; {BY_PROMPT}")]);
+        scene.write(".gitignore", "/seen.txt\n");
+        scene.write("seen.txt", "");
+        // The line itself stands in the configuration, which is the person's.
+        scene.configure(
+            &json!({ "setupCommand": "echo $((6 * 7))-token-of-the-setup", "checkCommand": look }),
+        );
+        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung, "--verbose"]);
+        assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
+        assert!(ran.out.contains("\n42-token-of-the-setup\n"), "the person sees it: {}", ran.out);
+        let seen = scene.read("seen.txt");
+        assert!(seen.contains("HEAD\n") && !seen.contains("42-token"), "{rung}: {seen}");
+    }
+}
+
+#[test]
 fn setup_and_check_cannot_change_the_specs_behind_the_wall() {
     for rung in ["bwrap", "landlock"] {
         let scene = Scene::new(&[BY_PROMPT]);

@@ -112,13 +112,13 @@ impl SpecLoop {
     }
 
     pub(super) fn learn_line(&mut self, name: &str, ended: Ended, output: &Arc<str>) {
-        let text = Arc::clone(output);
         if name == SETUP {
-            self.push(AgentStep::Write { place: self.files.setup(), text });
+            // What it printed is on record and nowhere else: no agent is to read it (S4 §Setup Output Handling), and all of them work in
+            // the folder of the session's files.
             return self.begin_with_check(Role::Implementing);
         }
         self.check = Some(ended.to_string());
-        self.push(AgentStep::Write { place: self.files.check(), text });
+        self.push(AgentStep::Write { place: self.files.check(), text: Arc::clone(output) });
         self.begin_checked();
     }
 }

@@ -299,8 +299,10 @@ proptest! {
         };
         let before_last = steps.iter().rev().skip(1);
         prop_assert!(!before_last.clone().any(is_terminal));
-        let deleted = steps.iter().rev().skip_while(|step| is_terminal(step)).take(5);
-        prop_assert!(deleted.clone().all(|step| matches!(step, AgentStep::Delete(_))));
+        let goes_on = matches!(decide.next(), Next::Stop(Outcome::ModelUnavailable { .. }));
+        let last = steps.iter().rev().skip_while(|step| is_terminal(step)).take(4);
+        let deleted = last.filter(|step| matches!(step, AgentStep::Delete(_))).count();
+        prop_assert!(deleted == 4 || goes_on, "files stay only for a run that can be gone on with");
         let iterations = steps.iter().filter(|step| line(step).as_deref() == Some("(IterationStart)")).count();
         prop_assert!((1..=3).contains(&iterations));
         let mut again = SpecLoop::new(inputs);

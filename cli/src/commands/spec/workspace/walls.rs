@@ -62,6 +62,8 @@ impl Workspace<'_> {
             masked: keys::hidden_from_agents(&self.root)
                 .into_iter()
                 .chain(tree.iter().flat_map(wall::records))
+                // What the setup command printed lies there (S4 §Setup Output Handling).
+                .chain([self.runs.clone()])
                 .collect(),
             network: true,
             writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
