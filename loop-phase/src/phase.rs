@@ -270,6 +270,7 @@ impl Loop for PhaseLoop {
             | AgentFact::Checkpointed { .. }
             | AgentFact::Waited { .. }
             | AgentFact::Announced { .. }
+            | AgentFact::Resumed
             | AgentFact::Ended { .. } => {}
         }
     }

@@ -61,6 +61,9 @@ pub enum PhaseEvent {
     LoopMaxIterations {
         /// Which iteration.
         iteration: u32,
+        /// The last review: what a person has to judge by. Empty in journals of before.
+        #[serde(default)]
+        review: String,
     },
 }
 

@@ -25,6 +25,9 @@ pub struct Inputs {
     /// What it may use.
     #[serde(default)]
     pub limits: AgentLimits,
+    /// A person's review, which the first plan answers (S4 §Planning Agent: automated or manual).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
 }
 
 impl Inputs {
@@ -40,6 +43,7 @@ impl Inputs {
             commit: None,
             patience: Patience::Stop,
             limits: AgentLimits::default(),
+            review: None,
         }
     }
 }

@@ -85,6 +85,9 @@ impl SpecLoop {
             last_end: None,
             outcome: Outcome::AttemptsUsedUp { rounds: 0 },
         };
+        if let Some(review) = new.inputs.review.clone() {
+            new.push_review(&review);
+        }
         if new.inputs.commit.is_some() {
             new.push(AgentStep::Survey { repository: PROJECT.to_owned() });
         } else {
@@ -161,6 +164,9 @@ impl Loop for SpecLoop {
         if let AgentFact::CutOff { usage, cost_usd, elapsed_ms, .. } = fact {
             self.used.add_cut_off(usage, *cost_usd, *elapsed_ms);
         }
+        if matches!(fact, AgentFact::Resumed) {
+            return self.reopen();
+        }
         if !self.steps.front().is_some_and(|step| answers(fact, step)) {
             return;
         }
@@ -189,6 +195,7 @@ impl Loop for SpecLoop {
             | AgentFact::Announced { .. }
             | AgentFact::Waited { .. }
             | AgentFact::Wrote { .. }
+            | AgentFact::Resumed
             | AgentFact::Ended { .. } => {}
         }
     }

@@ -49,7 +49,8 @@ fn meant(
 ) -> Result<Exit, Failure> {
     let known = runs::find_known(tree, args.run.as_deref());
     if let Some(past) = spec::history::meant(tree, args.run.as_deref(), &known) {
-        return Err(spec::history::refuse_resume(&past));
+        let limits = args.limits.layer();
+        return spec::history::resume(&past, tree.root(), limits, environment, output);
     }
     let known = known?;
     if Recorded::is_in(&known.path(tree.root())) && !known.undone {

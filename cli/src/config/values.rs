@@ -81,7 +81,7 @@ pub struct Pattern(pub String);
 pub struct ModelName(pub ModelId);
 
 /// Where a service is.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Address(pub String);
 

@@ -177,7 +177,7 @@ fn a_run_in_another_folder_of_the_repository_is_not_gone_on_with() {
     let mut command = scene.command(&["spec", "run", "--resume", "--sandbox", "off"], &[]);
     let done = command.current_dir(scene.root().join("below")).output().unwrap();
     let err = String::from_utf8_lossy(&done.stderr);
-    assert_eq!((done.status.code(), scene.calls()), (Some(3), 1), "{err}");
+    assert_eq!((done.status.code(), scene.calls()), (Some(7), 1), "{err}");
     assert!(err.contains("there is no run to go on with"), "{err}");
 }
 

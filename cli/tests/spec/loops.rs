@@ -166,7 +166,8 @@ fn the_iterations_are_limited() {
     scene.configure(&json!({ "maxIterations": 2 }));
     let (code, events) = scene.events();
     assert_eq!((code, scene.calls()), (Some(1), 6));
-    assert_eq!(event(&events, "LoopMaxIterations")["iteration"], 2);
+    let end = event(&events, "LoopMaxIterations");
+    assert_eq!((&end["iteration"], &end["review"]), (&json!(2), &json!("the review itself")));
     assert!(scene.prompt(4).contains("# Review"));
 }
 
@@ -222,7 +223,7 @@ fn without_a_terminal_marker_the_session_is_asked_again_then_a_fresh_one_then_it
     [Loop] Trying again: the turn ended without a marker that says how it stands
     [Loop] Trying again: the turn ended without a marker that says how it stands
     [Loop] Stopped: implementing: the turn ended without a marker that says how it stands
-    help: mend what stands in the way, then start again
+    help: mend what stands in the way, then: code-commit spec run --resume
     log: [RUN]
     ");
     assert!(scene.arguments(3).contains("--resume\n") && scene.arguments(4).contains("--session-id\n"));

@@ -22,6 +22,7 @@ mod full_disk;
 mod json_schema;
 
 mod clean;
+mod goes_on;
 mod harness;
 mod hostile;
 mod keyboard;

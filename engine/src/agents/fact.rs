@@ -122,6 +122,8 @@ pub enum AgentFact {
         /// Which.
         place: Place,
     },
+    /// A run that had ended without an answer goes on.
+    Resumed,
     /// The run is over.
     Ended {
         /// How.
@@ -250,6 +252,7 @@ impl Facts for AgentFact {
             | Self::Waited { .. }
             | Self::WasRead { text: None, .. }
             | Self::Wrote { .. }
+            | Self::Resumed
             | Self::Ended { .. } => Vec::new(),
         }
     }
@@ -269,6 +272,7 @@ impl Facts for AgentFact {
             | Self::Waited { .. }
             | Self::WasRead { .. }
             | Self::Wrote { .. }
+            | Self::Resumed
             | Self::Ended { .. } => Durability::Written,
         }
     }

@@ -3,7 +3,7 @@
 use agent::End;
 use engine::{AgentStep, Cause, LimitPassed, Outcome};
 
-use crate::run::SpecLoop;
+use crate::run::{SpecLoop, Tries};
 use crate::{Files, PhaseEvent};
 
 /// Waits for a quota before one turn. Each is at least twice as long as the one before it.
@@ -44,7 +44,7 @@ impl SpecLoop {
         let bad_end = self.last_end.as_ref().filter(|end| **end != End::Ok);
         let code = bad_end.map_or("no-marker", End::code);
         let message = format!("{}: {why}", self.role.name());
-        self.unavailable(code, message, "mend what stands in the way, then start again");
+        self.unavailable(code, message, "mend what stands in the way, then: code-commit spec run --resume");
     }
 
     /// What was done so far stays.
@@ -52,13 +52,22 @@ impl SpecLoop {
         self.unavailable(
             passed.code,
             passed.message.clone(),
-            "look at what is there, then raise the limit or start again",
+            "look at what is there, raise the limit, then: code-commit spec run --resume",
         );
     }
 
     fn unavailable(&mut self, code: &str, message: String, remedy: &str) {
         let cause = Cause { code: code.to_owned(), message, remedy: Some(remedy.to_owned()) };
-        self.end(Outcome::ModelUnavailable { round: self.iteration, cause }, None);
+        // The session's files stay: the run can be gone on with.
+        self.outcome = Outcome::ModelUnavailable { round: self.iteration, cause };
+    }
+
+    /// The turn that had no end is asked again, by a fresh agent.
+    pub(super) fn reopen(&mut self) {
+        self.steps.clear();
+        self.tries = Tries::default();
+        self.waits = 0;
+        self.push_fresh();
     }
 
     /// The session's files go; the last event is the last thing that happens.

@@ -97,18 +97,27 @@ impl SpecLoop {
 
     pub(super) fn learn_review(&mut self, text: Option<&str>) {
         let content = self.said.take().map(|(_, content)| content).unwrap_or_default();
-        if text.is_none_or(|text| text.trim().is_empty()) {
-            let silent = "The reviewing agent requested changes and did not say which: look for what does not match the specs.";
-            let content = if content.trim().is_empty() { silent } else { &content };
-            let text = format!("{content}\n").into();
-            self.push(AgentStep::Write { place: self.files.review(), text });
-        }
-        self.has_review = true;
+        let written = text.filter(|text| !text.trim().is_empty());
+        let silent = "The reviewing agent requested changes and did not say which: look for what does not match the specs.";
+        let content = if content.trim().is_empty() { silent } else { &content };
         if self.iteration < self.inputs.max_iterations {
+            match written {
+                Some(_) => self.has_review = true,
+                None => self.push_review(content),
+            }
             return self.begin_iteration();
         }
         let (iteration, outcome) = (self.iteration, Outcome::AttemptsUsedUp { rounds: self.iteration });
-        self.end(outcome, Some(&PhaseEvent::LoopMaxIterations { iteration }));
+        // The file goes with the session: whoever is to judge has to see it now.
+        let review = written.unwrap_or(content).trim().to_owned();
+        self.end(outcome, Some(&PhaseEvent::LoopMaxIterations { iteration, review }));
+    }
+
+    /// The next plan is to answer this.
+    pub(super) fn push_review(&mut self, review: &str) {
+        let text = format!("{}\n", review.trim_end()).into();
+        self.push(AgentStep::Write { place: self.files.review(), text });
+        self.has_review = true;
     }
 
     pub(super) fn learn_line(&mut self, name: &str, ended: Ended, output: &Arc<str>) {

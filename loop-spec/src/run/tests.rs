@@ -255,6 +255,73 @@ fn a_turn_that_a_kill_cut_off_gets_a_number_and_a_session_of_its_own() {
     assert_eq!(session(&decide), (2, "0190a0a0-0000-7000-8000-000000000002".to_owned()));
 }
 
+/// Plays these turns to their end; the facts.
+fn facts_of(decide: &mut SpecLoop, turns: &[(End, &[&str])]) -> Vec<AgentFact> {
+    let (mut facts, mut turns) = (Vec::new(), turns.iter());
+    while let Next::Do(step) = decide.next() {
+        facts.push(answer(&step, &mut |number, role| {
+            let (end, markers) = turns.next().expect("a turn more");
+            turned(number, role, end.clone(), markers)
+        }));
+        decide.learn(facts.last().unwrap());
+    }
+    facts
+}
+
+#[test]
+fn a_run_that_ended_for_want_of_an_agent_asks_for_the_turn_that_had_no_end() {
+    let auth = End::Auth { message: "not logged in".into() };
+    let mut decide = SpecLoop::new(Inputs::new(ID, "X"));
+    let facts = facts_of(&mut decide, &[PLANNED, (auth, &[])]);
+    let mut again = SpecLoop::new(Inputs::new(ID, "X"));
+    facts.iter().chain([&AgentFact::Resumed]).for_each(|fact| again.learn(fact));
+    assert!(
+        matches!(again.next(), Next::Do(AgentStep::Turn { number: 3, ref role, .. }) if role == "implementing")
+    );
+    facts_of(&mut again, &[DONE_ALL, APPROVED]);
+    assert!(matches!(again.next(), Next::Stop(Outcome::Done { rounds: 1 })), "{:?}", again.next());
+}
+
+#[test]
+fn a_persons_review_is_what_the_first_plan_answers_and_no_later_one() {
+    let review = Some("mine\n\n".to_owned());
+    let inputs = Inputs { review, commit: Some(CommitScope::Run), ..Inputs::new(ID, "X") };
+    let mut decide = SpecLoop::new(inputs);
+    let first = decide.next();
+    assert!(
+        matches!(&first, Next::Do(AgentStep::Write { place, text }) if place.file.ends_with("review.md") && &**text == "mine\n"),
+        "{first:?}"
+    );
+    let mut prompts = Vec::new();
+    let mut turns = [PLANNED, DONE_ALL, APPROVED].into_iter();
+    while let Next::Do(step) = decide.next() {
+        if let AgentStep::Turn { prompt, .. } = &step {
+            prompts.push(prompt.contains("# Review\n"));
+        }
+        decide.learn(&answer(&step, &mut |number, role| {
+            let (end, markers) = turns.next().expect("a turn more");
+            turned(number, role, end, markers)
+        }));
+    }
+    assert_eq!(prompts, [true, false, false]);
+}
+
+#[test]
+fn the_last_review_is_told_where_the_iterations_are_used_up() {
+    let inputs = Inputs { max_iterations: 1, ..Inputs::new(ID, "X") };
+    let turns = [PLANNED, DONE_ALL, (End::Ok, &["REQUEST_CHANGES no"][..])];
+    let told = |facts: Vec<AgentFact>| {
+        let events = facts.into_iter().filter_map(|fact| match fact {
+            AgentFact::Announced { event } => PhaseEvent::of_json(&event),
+            _ => None,
+        });
+        events.last().unwrap()
+    };
+    // What the file says goes before what the marker says.
+    let written = told(facts_of(&mut SpecLoop::new(inputs), &turns));
+    assert_eq!(written, PhaseEvent::LoopMaxIterations { iteration: 1, review: "# Plan".to_owned() });
+}
+
 fn end() -> impl Strategy<Value = End> {
     prop_oneof![
         6 => Just(End::Ok),
@@ -279,8 +346,8 @@ fn markers() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 proptest! {
-    /// Whatever agents do: the iterations are limited, the session's files go, the last event is told last, and a run that goes on
-    /// from its facts asks for the same.
+    /// Whatever agents do: the iterations are limited, the session's files go unless the run can be gone on with, the last event is told
+    /// last, and a run that goes on from its facts asks for the same.
     #[test]
     fn whatever_agents_do_a_run_ends_in_order(turns in proptest::collection::vec((end(), markers()), 40)) {
         let inputs = Inputs { max_iterations: 3, commit: Some(CommitScope::All), ..Inputs::new(ID, "X") };

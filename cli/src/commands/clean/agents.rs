@@ -19,8 +19,8 @@ use crate::exit::Failure;
 pub(super) fn specs(root: &Path) -> impl Iterator<Item = Run> {
     let runs = spec::history::all(root).into_iter().enumerate().map(|(number, past)| {
         // Only the newest can be gone on with.
-        let goes_on = (number == 0 && past.outcome().is_none())
-            .then(|| "not over: code-commit spec run --resume".to_owned());
+        let goes_on =
+            (number == 0 && past.goes_on()).then(|| "not over: code-commit spec run --resume".to_owned());
         Run { stays: goes_on.or_else(|| is_no_record(&past.path)), path: past.path, kind: "spec" }
     });
     // Nothing goes on with one of these; the lock says that it is over.

@@ -69,6 +69,7 @@ pub fn fact(iteration: u32, fact: &AgentFact) -> Option<Value> {
         | AgentFact::Waited { .. }
         | AgentFact::WasRead { .. }
         | AgentFact::Wrote { .. }
+        | AgentFact::Resumed
         | AgentFact::Ended { .. } => None,
     }
 }

@@ -13,8 +13,10 @@ use crate::commands::registry::Known;
 use crate::commands::runs;
 use crate::commands::spec::lines::Lines;
 use crate::commands::spec::perform::{self, Begun};
-use crate::commands::spec::project;
-use crate::exit::Failure;
+use crate::commands::spec::{AgentArgs, project, start};
+use crate::config::Limits;
+use crate::environment::Environment;
+use crate::exit::{Exit, Failure};
 use crate::output::{DIM, GOOD, Output, STRONG, WARN, printable};
 use crate::terminal::phrases;
 
@@ -37,6 +39,11 @@ impl Past {
     pub fn outcome(&self) -> Option<Outcome> {
         let last = self.facts().ok()?.into_iter().next_back()?;
         if let AgentFact::Ended { outcome } = last { Some(outcome) } else { None }
+    }
+
+    /// Whether it can be gone on with, if it is the newest.
+    pub fn goes_on(&self) -> bool {
+        perform::goes_on(self.outcome().as_ref())
     }
 
     /// What it works on, in a few words.
@@ -156,16 +163,28 @@ fn turn(turned: &Turned, output: &Output) -> String {
     )
 }
 
-/// `resume` has no agent to go on with: whoever may is named.
-pub fn refuse_resume(past: &Past) -> Failure {
-    let name = runs::name(&past.path);
-    match past.outcome() {
-        Some(_) => Failure::nothing_to_do(anyhow!("that run is over"), "code-commit show tells how it ended"),
-        None => Failure::refused(
-            anyhow!("{name} is a run of the spec loop, which goes on with an agent"),
-            "go on with the newest one: code-commit spec run --resume, and the flags that it was begun with",
-        ),
+/// Goes on with a run, with the agent that it began with. Only the newest can be: each begins on the tree that the one before it left.
+pub fn resume(
+    past: &Past,
+    root: &Path,
+    limits: Limits,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    if !past.goes_on() {
+        return Err(Failure::nothing_to_do(
+            anyhow!("that run is over"),
+            "code-commit show tells how it ended",
+        ));
     }
+    if all(root).first().is_some_and(|newest| newest.path != past.path) {
+        let what = anyhow!("a newer run of the spec loop has begun since {}", runs::name(&past.path));
+        return Err(Failure::refused(
+            what,
+            "only the newest can be gone on with: code-commit spec run --resume",
+        ));
+    }
+    start::go_on(root, &AgentArgs::default(), limits, environment, output)
 }
 
 /// Agents write to the tree themselves: no texts of before are kept that could be put back.

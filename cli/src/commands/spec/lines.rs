@@ -83,7 +83,7 @@ impl Lines {
                 self.head("Loop", &self.output.paint(BAD, &format!("Spec issue: {file}")));
                 self.say(printable(content).trim_end());
             }
-            PhaseEvent::LoopMaxIterations { iteration } => {
+            PhaseEvent::LoopMaxIterations { iteration, review } => {
                 self.head(
                     "Loop",
                     &self.output.paint(
@@ -91,6 +91,7 @@ impl Lines {
                         &format!("Maximum of {} reached", phrases::count(u64::from(*iteration), "iteration")),
                     ),
                 );
+                self.say(printable(review).trim_end());
             }
         }
     }
@@ -233,6 +234,7 @@ impl Observer<AgentFact> for Lines {
             | AgentFact::Waited { .. }
             | AgentFact::WasRead { .. }
             | AgentFact::Wrote { .. }
+            | AgentFact::Resumed
             | AgentFact::Ended { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! `spec run`: one focus, until the reviewer approves.
+//! A run: one focus, until the reviewer approves.
 
 use std::path::Path;
 
@@ -11,16 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::commands::agents::{self, limits};
-use crate::commands::run::exit;
+use crate::commands::runs;
 use crate::commands::runs::cannot_begin;
 use crate::commands::spec::config::FILE;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
 use crate::commands::spec::workspace::Workspace;
-use crate::commands::spec::{RunArgs, project, uuid};
-use crate::commands::{runs, text};
+use crate::commands::spec::{AgentArgs, project, uuid};
 use crate::config::{CommitScope as Scope, Origin, PROJECT_FILE, Settings};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
 use crate::plan::RUN_JSON;
@@ -37,43 +35,9 @@ pub struct Begun {
     pub inputs: Inputs,
     /// The file of the backlog that it works on.
     pub item: Option<Item>,
-}
-
-/// Works on the focus, or goes on with the newest run.
-pub fn run(root: &Path, args: &RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let focus = args.focus.as_deref().map(|focus| focus_of(root, focus)).transpose()?;
-    let workspace = Workspace::open(root, &args.agent, args.limits.layer(), environment, output)?;
-    let _lock = workspace.lock()?;
-    let lines = Lines::new(output.clone(), &workspace.config.specs);
-    let (outcome, folder) = match focus {
-        Some(focus) => begin(&workspace, inputs(&workspace, focus, Patience::Stop)?, None, &lines)?,
-        None => {
-            let (folder, begun) = unfinished(&workspace)?.ok_or_else(|| {
-                Failure::refused(anyhow!("there is no run to go on with"), "begin one with --focus")
-            })?;
-            resume(&workspace, folder, &begun, &lines)?
-        }
-    };
-    say(output, &outcome, &folder);
-    Ok(exit(&outcome))
-}
-
-/// `@path` names a file (S4 §CLI Usage).
-pub fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
-    let Some(file) = focus.strip_prefix('@') else {
-        return match focus.trim() {
-            "" => Err(Failure::refused(anyhow!("the focus is empty"), "say what to work on: --focus TEXT")),
-            _ => Ok(focus.to_owned()),
-        };
-    };
-    let text = text::read(&root.join(file))?;
-    match text.filter(|text| !text.trim().is_empty()) {
-        Some(text) => Ok(format!("From `{file}`:\n\n{text}")),
-        None => Err(Failure::refused(
-            anyhow!("{file} is not there or is empty"),
-            "name a file with the focus in it",
-        )),
-    }
+    /// Who works.
+    #[serde(default)]
+    pub agent: AgentArgs,
 }
 
 /// What a run of this project is about.
@@ -93,6 +57,7 @@ pub fn inputs(workspace: &Workspace<'_>, focus: String, patience: Patience) -> R
         commit: config.commit.then_some(scope),
         patience,
         limits: limits(&workspace.settings),
+        review: None,
     })
 }
 
@@ -120,21 +85,22 @@ pub fn begin(
             "git init, or set commit to false in .cuggino.json",
         ));
     }
-    warn_of_killed(workspace)?;
+    leave_unfinished(workspace)?;
     let folder = RunFolder::create(&workspace.runs, &Stamp::now().folder_name(), workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
-    let begun =
-        Begun { which: "spec".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), inputs, item };
+    let (which, version) = ("spec".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    let begun = Begun { which, version, inputs, item, agent: workspace.args.clone() };
     folder.store_json(RUN_JSON, &begun).map_err(cannot_begin(&folder))?;
     let mut observer = lines.clone();
     let record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
     lead(workspace, &begun.inputs, record, &[], lines)
 }
 
-/// A person may have worked on the tree since: a new run takes it as it is.
-fn warn_of_killed(workspace: &Workspace<'_>) -> Result<(), Failure> {
-    let killed = unfinished(workspace)?.filter(|(folder, _)| folder.path().join(COPIES).is_dir());
-    if let Some((folder, _)) = killed {
+/// Only the newest run can be gone on with. A person may have worked on the tree since: a new run takes it as it is.
+fn leave_unfinished(workspace: &Workspace<'_>) -> Result<(), Failure> {
+    let Some((folder, begun)) = unfinished(workspace)? else { return Ok(()) };
+    project::forget_session(&workspace.root, &Files::of(&begun.inputs.id));
+    if folder.path().join(COPIES).is_dir() {
         let name = runs::name(folder.path());
         workspace.output.warn(&format!(
             "{name} was killed while an agent worked: what that agent changed and may not is left as it is now; code-commit spec run --resume would have put it back"
@@ -152,7 +118,11 @@ pub fn resume(
 ) -> Result<(Outcome, RunFolder), Failure> {
     workspace.output.note(&format!("going on with {}", folder.path().display()));
     let mut observer = lines.clone();
-    let (record, facts) = Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
+    let (mut record, mut facts) = Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
+    if let Some(AgentFact::Ended { .. }) = facts.last() {
+        record.note(&AgentFact::Resumed).map_err(anyhow::Error::from)?;
+        facts.push(AgentFact::Resumed);
+    }
     lead(workspace, &begun.inputs, record, &facts, lines)
 }
 
@@ -200,23 +170,36 @@ fn say_put_back(output: &Output, paths: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The newest run, if it has not come to its end.
+/// The newest run, if it can be gone on with.
 pub fn unfinished(workspace: &Workspace<'_>) -> Result<Option<(RunFolder, Begun)>, Failure> {
     let runs = project::runs(&workspace.runs);
     let newest = runs.into_iter().rev().find_map(|path| Some((path.clone(), begun(&path)?)));
     let Some((path, begun)) = newest else { return Ok(None) };
     let folder = RunFolder::open(path, workspace.redactor.clone());
-    Ok(is_unfinished(&folder)?.then_some((folder, begun)))
+    Ok(goes_on(outcome_of(&folder)?.as_ref()).then_some((folder, begun)))
 }
 
-/// Whether a run can be gone on with. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of what
-/// an agent may not change may lie in it.
+/// Whether a run can be gone on with: one that was killed or interrupted, and one that ended because its agent could not be used.
+pub fn goes_on(outcome: Option<&Outcome>) -> bool {
+    matches!(outcome, None | Some(Outcome::ModelUnavailable { .. }))
+}
+
+/// Whether a run has not come to its end.
 pub fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
+    Ok(outcome_of(folder)?.is_none())
+}
+
+/// How a run ended; none if it has not. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of
+/// what an agent may not change may lie in it.
+fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
     let facts: Vec<AgentFact> = engine::facts_of(folder).map_err(|error| {
         let help = format!("move {} away, then begin anew", folder.path().display());
         Failure::refused(error, help)
     })?;
-    Ok(!facts.iter().any(|fact| matches!(fact, AgentFact::Ended { .. })))
+    Ok(match facts.into_iter().next_back() {
+        Some(AgentFact::Ended { outcome }) => Some(outcome),
+        Some(_) | None => None,
+    })
 }
 
 /// What the run in a folder was begun with; none for an audit.
@@ -233,6 +216,9 @@ pub fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
             output.report(&output.paint(BAD, &format!("[Loop] Stopped: {}", printable(&cause.message))));
         }
         output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
+    }
+    if matches!(outcome, Outcome::AttemptsUsedUp { .. }) {
+        output.report("help: go on from this review, or from one of yours: code-commit spec review FILE");
     }
     output.report(&format!("log: {log}"));
 }

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use anyhow::Context as _;
 use loop_spec::watch::{Item, Listing};
-use loop_spec::{BACKLOG, ISSUES, MEMORY, STORE, TBD, WIP};
+use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
 use repo::WorkTree;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
@@ -151,8 +151,9 @@ pub fn listing(root: &Path) -> Listing {
     Listing { issues: issues(root), backlog: names(root, BACKLOG).into_iter().filter_map(item).collect() }
 }
 
-/// Whatever lies in the folder of spec issues stops the backlog (S4 watch): links and odd names too; as they are shown, sorted.
-fn issues(root: &Path) -> Vec<String> {
+/// Whatever lies in the folder of spec issues stops runs and the backlog (S4 §Spec Issue Handling): links and odd names too; as they are
+/// shown, sorted.
+pub fn issues(root: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder(root, ISSUES)).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
     let mut names: Vec<String> =
@@ -160,6 +161,14 @@ fn issues(root: &Path) -> Vec<String> {
     names.retain(|name| !name.starts_with('.'));
     names.sort_unstable();
     names
+}
+
+/// Removes what a session has left that is not gone on with.
+pub fn forget_session(root: &Path, files: &Files) {
+    for place in files.all() {
+        // It is a left-over: nobody waits for it.
+        let _ = fs::remove_file(folder(root, WIP).join(&place.file));
+    }
 }
 
 /// The hash of a file of the backlog; none if it is gone.

@@ -18,7 +18,7 @@ use runner::{Cancel, Command, Confinement, Env};
 use crate::commands::spec::audit::{self, Audited};
 use crate::commands::spec::lines::Lines;
 use crate::commands::spec::workspace::Workspace;
-use crate::commands::spec::{WatchArgs, perform, project};
+use crate::commands::spec::{WatchArgs, perform, project, start};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -103,7 +103,7 @@ impl Watching<'_> {
             Ok(Some((folder, begun))) if begun.item.as_ref() == Some(item) => {
                 perform::resume(workspace, folder, &begun, &self.lines)
             }
-            Ok(_) => perform::focus_of(&workspace.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
+            Ok(_) => start::focus_of(&workspace.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
                 .and_then(|focus| perform::inputs(workspace, focus, Patience::Wait))
                 .and_then(|inputs| perform::begin(workspace, inputs, Some(item.clone()), &self.lines)),
         };

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use agent::{Installed, Key, Kind};
 use apply::{Lock, LockError};
@@ -29,6 +30,11 @@ use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::keys::{self, Keys};
 use crate::output::{Output, printable};
+
+/// As the help of the flags has them.
+const TURN_TIMEOUT: Duration = Duration::from_hours(2);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// A project with its agent.
 #[derive(Debug)]
@@ -87,7 +93,7 @@ impl<'b> Workspace<'b> {
         let config = Config::read(root)?;
         let settings = config::load(root, environment, flags, output)?;
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
-        let cli = installed(args.agent, environment)?;
+        let cli = installed(args.agent.unwrap_or_default(), environment)?;
         agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;
         agents::can_keep(cli.kind, &settings)?;
         agents::warn_of_calls(&settings, output);
@@ -173,7 +179,7 @@ impl<'b> Workspace<'b> {
             shell_cwd: self.root.clone(),
             shell_env: self.env(),
             shell_confinement: self.probed.confine(self.shell_walls()),
-            shell_timeout: Some(self.args.command_timeout),
+            shell_timeout: Some(self.args.command_timeout.unwrap_or(COMMAND_TIMEOUT)),
             shell_limits: runner::Limits {
                 output_bytes: self.settings.build_output.value,
                 ..runner::Limits::default()
@@ -201,6 +207,7 @@ impl<'b> Workspace<'b> {
     /// An agent that works on what is `watched`, behind these walls.
     pub fn role(&self, watched: Watched, walls: Walls) -> engine::Role {
         let key = self.cli.kind.key_variable();
+        let turn_timeout = self.args.turn_timeout.unwrap_or(TURN_TIMEOUT);
         engine::Role {
             cli: self.cli.clone(),
             cwd: self.root.clone(),
@@ -210,12 +217,12 @@ impl<'b> Workspace<'b> {
             extra_env: self.extra_env(),
             key: self.environment.text(key).map(|value| Key::new(key, value)),
             home: None,
-            permissions: match self.args.permissions {
+            permissions: match self.args.permissions.unwrap_or_default() {
                 Permissions::Skip => agent::Permissions::Skip,
                 Permissions::Ask => agent::Permissions::Ask,
             },
-            timeout: self.settings.max_time.value.into_iter().chain([self.args.turn_timeout]).min(),
-            idle_timeout: Some(self.args.idle_timeout),
+            timeout: self.settings.max_time.value.into_iter().chain([turn_timeout]).min(),
+            idle_timeout: Some(self.args.idle_timeout.unwrap_or(IDLE_TIMEOUT)),
             watched,
             log: None,
         }
