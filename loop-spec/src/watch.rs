@@ -53,8 +53,21 @@ pub enum End {
     UsedUp,
     /// A person has to settle something.
     SpecIssue,
-    /// The agent could not be used; trying again later may help.
+    /// The agent could not be used, whatever the task; trying again later may help.
     Unusable,
+    /// The agent did not come to an end with this task.
+    Failed {
+        /// How often that has happened to the file as it is, this time included.
+        times: u32,
+    },
+}
+
+/// A file of the backlog that has failed so often is parked until it is edited: it would keep the others waiting for ever.
+const MOST_FAILURES: u32 = 3;
+
+/// Whether a file of the backlog is passed over.
+pub fn is_parked(failures: u32) -> bool {
+    failures >= MOST_FAILURES
 }
 
 /// What becomes of the file.
@@ -234,12 +247,20 @@ impl Watch {
         let filename = item.name.clone();
         let retained = |reason| (WatchEvent::ItemRetained { filename: filename.clone(), reason }, Fate::Keep);
         self.audited = false;
-        if end == End::Unusable {
+        if matches!(end, End::Failed { times } if is_parked(times)) {
+            (self.failures, self.not_before_ms) = (0, 0);
+            self.forget(item);
+            return retained("it has failed three times: it is parked until it is edited");
+        }
+        if matches!(end, End::Unusable | End::Failed { .. }) {
             let pause =
                 FIRST_PAUSE_MS.saturating_mul(4_u64.saturating_pow(self.failures)).min(LONGEST_PAUSE_MS);
             self.failures = self.failures.saturating_add(1);
             self.not_before_ms = now_ms.saturating_add(pause);
-            return retained("the agent could not be used");
+            return retained(match end {
+                End::Failed { .. } => "the agent did not come to an end with it",
+                End::Approved | End::UsedUp | End::SpecIssue | End::Unusable => "the agent could not be used",
+            });
         }
         self.failures = 0;
         match (end, now_sha256) {
@@ -253,7 +274,7 @@ impl Watch {
         }
     }
 
-    /// That we delete a file is no change to wait for.
+    /// That we delete or park a file is no change to wait for.
     fn forget(&mut self, item: &Item) {
         if let Some(seen) = &mut self.seen {
             seen.backlog.retain(|one| one != item);

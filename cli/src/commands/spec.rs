@@ -3,6 +3,7 @@
 mod audit;
 mod config;
 mod events;
+mod failures;
 pub mod history;
 mod lines;
 mod mending;

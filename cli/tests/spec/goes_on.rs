@@ -1,4 +1,4 @@
-//! What comes after the end of a run: going on without paying twice and a person's review.
+//! What comes after the end of a run: going on without paying twice, a person's review, tasks that fail again and again.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use crate::harness::{APPROVE, DONE, PLAN, Scene};
+use crate::waiting::{states, watch};
 
 /// The service is down: an agent is tried twice.
 const DOWN: &str = "exit 3";
@@ -114,4 +115,60 @@ fn a_persons_review_of_the_last_run_is_what_the_next_plan_answers() {
         let refused = scene.spec(&["review", file]);
         assert_eq!((refused.code, scene.calls()), (Some(3), 9), "{file}: {}", refused.err);
     }
+}
+
+#[test]
+fn a_task_that_fails_three_times_is_parked_until_it_is_edited_and_the_next_one_is_taken() {
+    let scene = Scene::new(&[
+        DOWN,
+        DOWN,
+        DOWN,
+        DOWN,
+        DOWN,
+        DOWN,
+        PLAN,
+        DONE,
+        APPROVE,
+        PLAN,
+        "echo A > src.txt; say '<DONE>a</DONE>'",
+        APPROVE,
+    ]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    scene.write(".cuggino/backlog/b.md", "do B\n");
+    for times in 1..=2 {
+        let (events, _) = watch(&scene, "ItemRetained");
+        assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemRetained", 2 * times));
+    }
+    assert!(!scene.spec(&["status"]).out.contains("Parked"));
+    let (events, said) = watch(&scene, "BacklogEmpty");
+    let wanted = "ProcessingItem ItemRetained ProcessingItem ItemCompleted BacklogEmpty";
+    assert_eq!((states(&events).as_str(), scene.calls()), (wanted, 9));
+    assert!(scene.prompt(7).contains("do B"), "{}", scene.prompt(7));
+    let passed_over =
+        ".cuggino/backlog/a.md has failed three times and waits to be edited: it is passed over";
+    assert_eq!(said.matches(passed_over).count(), 1, "{said}");
+    let status = scene.spec(&["status"]).out;
+    let parked = "Parked until edited: 1\n  .cuggino/backlog/a.md  failed 3 times, the last time: planning: the agent crashed";
+    assert!(status.contains(parked), "{status}");
+    let lines = scene.command(&["spec", "status", "--json"], &[]).output().unwrap().stdout;
+    let lines = String::from_utf8(lines).unwrap();
+    crate::schema::hold(&lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>());
+    assert!(lines.contains("\"event\":\"parked\""), "{lines}");
+    scene.write(".cuggino/backlog/a.md", "do A, but only this\n");
+    assert_eq!(states(&watch(&scene, "BacklogEmpty").0), "ProcessingItem ItemCompleted BacklogEmpty");
+    assert!(!scene.spec(&["status"]).out.contains("Parked"));
+}
+
+#[test]
+fn an_agent_that_cannot_log_in_parks_no_task() {
+    let logged_out = "line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"api_error_status\":401,\"result\":\"who?\"}'; exit 1";
+    let scene = Scene::new(&[logged_out, logged_out, logged_out, PLAN, DONE, APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    for _ in 0..3 {
+        watch(&scene, "ItemRetained");
+    }
+    assert_eq!(
+        (scene.calls(), states(&watch(&scene, "BacklogEmpty").0).as_str()),
+        (3, "ProcessingItem ItemCompleted BacklogEmpty")
+    );
 }

@@ -103,6 +103,22 @@ fn an_agent_that_cannot_be_used_is_tried_again_after_a_growing_pause() {
 }
 
 #[test]
+fn a_file_that_fails_for_the_third_time_is_parked_and_the_next_one_follows_at_once() {
+    let (mut watch, both) = (watch(), backlog(&["a", "b"]));
+    let a = item("a", "a");
+    for (times, listing, wanted) in [
+        (1, &both, wait(60_000)),
+        (2, &both, wait(240_000)),
+        (3, &backlog(&["b"]), Act::Work(item("b", "b"))),
+    ] {
+        watch.look(0, &both);
+        let (event, fate) = watch.worked(0, &a, End::Failed { times }, Some("a"));
+        assert!(matches!(event, WatchEvent::ItemRetained { .. }) && fate == Fate::Keep, "{event:?}");
+        assert_eq!(watch.look(1, listing).1, wanted, "{times}");
+    }
+}
+
+#[test]
 fn an_audit_is_made_once_after_each_change_and_only_in_idle_time() {
     let mut watch = Watch::new(SETTLE, Auditing::On);
     let (events, act) = watch.look(0, &backlog(&[]));

@@ -15,6 +15,7 @@ use repo::WorkTree;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 
+use crate::commands::spec::failures;
 use crate::exit::Failure;
 
 /// The folders of the store.
@@ -142,11 +143,14 @@ impl Arrivals {
     }
 }
 
-/// What waits.
+/// What waits; what is parked does not.
 pub fn listing(root: &Path) -> Listing {
+    let parked = failures::parked(root);
     let item = |name: String| {
         let bytes = fs::read(folder(root, BACKLOG).join(&name)).ok()?;
-        why_no_task(&bytes).is_none().then(|| Item { sha256: logging::sha256_hex(&bytes), name })
+        let item = Item { sha256: logging::sha256_hex(&bytes), name };
+        let is_parked = parked.iter().any(|failed| failed.item == item);
+        (why_no_task(&bytes).is_none() && !is_parked).then_some(item)
     };
     Listing { issues: issues(root), backlog: names(root, BACKLOG).into_iter().filter_map(item).collect() }
 }
@@ -186,7 +190,9 @@ pub fn no_tasks(root: &Path) -> Vec<(String, &'static str)> {
     let entries = fs::read_dir(folder(root, BACKLOG)).into_iter().flatten().flatten();
     let all =
         entries.filter_map(|entry| Some((entry.file_name().to_string_lossy().into_owned(), why(&entry)?)));
-    let mut all: Vec<_> = all.filter(|(name, _)| !name.starts_with('.')).collect();
+    let parked = failures::parked(root).into_iter();
+    let parked = parked.map(|failed| (failed.item.name, "has failed three times and waits to be edited"));
+    let mut all: Vec<_> = all.chain(parked).filter(|(name, _)| !name.starts_with('.')).collect();
     all.sort_unstable();
     all
 }

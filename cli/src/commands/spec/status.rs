@@ -6,6 +6,7 @@ use loop_spec::{BACKLOG, ISSUES, STORE, TBD};
 use serde_json::json;
 
 use crate::commands::runs;
+use crate::commands::spec::failures::{self, Failed};
 use crate::commands::spec::history::{self, short, word};
 use crate::commands::spec::project;
 use crate::exit::Exit;
@@ -16,6 +17,7 @@ const RUNS: usize = 5;
 
 /// Prints it.
 pub fn run(root: &Path, output: &Output) -> Exit {
+    let parked = failures::parked(root);
     let lists = [("Spec issues", ISSUES), ("Backlog", BACKLOG), ("To be discussed", TBD)];
     for (title, folder) in lists {
         let names = project::names(root, folder);
@@ -26,6 +28,14 @@ pub fn run(root: &Path, output: &Output) -> Exit {
             let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             output.report(&format!("  {STORE}/{folder}/{}  {}", printable(&name), printable(&short(first))));
         }
+    }
+    if !parked.is_empty() {
+        output.report(&output.paint(STRONG, &format!("Parked until edited: {}", parked.len())));
+    }
+    for Failed { item, times, why } in parked {
+        output.object(&json!({ "event": "parked", "file": item.name, "failures": times, "why": why }));
+        let (name, why) = (printable(&item.name), printable(&why));
+        output.report(&format!("  {STORE}/{BACKLOG}/{name}  failed {times} times, the last time: {why}"));
     }
     let runs = history::all(root);
     output.report(&output.paint(STRONG, if runs.is_empty() { "Last runs: none" } else { "Last runs" }));

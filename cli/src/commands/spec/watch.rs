@@ -18,7 +18,7 @@ use runner::{Cancel, Command, Confinement, Env};
 use crate::commands::spec::audit::{self, Audited};
 use crate::commands::spec::lines::Lines;
 use crate::commands::spec::workspace::Workspace;
-use crate::commands::spec::{WatchArgs, perform, project, start};
+use crate::commands::spec::{WatchArgs, failures, perform, project, start};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -112,7 +112,7 @@ impl Watching<'_> {
             Err(failure) => self.unusable(failure).map(Some),
             Ok((outcome, folder)) => {
                 perform::say(workspace.output, &outcome, &folder);
-                Ok(Some(end(&outcome)))
+                end(&workspace.root, item, &outcome).map(Some)
             }
         }
     }
@@ -137,8 +137,10 @@ impl Watching<'_> {
             project::delete_unchanged(root, item).with_context(|| format!("cannot remove {}", item.name))?;
         }
         self.tell(&event);
-        if end == End::Unusable {
-            self.call_person("the agent could not be used");
+        match end {
+            End::Unusable => self.call_person("the agent could not be used"),
+            End::Failed { .. } => self.call_person(&format!("{} has failed", item.name)),
+            End::Approved | End::UsedUp | End::SpecIssue => {}
         }
         Ok(())
     }
@@ -201,13 +203,22 @@ impl Watching<'_> {
     }
 }
 
-fn end(outcome: &Outcome) -> End {
-    match outcome {
+fn end(root: &Path, item: &Item, outcome: &Outcome) -> Result<End, Failure> {
+    let end = match outcome {
         Outcome::Done { .. } => End::Approved,
         Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => End::UsedUp,
         Outcome::NeedsPerson { .. } => End::SpecIssue,
-        Outcome::ModelUnavailable { .. } => End::Unusable,
-    }
+        // Neither says anything of the task: the whole backlog would be parked.
+        Outcome::ModelUnavailable { cause, .. } if ["auth", "quota"].contains(&cause.code.as_str()) => {
+            return Ok(End::Unusable);
+        }
+        Outcome::ModelUnavailable { cause, .. } => {
+            let times = failures::count(root, item, &cause.message);
+            return Ok(End::Failed { times: times.context("cannot note that a task has failed")? });
+        }
+    };
+    failures::forget(root, item).context("cannot note that a task is over")?;
+    Ok(end)
 }
 
 /// Tells when a folder has changed.

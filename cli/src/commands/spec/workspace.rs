@@ -22,7 +22,7 @@ use runner::{Cancel, Env, Probed, Rung, Walls, probe};
 
 use crate::commands::phase::agents::passed;
 use crate::commands::spec::config::Config;
-use crate::commands::spec::{Agent, AgentArgs, Permissions, project};
+use crate::commands::spec::{Agent, AgentArgs, Permissions, failures, project};
 use crate::commands::wall;
 use crate::commands::{self, agents};
 use crate::config::{self, Layer, Limits, Settings};
@@ -150,7 +150,7 @@ impl<'b> Workspace<'b> {
 
     /// No other watch works on this project; runs and talks may.
     pub fn lock_watch(&self) -> Result<Lock, Failure> {
-        Lock::acquire(&self.state.join("spec-watch"), "code-commit spec watch").map_err(|error| {
+        Lock::acquire(&self.state.join(failures::WATCH), "code-commit spec watch").map_err(|error| {
             let help = if matches!(error, LockError::Held { .. }) {
                 "one watch is enough: leave it, or end that process"
             } else {
