@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use guard::Folder;
+use dir::Folder;
 
 use crate::change::Change;
 use crate::place::{Place, folders_above};
