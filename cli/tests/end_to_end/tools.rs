@@ -60,10 +60,9 @@ fn init_makes_the_system_prompt_that_implement_asks_for() {
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
     let ran = scene.run_with(&implement, &key);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let run =
+    let mut run =
         std::fs::read_dir(scene.project.root().join("logs")).unwrap().map(|entry| entry.unwrap().path());
-    let asked = std::fs::read_to_string(run.filter(|path| path.is_dir()).next().unwrap().join("query-1.txt"))
-        .unwrap();
+    let asked = std::fs::read_to_string(run.find(|path| path.is_dir()).unwrap().join("query-1.txt")).unwrap();
     for fence in ["&&&start", "%%%start", "$$$start", "^^^src/main.rs", "^^^delete", "^^^^end"] {
         assert!(asked.contains(fence), "{fence}: {asked}");
     }
