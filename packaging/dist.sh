@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds what a distribution ships: the program, manual pages, completions, licences, in one archive below target/dist.
+# Builds what a distribution ships: the program, manual pages, completions, licences, in one archive below target/archives.
 #
 #   packaging/dist.sh                                       for this machine, linked to its C library
 #   packaging/dist.sh x86_64-unknown-linux-musl             a static program: rustup target add …, and musl-gcc for the C parts
@@ -13,12 +13,12 @@ target=${1:-$(rustc -vV | sed -n 's/^host: //p')}
 if [ "${STATIC:-0}" = 1 ]; then
     export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static"
 fi
-cargo build --release --locked --target "$target" -p code-commit-cli
+cargo build --profile dist --locked --target "$target" -p code-commit-cli
 
-program=${CARGO_TARGET_DIR:-target}/$target/release/code-commit
+program=${CARGO_TARGET_DIR:-target}/$target/dist/code-commit
 version=$("$program" --version | cut -d' ' -f2)
 name=code-commit-$version-$target
-stage=target/dist/$name
+stage=target/archives/$name
 rm -rf "$stage"
 mkdir -p "$stage"/{bin,share/man/man1,share/bash-completion/completions,share/zsh/site-functions,share/fish/vendor_completions.d,share/doc/code-commit}
 
@@ -29,5 +29,5 @@ install -m 755 "$program" "$stage/bin/"
 "$program" completions fish >"$stage/share/fish/vendor_completions.d/code-commit.fish"
 install -m 644 README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$stage/share/doc/code-commit/"
 
-tar --sort=name --owner=0 --group=0 --numeric-owner -C target/dist -czf "target/dist/$name.tar.gz" "$name"
-echo "target/dist/$name.tar.gz"
+tar --sort=name --owner=0 --group=0 --numeric-owner -C target/archives -czf "target/archives/$name.tar.gz" "$name"
+echo "target/archives/$name.tar.gz"

@@ -16,9 +16,9 @@ KEY = "sk-bench-not-a-key"
 
 
 def build(target):
-    """Our program, the service and the least-work program, all in release. Gives their paths."""
+    """Our program and the service as they are shipped, and the least-work program. Gives their paths."""
     env = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-    ours = ["cargo", "build", "--release", "--quiet", "-p", "code-commit-cli", "-p", "code-commit-fixtures", "--bins", "--examples"]
+    ours = ["cargo", "build", "--profile", "dist", "--quiet", "-p", "code-commit-cli", "-p", "code-commit-fixtures", "--bins", "--examples"]
     subprocess.run(ours, cwd=ROOT, env=env, check=True)
     least = {**env, "CARGO_TARGET_DIR": str(target / "least-work")}
     subprocess.run(["cargo", "build", "--release", "--quiet"], cwd=ROOT / "bench/least-work", env=least, check=True)
@@ -30,11 +30,11 @@ class Programs:
     page by page, and a program that lies in memory like that costs more page faults until it is read anew from the disk."""
 
     def __init__(self, target):
-        self.serve = target / "release/examples/serve"
+        self.serve = target / "dist/examples/serve"
         self.stopwatch = target / "least-work/release/stopwatch"
         installed = target / "bench/installed"
         installed.mkdir(parents=True, exist_ok=True)
-        built = [target / "release/code-commit", target / "least-work/release/least-work"]
+        built = [target / "dist/code-commit", target / "least-work/release/least-work"]
         self.ours, self.least = (Path(shutil.copy(program, installed / program.name)) for program in built)
 
 
