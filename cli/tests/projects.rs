@@ -55,7 +55,7 @@ every_project! {
     p023_symlinks_are_not_followed
     p024_markdown_instead_of_fences
     p025_same_file_twice
-    p026_a_folder_is_emptied
+    p026_a_folder_goes_with_its_files
     p027_green_in_the_third_repair
     p028_another_spelling_of_a_file
     p029_the_build_makes_files

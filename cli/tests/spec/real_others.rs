@@ -28,8 +28,8 @@ fn scene(variable: &str, name: &str) -> Option<Scene> {
     Some(scene)
 }
 
-/// The plan file's name stands in the prompt, which a script cannot read; the run's record has it too. Gemini CLI refuses `$(…)`.
-const PLAN: &str = r#"sed -n 's/.*"id": *"\([0-9a-f-]*\)".*/\1/p' .git/code-commit/spec/*/run.json | xargs -I ID cp .specs/a.md .cuggino/wip/ID.plan.md"#;
+/// The plan file's name stands in the prompt, which a script cannot read; the agent's command line has it too. Gemini CLI refuses `$(…)`.
+const PLAN: &str = r"grep -aohs '\.cuggino/wip/[0-9a-f-]*\.plan\.md' /proc/[0-9]*/cmdline | head -n 1 | xargs cp .specs/a.md";
 
 /// A service whose model plans, does a task and reviews: each agent has one command, called as its CLI wants it, then its last words.
 fn service(command: impl Fn(&str) -> Step) -> Server {
