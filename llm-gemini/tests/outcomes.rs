@@ -196,12 +196,6 @@ fn every_failure_has_its_outcome() {
         ("502 html for ever", vec![Step::html(502, "502 Bad Gateway").times(9)]),
         ("503", vec![Step::status(503), ok()]),
         ("504", vec![Step::status(504), ok()]),
-        ("520", vec![Step::status(520), ok()]),
-        ("521", vec![Step::status(521), ok()]),
-        ("522", vec![Step::status(522), ok()]),
-        ("523", vec![Step::status(523), ok()]),
-        ("524 for ever", vec![Step::status(524).times(9)]),
-        ("525", vec![Step::status(525), ok()]),
         ("529", vec![Step::status(529), ok()]),
         ("503 without a body", vec![Step { status: Some(503), ..Step::body("") }, ok()]),
         ("an error in an array", vec![Step { status: Some(400), ..Step::body(IN_ARRAY) }]),
@@ -254,12 +248,6 @@ fn every_failure_has_its_outcome() {
     502 html for ever                  ERROR server | the service failed (HTTP 502): a page of HTML, "502 Bad Gateway" | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
     503                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
     504                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    520                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    521                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    522                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    523                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    524 for ever                       ERROR server | the service failed (HTTP 524): scripted error | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
-    525                                ERROR bad-request | the service rejects the request (HTTP 525): scripted error | Error/Nothing []
     529                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
     503 without a body                 complete Use "ok" | Error/Nothing Ok/Usage [1035]
     an error in an array               ERROR bad-request | the service rejects the request (HTTP 400): as streams fail | Error/Nothing []

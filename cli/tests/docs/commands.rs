@@ -10,10 +10,7 @@ const TUTORIAL: &str = "docs/tutorial.md";
 
 /// Commands of `sh` blocks that are not run, by how they begin, and why.
 const NOT_RUN: [(&str, &str); 5] = [
-    (
-        "cargo run -- demo",
-        "builds the program; the same command of the built program is a test of its own",
-    ),
+    ("cargo run -- demo", "builds the program; the same command of the built program is a test of its own"),
     ("cargo test", "runs the tests, of which this is one"),
     ("cargo install --locked", "builds the program anew"),
     ("bench/run", "takes minutes, and the network"),
