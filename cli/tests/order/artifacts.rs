@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{BAD, FILES, GOOD, KEY, NOTHING, Scene, greet, sha256};
+use crate::harness::{BAD, FILES, GOOD, KEY, NOTHING, Scene, greet, sha256, without_durations};
 
 /// Every file below a folder, by its path.
 fn files(folder: &Path) -> BTreeMap<String, String> {
@@ -142,9 +142,10 @@ fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
     assert_eq!(scene.server.requests().len(), 2);
     let listed = crate::harness::ran(&mut scene.program(&["runs"]));
     let wanted = format!(
-        "{id}  order: FAIL (acceptance_failed), attempts 1\n{id}-2  order: FAIL (llm_output_invalid), attempts 1\n"
+        "{id}  order: FAIL (acceptance_failed), attempts 1, cost unknown, [T]  Greet with a comma\n\
+         {id}-2  order: FAIL (llm_output_invalid), attempts 1, cost unknown, [T]  Greet with a comma\n"
     );
-    assert_eq!(listed.out, wanted);
+    assert_eq!(without_durations(&listed.out), wanted);
     let costs = crate::harness::ran(&mut scene.program(&["costs", "--json"]));
     let costs: Value = serde_json::from_str(&costs.out).unwrap();
     assert_eq!(costs["by"]["all"]["all"]["calls"], 2);

@@ -268,3 +268,14 @@ fn collect(root: &Path, folder: &Path, state: &mut BTreeMap<String, String>) {
         state.insert(name, format!("{:o} {content}", found.mode()));
     }
 }
+
+/// What `runs` prints, with `[T]` for how long each run took.
+pub fn without_durations(listed: &str) -> String {
+    let mut text = String::new();
+    for line in listed.lines() {
+        let (before, title) = line.rsplit_once("  ").unwrap();
+        let (before, _) = before.rsplit_once(", ").unwrap();
+        text.push_str(&format!("{before}, [T]  {title}\n"));
+    }
+    text
+}

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
-use crate::harness::{BAD, FILES, GOOD, KEY, Ran, Scene, greet, ran};
+use crate::harness::{BAD, FILES, GOOD, KEY, Ran, Scene, greet, ran, without_durations};
 use crate::kills::interrupt;
 
 /// A command of the program in the repository, with the key.
@@ -72,7 +72,8 @@ fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
     let stale = scene.runs()[0].join("attempt_1/failure_brief.json");
     assert!(!stale.exists(), "an attempt that passes has no brief");
     let listed = ask(&scene, &["runs"]);
-    assert_eq!(listed.out, format!("{id}  order: PASS (success), attempts 1\n"));
+    let wanted = format!("{id}  order: PASS (success), attempts 1, cost unknown, [T]  Greet with a comma\n");
+    assert_eq!(without_durations(&listed.out), wanted);
     let replayed = ask(&scene, &["replay"]);
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
     assert!(ask(&scene, &["resume"]).err.contains("that run is over"));
@@ -178,13 +179,17 @@ fn runs_lists_orders_with_their_verdict() {
     let name = |run: &std::path::Path| run.file_name().unwrap().to_str().unwrap().to_owned();
     let listed = ran(&mut scene.program(&["runs"]));
     let wanted = format!(
-        "{}  order: PASS (success), attempts 1\n{}  order: FAIL (acceptance_failed), attempts 1\n",
+        "{}  order: PASS (success), attempts 1, cost unknown, [T]  Greet with a comma\n\
+         {}  order: FAIL (acceptance_failed), attempts 1, cost unknown, [T]  Greet with a comma\n",
         name(&passed),
         name(&failed[0])
     );
-    assert_eq!(listed.out, wanted);
+    assert_eq!(without_durations(&listed.out), wanted);
     let listed = interrupted().program(&["runs"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&listed.stdout).ends_with("order: not finished, attempts 1\n"));
+    assert!(
+        String::from_utf8_lossy(&listed.stdout)
+            .ends_with("order: not finished, attempts 1  Greet with a comma\n")
+    );
 }
 
 #[test]

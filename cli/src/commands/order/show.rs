@@ -7,8 +7,9 @@ use repo::WorkTree;
 use serde_json::json;
 
 use crate::changes::{self, FileChange};
+use crate::commands::order::recorded::Recorded;
 use crate::commands::registry::Known;
-use crate::commands::runs;
+use crate::commands::runs::{self, account::Account};
 use crate::exit::Failure;
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
 use crate::terminal::phrases;
@@ -23,16 +24,22 @@ pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     // A run that goes on has one from when it ended.
     let summary = summary(&folder).filter(|_| outcome.is_some());
     let name = runs::name(run);
-    output.object(&json!({
+    let recorded = Recorded::load(known, folder).ok();
+    let title = recorded.as_ref().map(|recorded| recorded.read.order.title.as_str());
+    let account = Account::of_order(title, &facts, summary.as_ref());
+    let mut object = json!({
         "run": name, "loop": "order", "outcome": outcome, "rounds": attempts, "undone": known.undone, "folder": run.to_string_lossy(),
         "verdict": summary.as_ref().map(|summary| summary.verdict),
         "stage": summary.as_ref().map(|summary| &summary.ended_stage),
-    }));
+    });
+    object.as_object_mut().into_iter().for_each(|members| members.extend(account.json()));
+    output.object(&object);
     let ended = match &summary {
         Some(summary) => verdict(summary, output),
         None => output.paint(WARN, "not finished"),
     };
-    output.report(&format!("{name}  order: {ended}, attempts {attempts}{}", known.since()));
+    let (spent, since, asked) = (account.spent(), known.since(), account.asked());
+    output.report_prose(&format!("{name}  order: {ended}, attempts {attempts}{spent}{since}{asked}"));
 }
 
 /// Everything about the run: attempts, prompts, answers, refusals, commands, and what it changed.

@@ -3,13 +3,16 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use crate::summary::SUMMARY;
+use engine::{CallFact, OrderFact};
+use jiff::Timestamp;
 use logging::RunFolder;
+use loop_order::RunSummary;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::output::printable;
 use crate::plan::{RUN_JSON, Task};
+use crate::summary::SUMMARY;
 use crate::terminal::phrases;
 
 /// Of a query so many characters are shown.
@@ -36,6 +39,21 @@ impl Account {
     pub fn of(folder: &RunFolder) -> Self {
         let ended = folder.read(SUMMARY).ok().and_then(|text| serde_json::from_str(&text).ok());
         Self { query: query(folder), ended }
+    }
+
+    /// Of the run of an order, whose title stands in the place of a query.
+    pub fn of_order(title: Option<&str>, facts: &[OrderFact], summary: Option<&RunSummary>) -> Self {
+        let answered = facts.iter().filter_map(|fact| {
+            if let OrderFact::Call(CallFact::Answered { cost_usd, .. }) = fact {
+                Some(cost_usd)
+            } else {
+                None
+            }
+        });
+        // One unknown price makes the sum unknown.
+        let cost_usd = answered.copied().sum();
+        let ended = summary.and_then(elapsed_ms).map(|elapsed_ms| Ended { cost_usd, elapsed_ms });
+        Self { query: title.map(shortened), ended }
     }
 
     /// `, $0.0012, 12 s`; nothing of a run that has not ended.
@@ -70,11 +88,20 @@ fn query(folder: &RunFolder) -> Option<String> {
     let start = read(&folder.path().join(task.layout().query(1)), place).ok()?;
     let text = String::from_utf8_lossy(&start).into_owned();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(shortened(line))
+}
+
+fn shortened(line: &str) -> String {
     let mut shown: String = line.chars().take(SHOWN).collect();
     if shown.len() < line.len() {
         shown.push('…');
     }
-    Some(shown)
+    shown
+}
+
+fn elapsed_ms(summary: &RunSummary) -> Option<u64> {
+    let [started, ended] = [&summary.started_utc, &summary.ended_utc].map(|at| at.parse::<Timestamp>());
+    u64::try_from(ended.ok()?.duration_since(started.ok()?).as_millis()).ok()
 }
 
 fn read(prompt: &std::path::Path, place: std::ops::Range<usize>) -> io::Result<Vec<u8>> {
