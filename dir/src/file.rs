@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Whether a symbolic link in a file's own place is followed; one on the way to it always is.
+/// Whether a symlink is followed where the file itself should be. One in a folder on the way to it always is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     /// A person may have put it there.
@@ -63,7 +63,7 @@ pub fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
     part.persist_noclobber(to).map(drop).map_err(Into::into)
 }
 
-/// What it is, is asked of the file that was opened: its name may stand for another one by now.
+/// Asks the opened descriptor what it is: by now the name may lead to something else.
 fn regular(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<Option<File>> {
     let no_link = if links == Links::Refused { OFlags::NOFOLLOW } else { OFlags::empty() };
     let flags = no_link | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -92,11 +92,12 @@ pub fn append_once(path: &Path, head: &str, text: &str) -> io::Result<()> {
 }
 
 fn append_lines(file: &mut File, head: &str, text: &str) -> io::Result<()> {
-    let is_new = file.metadata()?.len() == 0;
-    let start = match is_new {
-        true => head,
-        false if text.is_empty() || ends_with(file, "\n")? => "",
-        false => "\n",
+    let start = if file.metadata()?.len() == 0 {
+        head
+    } else if text.is_empty() || ends_with(file, "\n")? {
+        ""
+    } else {
+        "\n"
     };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     file.write_all(format!("{start}{text}{end}").as_bytes())

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 
 use crate::Folder;
 
-/// Removes it, at the path or on the way to it; a regular file stays.
+/// Removes the obstacle, at the path or on the way to it. A regular file at the path stays.
 pub fn remove(root: &Path, path: &str) -> io::Result<()> {
     // Every folder on the way was one a moment ago, and no process of the run is left to change that.
     match find(root, path)? {
@@ -18,7 +18,7 @@ pub fn remove(root: &Path, path: &str) -> io::Result<()> {
     }
 }
 
-/// Moves it into another folder, by its path; a regular file stays.
+/// Moves the obstacle to the same path below `into`. A regular file at the path stays.
 pub fn move_away(root: &Path, path: &str, into: &Path) -> io::Result<()> {
     let Some((place, _)) = find(root, path)? else { return Ok(()) };
     let aside = into.join(&place);
@@ -26,7 +26,7 @@ pub fn move_away(root: &Path, path: &str, into: &Path) -> io::Result<()> {
     fs::rename(root.join(place), aside)
 }
 
-/// Where it is, relative to the root, and what.
+/// The obstacle's path relative to the root, and its type.
 fn find(root: &Path, path: &str) -> io::Result<Option<(PathBuf, FileType)>> {
     let (mut folder, mut place) = (Folder::open(root)?, PathBuf::new());
     let mut names = Path::new(path).iter().peekable();

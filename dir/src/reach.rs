@@ -13,16 +13,16 @@ use rustix::fs::{chmod, fchmod, fstat, mkdirat, openat, readlinkat, statat, syml
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// What has to be allowed to look into a folder.
+/// The permissions it takes to list a folder and to stat what is in it.
 pub const LOOK: Mode = Mode::from_raw_mode(0o500);
-/// What has to be allowed to change what is in a folder.
+/// The permissions it takes to change what is in a folder.
 pub const CHANGE: Mode = Mode::from_raw_mode(0o700);
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// A pipe must not hold us up.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A folder by a path that the harness has chosen; one of ours that cannot be used is made usable.
+/// Opens a folder by a path that the harness chose. One of ours that lacks the permissions gets them.
 pub fn root(path: &Path, need: Mode) -> io::Result<OwnedFd> {
     let open = || openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     let folder = match open() {
@@ -65,7 +65,7 @@ pub fn make_folder_of(top: &Path, place: &Path) -> io::Result<OwnedFd> {
     Ok(here)
 }
 
-/// Whether there is no such folder.
+/// Whether the error says that no folder is there: nothing, a file, or a symlink.
 pub fn is_gone(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     errno.is_some_and(|errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
@@ -109,7 +109,7 @@ fn open_up(at: impl AsFd, name: impl rustix::path::Arg, more: Mode) -> io::Resul
     Ok(chmod(itself, Mode::from_raw_mode(data.st_mode) | more)?)
 }
 
-/// What kind of entry it is.
+/// The type of the entry: file, folder, symlink, …
 pub fn kind(data: &Stat) -> FileType {
     FileType::from_raw_mode(data.st_mode)
 }
@@ -222,10 +222,10 @@ fn unlink_files(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
     Ok(folders)
 }
 
-/// A way down and up again that holds one descriptor, however deep it goes.
+/// Goes down a tree and up again with one descriptor, however deep the tree is.
 #[derive(Debug)]
 pub struct Descent {
-    /// Where the way has come to.
+    /// The folder reached so far.
     pub here: OwnedFd,
     need: Mode,
     /// Device and inode of each folder above, and the name in it that was entered.
@@ -233,7 +233,7 @@ pub struct Descent {
 }
 
 impl Descent {
-    /// A way that begins here, in a folder that may be `need`ed so.
+    /// Starts in this folder; `need` is what has to be allowed in each folder below.
     pub fn from(here: OwnedFd, need: Mode) -> Self {
         Self { here, need, above: Vec::new() }
     }
