@@ -258,7 +258,7 @@ impl Watch {
             self.failures = self.failures.saturating_add(1);
             self.not_before_ms = now_ms.saturating_add(pause);
             return retained(match end {
-                End::Failed { .. } => "the agent did not come to an end with it",
+                End::Failed { .. } => "the agent did not finish it",
                 End::Approved | End::UsedUp | End::SpecIssue | End::Unusable => "the agent could not be used",
             });
         }

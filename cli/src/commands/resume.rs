@@ -70,7 +70,7 @@ fn older_unfinished(tree: &WorkTree) -> Option<String> {
     };
     let older: Vec<String> = registry::all(tree).ok()?.into_iter().filter(unfinished).map(line).collect();
     let named = (!older.is_empty()).then(|| phrases::first(&older, runs::NAMED_RUNS))?;
-    Some(format!("older and not over: {named}; name the one to go on with: code-commit resume RUN"))
+    Some(format!("older unfinished runs: {named}; to continue one: code-commit resume RUN"))
 }
 
 /// Whether nothing is left to do in a run that is listed; none if its journal cannot be read.

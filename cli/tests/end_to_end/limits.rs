@@ -238,7 +238,7 @@ fn who_has_applied_something_since_names_the_run_to_go_on_with() {
     let applied = scene.run(&["apply", "agent-config/reply"]);
     assert_eq!(applied.code, Some(0), "{applied}");
     let ran = scene.run(&["resume", "--max-calls", "2"]);
-    assert!(ran.code == Some(7) && ran.err.contains("-commit (just now); name the one"), "{ran}");
+    assert!(ran.code == Some(7) && ran.err.contains("-commit (just now); to continue one"), "{ran}");
     let runs = scene.runs();
     let run = runs.iter().find(|run| run.to_string_lossy().ends_with("-commit")).unwrap();
     let name = run.file_name().unwrap().to_str().unwrap();

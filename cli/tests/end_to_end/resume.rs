@@ -47,7 +47,7 @@ fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!((refused.status.code(), scene.server.requests().len()), (Some(7), 3), "{said}");
     let older = format!(
-        " help: older and not over: {} (3 days ago); name the one to go on with: code-commit resume RUN\n",
+        " help: older unfinished runs: {} (3 days ago); to continue one: code-commit resume RUN\n",
         name(&old)
     );
     assert!(said.contains(" is over\n") && said.contains(&older), "{said}");

@@ -278,7 +278,7 @@ fn resume_means_the_newest_run_also_where_it_is_one_of_a_spec() {
     until_the_next_second();
     assert_eq!(scene.run().code, Some(0));
     let (code, said) = ask(&["resume"]);
-    assert!(code == Some(7) && said.contains("older and not over: "), "the spec's is over: {said}");
+    assert!(code == Some(7) && said.contains("older unfinished runs: "), "the spec's is over: {said}");
     until_the_next_second();
     assert_eq!(scene.run().code, Some(130));
     let (code, said) = ask(&["resume"]);

@@ -62,7 +62,7 @@ pub fn refuse(
     let error = anyhow!("the tree has changed since {name} was stopped: {}", phrases::first(&names, NAMED));
     Err(Failure::refused(
         error,
-        format!("go on all the same: code-commit resume {name} --force; or begin a new run"),
+        format!("to continue anyway: code-commit resume {name} --force; or begin a new run"),
     ))
 }
 

@@ -32,7 +32,7 @@ pub(super) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
             format!("the old contents are in {}; what happened: code-commit show {name}", kept.display());
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
-    Failure::new(Exit::Fault, error).help(format!("mend that, then go on with: code-commit resume {name}"))
+    Failure::new(Exit::Fault, error).help(format!("fix that, then continue: code-commit resume {name}"))
 }
 
 /// Whether a transaction failed and could not be taken back.

@@ -91,7 +91,10 @@ fn open<'b>(
     let waiting = project::issues(root);
     if !waiting.is_empty() {
         let what = anyhow!("a spec issue waits in {STORE}/{ISSUES}: {}", printable(&waiting.join(", ")));
-        return Err(Failure::refused(what, "settle it in the specs, remove the file, then say it again"));
+        return Err(Failure::refused(
+            what,
+            "settle it in the specs, delete the file, then run the command again",
+        ));
     }
     Workspace::open(root, agent, limits, environment, output)
 }
