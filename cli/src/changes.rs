@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use engine::UNDO;
+use perform::UNDO;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
@@ -40,7 +40,7 @@ pub struct FileStat {
 
 /// Every file that differs from what it was before the run in this folder, by path.
 pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
-    let rounds = engine::undo_folders(run)?;
+    let rounds = perform::undo_folders(run)?;
     let before = apply::pre_images(&rounds).context("cannot read what the run has changed")?;
     let mut changes: Vec<FileChange> = before
         .into_iter()

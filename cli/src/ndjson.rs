@@ -1,6 +1,6 @@
 //! A run as another program sees it: one JSON object a line.
 
-use engine::{Event, Observer};
+use perform::{Event, Observer};
 use serde::Serialize;
 use serde_json::{Value, json};
 

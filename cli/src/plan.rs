@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Fact, Loop, Step};
 use guard::{Binds, Policy};
 use logging::{Layout, RunFolder, Stored};
 use loop_commit::{Brief, CommitLoop, ImplementLoop, Inputs, Limits, OnFailure};
+use perform::{Fact, Loop, Step};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::registry::Known;

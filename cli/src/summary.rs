@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use engine::{CallFact, Fact, Outcome, Problem};
 use llm::Usage;
 use logging::millis;
+use perform::{CallFact, Fact, Outcome, Problem};
 use serde::Serialize;
 
 use crate::changes::FileStat;

@@ -6,8 +6,8 @@ pub mod printed;
 
 use std::time::Duration;
 
-use engine::{CallFact, Event, Fact, Observer, Problem, Text};
 use parser::ErrorCode;
+use perform::{CallFact, Event, Fact, Observer, Problem, Text};
 
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use live::LiveLine;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Advice, Answer, CallFact, Cause, Fact, Finish, Loop, Next, Outcome, Step, Text};
+use perform::{Advice, Answer, CallFact, Cause, Fact, Finish, Loop, Next, Outcome, Step, Text};
 
 use crate::excerpt::middle_left_out;
 use crate::stuck::{At, Failure};

@@ -1,6 +1,6 @@
 //! What a run leaves behind as JSON (S2 §4, §7). The order of the fields is the order of the keys.
 
-use engine::{Ended, OrderFact};
+use perform::{Ended, OrderFact};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -6,7 +6,7 @@ mod phase;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use engine::{Advice, Answer, CallFact, Cause, Loop, Next, OrderFact, OrderStep, Outcome};
+use perform::{Advice, Answer, CallFact, Cause, Loop, Next, OrderFact, OrderStep, Outcome};
 use prompt::order::{Allowed, Context, Failure, Task};
 
 use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, RunSummary, Stage, Verdict};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use engine::{Condition, normalized_path};
+use perform::{Condition, normalized_path};
 use serde_json::Value;
 
 use crate::fields::{FieldProblem, Fields, Numbered};

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agent::Session;
-use engine::{AgentFact, AgentLimits, AgentStep, AgentUsage, Loop, Next, Outcome, Place, Turned};
+use perform::{AgentFact, AgentLimits, AgentStep, AgentUsage, Loop, Next, Outcome, Place, Turned};
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start};
 pub use judge::has_report;
@@ -255,7 +255,7 @@ impl Loop for PhaseLoop {
                 self.stage = Stage::Account;
             }
             AgentFact::WasRead { text, odd, .. } if self.stage == Stage::ReadFailures => {
-                self.learn_failures(text.as_ref().map(engine::Text::share), *odd);
+                self.learn_failures(text.as_ref().map(perform::Text::share), *odd);
             }
             AgentFact::Wrote { .. } if !self.lost.is_empty() => self.lost.clear(),
             AgentFact::Wrote { .. } | AgentFact::Committed { .. } => self.go_on(),

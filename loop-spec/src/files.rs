@@ -1,6 +1,6 @@
 //! The files of a session (S4 §Session Files).
 
-use engine::Place;
+use perform::Place;
 
 /// The dot folder.
 pub const STORE: &str = ".cuggino";

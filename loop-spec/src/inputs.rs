@@ -1,6 +1,6 @@
 //! What a run is about.
 
-use engine::AgentLimits;
+use perform::AgentLimits;
 use serde::{Deserialize, Serialize};
 
 /// What a run is about; the same over all of its iterations.

@@ -1,7 +1,7 @@
 //! What a turn means.
 
 use agent::End;
-use engine::Turned;
+use perform::Turned;
 
 use crate::marker::{Role, SPEC_ISSUE};
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use agent::End;
 
 use crate::{CHECK, Files, Inputs, PROJECT, PhaseEvent, Role};
-use engine::{AgentFact, AgentLimits, AgentStep, AgentUsage, Loop, Next, Outcome, Uncommitted};
 use learn::answers;
+use perform::{AgentFact, AgentLimits, AgentStep, AgentUsage, Loop, Next, Outcome, Uncommitted};
 
 /// Tasks in a row that change nothing; then the reviewer has a look.
 const IDLE_TASKS: u32 = 5;
@@ -185,7 +185,7 @@ impl Loop for SpecLoop {
             // That a commit failed does not stop the loop (S4 §Auto-Commit).
             AgentFact::Checkpointed { .. } => self.after_task(),
             AgentFact::WasRead { place, text, .. } => {
-                let text = text.as_ref().map(engine::Text::as_str);
+                let text = text.as_ref().map(perform::Text::as_str);
                 if *place == self.files.plan() { self.learn_plan(text) } else { self.learn_review(text) }
             }
             AgentFact::Listed { .. }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use agent::Kind;
 use anyhow::anyhow;
 use clap::Args;
-use engine::{AgentLimits, Repository, UncommittedCopies};
 use guard::Policy;
+use perform::{AgentLimits, Repository, UncommittedCopies};
 use repo::GitError;
 
 use crate::config::values::{Address, Count, Dollars, Time};
@@ -130,7 +130,7 @@ pub fn keep_uncommitted(
 
 /// Behind warnings of what was put back: no harness can tell an agent's change from one that a person made meanwhile.
 pub fn as_changed(turn: u32) -> String {
-    format!("in case that was you: it lies as it was changed in {} of the run's folder", engine::taken(turn))
+    format!("in case that was you: it lies as it was changed in {} of the run's folder", perform::taken(turn))
 }
 
 /// Says what a run has changed of it, and where it is as it was. The rest of the copies goes.

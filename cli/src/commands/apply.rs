@@ -2,10 +2,10 @@
 
 use anyhow::Context as _;
 use apply::{Action, Applied};
-use engine::{Answer, Fault, Finish, Intake, Problem, Rules, UNDO};
 use guard::Guard;
 use logging::{Redactor, RunFolder, Stamp};
 use parser::Errors;
+use perform::{Answer, Fault, Finish, Intake, Problem, Rules, UNDO};
 use repo::WorkTree;
 use serde_json::{Value, json};
 

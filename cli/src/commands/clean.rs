@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use engine::{JOURNAL, UNDO};
+use perform::{JOURNAL, UNDO};
 use repo::WorkTree;
 use serde_json::json;
 

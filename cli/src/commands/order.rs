@@ -1,10 +1,10 @@
 //! `code-commit order`: work orders (S2).
 
+mod act;
 pub mod args;
 mod batch;
 mod check;
 mod files;
-mod perform;
 mod plan;
 mod preflight;
 mod prepare;

@@ -1,5 +1,6 @@
 //! `code-commit phase`: a builder and a verifier, walled off from each other (S3).
 
+mod act;
 pub mod agents;
 mod client;
 mod config;
@@ -7,7 +8,6 @@ mod desk;
 mod folders;
 mod init;
 pub mod past;
-mod perform;
 mod project;
 mod report;
 mod request;
@@ -112,7 +112,7 @@ pub fn run(args: &PhaseArgs, environment: &Environment, output: &Output) -> Resu
     match args.action {
         Action::Init => init::run(&root, output),
         Action::Check => check(&root, output),
-        Action::Run | Action::Number(_) => perform::run(&root, args, environment, output),
+        Action::Run | Action::Number(_) => act::run(&root, args, environment, output),
     }
 }
 

@@ -4,11 +4,11 @@
 mod copy;
 
 use anyhow::{Context as _, anyhow};
-use engine::{
+use logging::{Redactor, RunFolder};
+use perform::{
     Answer, CommitExecutor, Executor as _, Fact, Fault, Finish, Next, Record, ReplayFault, Replayed, Rules,
     Silent, Step, drive, facts_of,
 };
-use logging::{Redactor, RunFolder};
 use serde_json::json;
 
 use self::copy::ScratchCopy;

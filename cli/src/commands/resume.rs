@@ -7,9 +7,9 @@ pub use changed::is_as_stopped;
 use std::path::Path;
 
 use anyhow::anyhow;
-use engine::{CallFact, Fact, JOURNAL, outline_of};
 use llm::{Attempt, ErrorCode};
 use logging::{Redactor, RunFolder};
+use perform::{CallFact, Fact, JOURNAL, outline_of};
 use repo::WorkTree;
 
 use crate::args::ResumeArgs;

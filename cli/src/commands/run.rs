@@ -12,12 +12,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use apply::Lock;
-use engine::{
-    Asking, BuildCommand, CommitExecutor, Fact, Outcome, Record, Rules, Spending, drive, outline_of,
-};
 use guard::{Guard, OpenError};
 use llm::{Day, Model};
 use logging::{Redactor, RunFolder, Stamp};
+use perform::{
+    Asking, BuildCommand, CommitExecutor, Fact, Outcome, Record, Rules, Spending, drive, outline_of,
+};
 use repo::WorkTree;
 use runner::{Cancel, Confinement};
 use serde_json::json;
@@ -81,7 +81,7 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
 fn enter<'o>(
     prepared: &Prepared<'_>,
     folder: &RunFolder,
-    observer: &'o mut dyn engine::Observer,
+    observer: &'o mut dyn perform::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
     let plan = prepared.plan.store(folder).map_err(no_record)?;
     // The wall holds what is there, and hides the records that are listed.
@@ -250,7 +250,7 @@ pub fn exit(outcome: &Outcome) -> Exit {
     }
 }
 
-fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn engine::Observer> {
+fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Observer> {
     let output = prepared.output.clone();
     if output.json {
         return Box::new(crate::ndjson::Ndjson::new(output));

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{anyhow, ensure};
-use engine::{CallFact, Fact};
 use llm::Reply;
 use logging::{Redactor, RunFolder};
+use perform::{CallFact, Fact};
 use repo::WorkTree;
 
 use crate::commands::order::Recorded;
@@ -91,19 +91,19 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
 
 /// Whether anything happened in it: who names no run does not mean one that was refused before its first step.
 fn has_begun(run: &Path) -> bool {
-    let journal = std::fs::metadata(run.join(engine::JOURNAL));
+    let journal = std::fs::metadata(run.join(perform::JOURNAL));
     journal.map_or_else(|_| has_applied(run), |journal| journal.len() > 0)
 }
 
 /// Whether a set of changes was written in it, or the first of several.
 pub fn has_applied(run: &Path) -> bool {
-    apply::read_applied(&run.join(engine::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
+    apply::read_applied(&run.join(perform::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
 }
 
 /// The answers of a run, in their order, to be given again.
 pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
     let folder = RunFolder::open(run.to_owned(), Redactor::default());
-    let facts: Vec<Fact> = engine::facts_of(&folder)
+    let facts: Vec<Fact> = perform::facts_of(&folder)
         .map_err(|error| Failure::refused(error, "name a run whose journal is whole"))?;
     Ok(facts
         .into_iter()
@@ -150,7 +150,7 @@ pub fn is_named(run: &Path, wanted: &str) -> bool {
 
 /// When the last line came into its journal; of a run without one, when its folder was made.
 pub fn last_written(run: &Path) -> SystemTime {
-    let looked_at = std::fs::metadata(run.join(engine::JOURNAL)).or_else(|_| std::fs::metadata(run));
+    let looked_at = std::fs::metadata(run.join(perform::JOURNAL)).or_else(|_| std::fs::metadata(run));
     looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 

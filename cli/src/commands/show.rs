@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use engine::{CallFact, Fact};
 use logging::{Redactor, RunFolder};
+use perform::{CallFact, Fact};
 use serde_json::{Value, json};
 
 use crate::args::RunName;
@@ -51,11 +51,11 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
 
 /// How a run ended, as far as its journal says, and how many rounds it took; none if the journal cannot be read.
 fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
-    if !run.join(engine::JOURNAL).exists() {
+    if !run.join(perform::JOURNAL).exists() {
         let ended = if is_applied(run) { "applied" } else { "nothing was done" };
         return Some((Some(ended), 0));
     }
-    let facts: Vec<Fact> = engine::outline_of(&RunFolder::open(run.to_owned(), Redactor::default())).ok()?;
+    let facts: Vec<Fact> = perform::outline_of(&RunFolder::open(run.to_owned(), Redactor::default())).ok()?;
     let mut rounds = 0;
     let mut ended = None;
     for fact in &facts {
@@ -112,13 +112,13 @@ fn facts(folder: &RunFolder) -> Result<Vec<Fact>, Failure> {
     if is_applied(path) {
         return Ok(Vec::new());
     }
-    engine::facts_of(folder)
+    perform::facts_of(folder)
         .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))
 }
 
 /// Whether this is the record of an `apply` that came to its end: what to put back, and no journal.
 fn is_applied(run: &Path) -> bool {
-    !run.join(engine::JOURNAL).exists() && runs::has_applied(run)
+    !run.join(perform::JOURNAL).exists() && runs::has_applied(run)
 }
 
 /// One line for each fact that a person wants to know.

@@ -1,5 +1,6 @@
 //! `code-commit spec`: plan, implement and review until the specs are met (S4).
 
+mod act;
 mod audit;
 mod config;
 mod events;
@@ -7,7 +8,6 @@ mod failures;
 pub mod history;
 mod lines;
 mod mending;
-mod perform;
 mod plan;
 mod project;
 mod setup;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-pub use self::perform::is_unfinished;
+pub use self::act::is_unfinished;
 pub use self::project::RUNS;
 
 use crate::args::{Sandbox, duration};

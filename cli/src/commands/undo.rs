@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use apply::{Action, Force, UndoError};
-use engine::{Fact, Fault, OrderFact, UNDO, folders_to_undo};
 use logging::{Redactor, RunFolder};
+use perform::{Fact, Fault, OrderFact, UNDO, folders_to_undo};
 use serde_json::json;
 
 use crate::args::UndoArgs;

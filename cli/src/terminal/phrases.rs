@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use apply::{Action, Changed};
-use engine::{CallFact, Ended};
 use llm::Usage;
+use perform::{CallFact, Ended};
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
 

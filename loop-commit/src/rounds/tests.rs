@@ -1,6 +1,6 @@
-use engine::{CallFact, Cause, Ended, Fact, Finish, Next, Outcome, Problem, Step, Text};
 use llm::{Filter, Usage};
 use logging::Stored;
+use perform::{CallFact, Cause, Ended, Fact, Finish, Next, Outcome, Problem, Step, Text};
 
 use super::*;
 use crate::{CommitLoop, Inputs};

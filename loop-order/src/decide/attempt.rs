@@ -1,7 +1,7 @@
 //! One attempt: what is known of it so far, and the artifacts that it leaves (S2 §7).
 
-use engine::{Answer, OrderStep, Problem};
 use parser::proposal::{self, Limits};
+use perform::{Answer, OrderStep, Problem};
 use serde::Serialize;
 
 use super::keep;
@@ -15,7 +15,7 @@ const VERIFICATION: [&[&str]; 3] = [
     &["python", "-m", "pytest", "-q"],
 ];
 /// What is run where there is one.
-const RUN_SCRIPT: &[&str] = &["bash", engine::VERIFY_SCRIPT];
+const RUN_SCRIPT: &[&str] = &["bash", perform::VERIFY_SCRIPT];
 
 #[derive(Debug, Default)]
 pub(super) struct Attempt {

@@ -1,6 +1,6 @@
 //! From one phase of a run to the next.
 
-use engine::{OrderStep, Outcome};
+use perform::{OrderStep, Outcome};
 
 use super::{OrderLoop, SUMMARY, json, keep};
 use crate::artifacts::{FailureBrief, Stage};

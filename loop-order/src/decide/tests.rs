@@ -3,7 +3,7 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use engine::Condition;
+use perform::Condition;
 use serde_json::json;
 
 use super::*;

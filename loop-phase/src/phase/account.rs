@@ -1,7 +1,7 @@
 //! What turns have used, on record (S3 §Token Tracking): also that of one which never came to its end.
 
 use agent::ModelUsage;
-use engine::{AgentFact, AgentStep, Place};
+use perform::{AgentFact, AgentStep, Place};
 
 use super::PhaseLoop;
 use crate::{ABL, TOKENS, tokens};

@@ -1,6 +1,6 @@
 //! How a phase ends that does not pass.
 
-use engine::{Cause, LimitPassed, Outcome, Turned};
+use perform::{Cause, LimitPassed, Outcome, Turned};
 
 use super::{PhaseLoop, Stage};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::Cause;
+use perform::Cause;
 
 use super::judge::verification;
 use super::{PhaseLoop, Stage};

@@ -1,7 +1,7 @@
 //! Whether a turn counts.
 
 use agent::End;
-use engine::Turned;
+use perform::Turned;
 
 use crate::failed::Report;
 use crate::reports;

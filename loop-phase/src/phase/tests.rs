@@ -1,6 +1,6 @@
 use agent::{End, ModelUsage};
-use engine::{Loop, Text};
 use logging::Stored;
+use perform::{Loop, Text};
 
 use super::*;
 

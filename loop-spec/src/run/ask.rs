@@ -1,7 +1,7 @@
 //! What an agent is asked, and what when it did not come to its end.
 
 use agent::Session;
-use engine::AgentStep;
+use perform::AgentStep;
 use prompt::spec::{self, Turn};
 
 use crate::run::{SpecLoop, Tries};

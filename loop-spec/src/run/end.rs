@@ -1,7 +1,7 @@
 //! How a run ends, or waits.
 
 use agent::End;
-use engine::{AgentStep, Cause, LimitPassed, Outcome};
+use perform::{AgentStep, Cause, LimitPassed, Outcome};
 
 use crate::run::{SpecLoop, Tries};
 use crate::{Files, PhaseEvent};

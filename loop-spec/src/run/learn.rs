@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{AgentFact, AgentStep, Ended, Outcome, Turned};
+use perform::{AgentFact, AgentStep, Ended, Outcome, Turned};
 
 use crate::judge::{Verdict, judge};
 use crate::marker::{DONE, REQUEST_CHANGES};

@@ -3,13 +3,13 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names what it looks for")]
 
 use agent::{End, Session};
-use engine::{Marked, Text};
 use logging::Stored;
+use perform::{Marked, Text};
 use proptest::prelude::*;
 
 use super::*;
 use crate::{CommitScope, Patience};
-use engine::{Checkpoint, Ended, Turned};
+use perform::{Checkpoint, Ended, Turned};
 
 mod limits;
 

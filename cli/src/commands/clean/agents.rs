@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use engine::{COPIES, TAKEN};
 use logging::Redactor;
+use perform::{COPIES, TAKEN};
 
 use crate::commands::clean::place::Place;
 use crate::commands::clean::{Run, UNREADABLE, is_no_record};

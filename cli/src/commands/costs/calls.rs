@@ -117,7 +117,7 @@ fn turn_of(row: &Row) -> Turn {
 fn said_of_turns(root: &Path, found: &mut Found) -> BTreeMap<Turn, Said> {
     let mut said = BTreeMap::new();
     for folder in folders_in(&root.join(ABL).join(LOGS)) {
-        let Ok(entries) = Journal::entries::<Paid>(&folder.join(engine::JOURNAL)) else {
+        let Ok(entries) = Journal::entries::<Paid>(&folder.join(perform::JOURNAL)) else {
             found.cannot_read(&folder);
             continue;
         };
@@ -160,7 +160,7 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
         state = tree.state_of_root()?;
     }
     own.extend([runs::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));
-    own.retain(|folder| folder.join(engine::JOURNAL).is_file());
+    own.retain(|folder| folder.join(perform::JOURNAL).is_file());
     let in_the_tree = [runs::logs(root), runs::implement_logs(root)];
     let mut count = 0;
     for folder in in_the_tree.iter().flat_map(|place| folders_in(place)) {
@@ -173,7 +173,7 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
 fn folders_in(place: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    folders.map(|entry| entry.path()).filter(|path| path.join(engine::JOURNAL).is_file()).collect()
+    folders.map(|entry| entry.path()).filter(|path| path.join(perform::JOURNAL).is_file()).collect()
 }
 
 /// What a journal of any loop says of what was paid for.
@@ -211,7 +211,7 @@ enum Paid {
 
 /// `None`: it is not whole.
 fn journal(folder: &Path, today: &Today) -> Option<Vec<Call>> {
-    let entries = Journal::entries::<Paid>(&folder.join(engine::JOURNAL)).ok()?;
+    let entries = Journal::entries::<Paid>(&folder.join(perform::JOURNAL)).ok()?;
     let run = Run::of(folder, today);
     let mut calls = Vec::new();
     // Asked, and not answered yet.

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use engine::{OrderFact, outline_of};
 use logging::{Redactor, RunFolder};
 use loop_order::Verdict;
+use perform::{OrderFact, outline_of};
 use repo::WorkTree;
 use serde_json::json;
 
+use crate::commands::order::act::{self, Done, Setting};
 use crate::commands::order::args::RunOrderArgs;
-use crate::commands::order::perform::{self, Done, Setting};
 use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::recorded::Recorded;
@@ -57,7 +57,7 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
         let read = preflight::read(only)?;
         let done = match before.iter().find(|run| run.read.order.hash == read.order.hash) {
             Some(run) => Done::before(run, &tree)?,
-            None => perform::order(read, &setting)?,
+            None => act::order(read, &setting)?,
         };
         print(&done, output);
         return Ok(done.exit);
@@ -133,7 +133,7 @@ fn all(
 
 fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
     setting.output.report(&setting.output.paint(STRONG, &printable(&file.display().to_string())));
-    let failure = match perform::order(read, setting) {
+    let failure = match act::order(read, setting) {
         Ok(done) => {
             print(&done, setting.output);
             return Row {

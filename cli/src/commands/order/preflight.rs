@@ -5,10 +5,10 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::anyhow;
-use engine::VERIFY_SCRIPT;
 use guard::{Code, Guard, Op, Policy, Request, Verdict};
 use llm::Model;
 use loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
+use perform::VERIFY_SCRIPT;
 use repo::{Git, WorkTree};
 
 use crate::config::Settings;

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use apply::Lock;
-use engine::{Baseline, Ignored};
 use guard::Guard;
 use loop_order::{FieldProblem, Inputs, OrderLoop, run_id};
+use perform::{Baseline, Ignored};
 use repo::{Git, WorkTree};
 use runner::Confinement;
 
+use crate::commands::order::act::{Setting, spending_of};
 use crate::commands::order::files;
-use crate::commands::order::perform::{Setting, spending_of};
 use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::unfinished::Unfinished;

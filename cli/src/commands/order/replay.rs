@@ -1,9 +1,9 @@
 //! `code-commit replay` for the run of an order: the decisions once more, from the record alone.
 
 use anyhow::anyhow;
-use engine::{OrderFact, Outcome, ReplayFault, facts_of, replay_order};
 use logging::{Redactor, RunFolder};
 use loop_order::{OrderLoop, SUMMARY};
+use perform::{OrderFact, Outcome, ReplayFault, facts_of, replay_order};
 use repo::WorkTree;
 use serde_json::json;
 

@@ -2,12 +2,12 @@
 //! other limits if asked.
 
 use anyhow::anyhow;
-use engine::{OrderFact, outline_of};
 use logging::RunFolder;
+use perform::{OrderFact, outline_of};
 use repo::WorkTree;
 
 use crate::args::LimitArgs;
-use crate::commands::order::perform::{self, Done, Setting};
+use crate::commands::order::act::{self, Done, Setting};
 use crate::commands::order::recorded::Recorded;
 use crate::commands::order::{batch, preflight, runs, settle};
 use crate::commands::registry::Known;
@@ -58,7 +58,7 @@ pub fn run(
         redactor: &redactor,
         going_on: Some(folder.path()),
     };
-    let done = perform::order(read, &setting)?;
+    let done = act::order(read, &setting)?;
     batch::print(&done, output);
     Ok(done.exit)
 }

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{
+use logging::{Redactor, RunFolder};
+use loop_order::OrderLoop;
+use perform::{
     CallFact, Fact, JOURNAL, Left, Loop as _, Observer, OrderExecutor, OrderFact, Outcome, Record, facts_of,
     outline_of,
 };
-use logging::{Redactor, RunFolder};
-use loop_order::OrderLoop;
 use repo::{Git, WorkTree};
 
 use crate::changes::{note_left, of_run};
-use crate::commands::order::perform::not_restored;
+use crate::commands::order::act::not_restored;
 use crate::commands::order::recorded;
 use crate::commands::order::settle::settle;
 use crate::commands::order::show::summary;

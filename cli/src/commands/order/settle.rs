@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Context as _;
-use engine::{Facts as _, Loop as _, Next, OrderFact, OrderStep, Record, Silent, outline_of};
 use logging::{Redactor, RunFolder};
+use perform::{Facts as _, Loop as _, Next, OrderFact, OrderStep, Record, Silent, outline_of};
 use repo::{Git, WorkTree};
 
 use crate::commands::order::recorded::Recorded;

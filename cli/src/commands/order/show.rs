@@ -1,8 +1,8 @@
 //! `code-commit runs` and `code-commit show` for the runs of orders.
 
-use engine::{CallFact, Condition, OrderFact, Outcome, Problem, facts_of};
 use logging::{Redactor, RunFolder};
 use loop_order::{RunSummary, SUMMARY, Verdict, is_probe};
+use perform::{CallFact, Condition, OrderFact, Outcome, Problem, facts_of};
 use repo::WorkTree;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::terminal::phrases;
 pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     let run = &known.path(tree.root());
     let folder = RunFolder::open(run.clone(), Redactor::default());
-    let facts: Vec<OrderFact> = engine::outline_of(&folder).unwrap_or_default();
+    let facts: Vec<OrderFact> = perform::outline_of(&folder).unwrap_or_default();
     let attempts = facts.iter().filter_map(attempt_of).max().unwrap_or_default();
     let outcome = facts.last().and_then(outcome_of).map(Outcome::code);
     // A run that goes on has one from when it ended.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use engine::{Baseline, Ignored};
+use perform::{Baseline, Ignored};
 use repo::{EmptyFolder, Git, Head};
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::{CallFact, Event, IGNORED_FILES, Observer, OrderFact, Problem};
 use loop_order::is_probe;
+use perform::{CallFact, Event, IGNORED_FILES, Observer, OrderFact, Problem};
 
 use crate::commands::order::show;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use engine::{AgentFact, Outcome, Record, Silent};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::Start;
 use loop_phase::state::Status;
+use perform::{AgentFact, Outcome, Record, Silent};
 
 use crate::commands::phase::project::{ABL, Project};
 use crate::commands::spec::is_unfinished;
@@ -51,7 +51,7 @@ pub fn unfinished(logs: &Path, phase: u32, redactor: &Redactor) -> Result<Option
 impl Past {
     /// The same of this one. Only the newest of its phase can be gone on with.
     pub fn unfinished(self, redactor: &Redactor) -> Result<Option<RunFolder>, Failure> {
-        if !self.path.join(engine::JOURNAL).is_file() {
+        if !self.path.join(perform::JOURNAL).is_file() {
             return Ok(None);
         }
         let folder = RunFolder::open(self.path, redactor.clone());

@@ -8,9 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use apply::Lock;
-use engine::{Fact, Replayed, Rules, UNDO, undo_folders};
 use guard::Guard;
 use logging::{Redactor, RunFolder};
+use perform::{Fact, Replayed, Rules, UNDO, undo_folders};
 use repo::WorkTree;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::anyhow;
-use engine::undo_folders;
 use logging::{RunFolder, sha256_hex};
+use perform::undo_folders;
 use repo::WorkTree;
 
 use crate::changes::{FileChange, on_disk};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use engine::{Fact, Fault, UNDO, outline_of};
 use logging::RunFolder;
+use perform::{Fact, Fault, UNDO, outline_of};
 
 use crate::changes::{self, FileChange, FileStat};
 use crate::commands::runs;
@@ -60,8 +60,8 @@ fn after_interruption(root: &Path, folder: &RunFolder) -> String {
 
 #[cfg(test)]
 mod tests {
-    use engine::{Record, Silent};
     use logging::Redactor;
+    use perform::{Record, Silent};
 
     use super::*;
 

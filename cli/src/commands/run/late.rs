@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use engine::{Fact, JOURNAL};
 use jiff::Timestamp;
 use logging::{Entry, Journal, Redactor, RunFolder};
+use perform::{Fact, JOURNAL};
 use repo::WorkTree;
 
 use crate::changes;

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use engine::{CallFact, OrderFact};
 use jiff::Timestamp;
 use logging::RunFolder;
 use loop_order::RunSummary;
+use perform::{CallFact, OrderFact};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use agent::{End, Session};
 use anyhow::anyhow;
-use engine::{AgentFact, AgentFault, AgentStep, AgentUsage, Executor as _, Guarded, Record};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role};
+use perform::{AgentFact, AgentFault, AgentStep, AgentUsage, Executor as _, Guarded, Record};
 use prompt::spec::{Who, audit, system};
 use runner::Cancel;
 
@@ -16,7 +16,7 @@ use crate::commands::runs::cannot_begin;
 use crate::commands::spec::history::AUDIT;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::workspace::Workspace;
-use crate::commands::spec::{AgentArgs, perform, uuid};
+use crate::commands::spec::{AgentArgs, act, uuid};
 use crate::config::Limits;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -86,7 +86,7 @@ pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Res
     };
     let fact = match executor.perform(&step, &mut record) {
         Err(AgentFault::Interrupted) => return Ok(Audited::Interrupted),
-        other => other.map_err(|error| perform::fault(error, &folder))?,
+        other => other.map_err(|error| act::fault(error, &folder))?,
     };
     record.note(&fact).map_err(anyhow::Error::from)?;
     if fact.put_back().is_some() {

@@ -1,7 +1,7 @@
 //! A run as another program sees it: the seed's event names, one JSON object a line (S4 §Event Category System).
 
 use agent::Event;
-use engine::{AgentFact, Checkpoint, Marked, PutBack};
+use perform::{AgentFact, Checkpoint, Marked, PutBack};
 use serde_json::{Value, json};
 
 /// What an agent does.

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use engine::{AgentFact, Observer as _, Outcome, Turned};
 use logging::{Redactor, RunFolder};
+use perform::{AgentFact, Observer as _, Outcome, Turned};
 use repo::WorkTree;
 use serde_json::json;
 
 use crate::commands::registry::Known;
 use crate::commands::runs;
+use crate::commands::spec::act::{self, Begun};
 use crate::commands::spec::lines::Lines;
-use crate::commands::spec::perform::{self, Begun};
 use crate::commands::spec::{AgentArgs, project, start};
 use crate::config::Limits;
 use crate::environment::Environment;
@@ -43,7 +43,7 @@ impl Past {
 
     /// Whether it can be gone on with, if it is the newest.
     pub fn goes_on(&self) -> bool {
-        perform::goes_on(self.outcome().as_ref())
+        act::goes_on(self.outcome().as_ref())
     }
 
     /// What it works on, in a few words.
@@ -52,15 +52,15 @@ impl Past {
         short(focus.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default())
     }
 
-    fn facts(&self) -> Result<Vec<AgentFact>, engine::RecordError> {
-        engine::facts_of(&RunFolder::open(self.path.clone(), Redactor::default()))
+    fn facts(&self) -> Result<Vec<AgentFact>, perform::RecordError> {
+        perform::facts_of(&RunFolder::open(self.path.clone(), Redactor::default()))
     }
 }
 
 /// The runs of the project in `root`, the newest first; audits and talks are none.
 pub fn all(root: &Path) -> Vec<Past> {
     let folders = project::state(root).map(|(_, runs)| project::runs(&runs)).unwrap_or_default();
-    let past = |path: PathBuf| Some(Past { begun: perform::begun(&path)?, path });
+    let past = |path: PathBuf| Some(Past { begun: act::begun(&path)?, path });
     folders.into_iter().rev().filter_map(past).collect()
 }
 
@@ -144,7 +144,7 @@ pub fn show(past: &Past, output: &Output) -> Result<(), Failure> {
         if let AgentFact::Turned(turned) = fact {
             output.report(&turn(turned, output));
         }
-        lines.see(&engine::Event::Fact(fact));
+        lines.see(&perform::Event::Fact(fact));
     }
     output.report(&format!("ended: {}", word(past.outcome().as_ref())));
     output.report(&format!("files: {}", past.path.display()));

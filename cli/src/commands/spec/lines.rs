@@ -6,9 +6,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use agent::Event;
-use engine::{AgentFact, Checkpoint, Ended, Observer, PutBack};
 use loop_spec::watch::WatchEvent;
 use loop_spec::{PhaseEvent, TBD};
+use perform::{AgentFact, Checkpoint, Ended, Observer, PutBack};
 
 pub use self::ear::{Ear, in_session};
 use crate::commands::agents::as_changed;
@@ -212,8 +212,8 @@ impl Lines {
 }
 
 impl Observer<AgentFact> for Lines {
-    fn see(&mut self, event: &engine::Event<'_, AgentFact>) {
-        let engine::Event::Fact(fact) = event else { return };
+    fn see(&mut self, event: &perform::Event<'_, AgentFact>) {
+        let perform::Event::Fact(fact) = event else { return };
         let iteration = self.screen.borrow().iteration;
         if let Some(value) = events::fact(iteration, fact) {
             self.output.object(&value);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use engine::{AgentExecutor, AgentFact, AgentFault, AgentStep, Executor, Place, Record, Turned};
 use loop_spec::{Files, LOG, STORE};
+use perform::{AgentExecutor, AgentFact, AgentFault, AgentStep, Executor, Place, Record, Turned};
 
 use crate::commands::spec::lines::in_session;
 use crate::commands::spec::project::{self, Mailboxes};

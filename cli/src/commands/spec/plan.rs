@@ -5,13 +5,13 @@ use std::path::Path;
 
 use agent::{Home, Spawn};
 use anyhow::anyhow;
-use engine::{TAKEN, watch_over};
 use logging::{RunFolder, Stamp};
+use perform::{TAKEN, watch_over};
 use prompt::spec::{Who, system};
 
 use crate::commands::spec::AgentArgs;
+use crate::commands::spec::act::fault;
 use crate::commands::spec::history::PLAN;
-use crate::commands::spec::perform::fault;
 use crate::commands::spec::workspace::{Mailboxes, Workspace};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -52,7 +52,7 @@ pub fn run(
     Ok(Exit::Handed(done.map_err(anyhow::Error::from)?))
 }
 
-fn spawn<'r>(role: &'r engine::Role, who: &'r str) -> Spawn<'r> {
+fn spawn<'r>(role: &'r perform::Role, who: &'r str) -> Spawn<'r> {
     Spawn {
         system_prompt: Some(who),
         model: role.model.as_deref(),

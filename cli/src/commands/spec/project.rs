@@ -241,7 +241,7 @@ pub fn forget_copies(runs: &Path) -> io::Result<()> {
     for entry in fs::read_dir(runs)? {
         let run = entry?;
         if run.file_type()?.is_dir() {
-            engine::forget_copies(&run.path().join(engine::COPIES))?;
+            perform::forget_copies(&run.path().join(perform::COPIES))?;
         }
     }
     Ok(())
@@ -251,7 +251,7 @@ pub fn forget_copies(runs: &Path) -> io::Result<()> {
 pub fn runs(runs: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| path.join(engine::JOURNAL).is_file()).collect();
+        entries.map(|entry| entry.path()).filter(|path| path.join(perform::JOURNAL).is_file()).collect();
     paths.sort_unstable();
     paths
 }

@@ -6,8 +6,8 @@ use anyhow::anyhow;
 use loop_spec::{ISSUES, Inputs, Patience, STORE};
 
 use crate::commands::run::exit;
+use crate::commands::spec::act::{begin, inputs, resume, say, unfinished};
 use crate::commands::spec::lines::Lines;
-use crate::commands::spec::perform::{begin, inputs, resume, say, unfinished};
 use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{AgentArgs, ReviewArgs, RunArgs, history, project};
 use crate::commands::{read_input, text};

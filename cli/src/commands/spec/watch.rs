@@ -8,17 +8,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use engine::Outcome;
 use logging::millis;
 use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent};
 use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use perform::Outcome;
 use runner::{Cancel, Command, Confinement, Env};
 
 use crate::commands::spec::audit::{self, Audited};
 use crate::commands::spec::lines::Lines;
 use crate::commands::spec::workspace::Workspace;
-use crate::commands::spec::{WatchArgs, failures, perform, project, start};
+use crate::commands::spec::{WatchArgs, act, failures, project, start};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -98,20 +98,20 @@ impl Watching<'_> {
             Ok(lock) => lock,
             Err(failure) => return self.unusable(failure).map(Some),
         };
-        let done = match perform::unfinished(workspace) {
+        let done = match act::unfinished(workspace) {
             Err(failure) => Err(failure),
             Ok(Some((folder, begun))) if begun.item.as_ref() == Some(item) => {
-                perform::resume(workspace, folder, &begun, &self.lines)
+                act::resume(workspace, folder, &begun, &self.lines)
             }
             Ok(_) => start::focus_of(&workspace.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
-                .and_then(|focus| perform::inputs(workspace, focus, Patience::Wait))
-                .and_then(|inputs| perform::begin(workspace, inputs, Some(item.clone()), &self.lines)),
+                .and_then(|focus| act::inputs(workspace, focus, Patience::Wait))
+                .and_then(|inputs| act::begin(workspace, inputs, Some(item.clone()), &self.lines)),
         };
         match done {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
             Err(failure) => self.unusable(failure).map(Some),
             Ok((outcome, folder)) => {
-                perform::say(workspace.output, &outcome, &folder);
+                act::say(workspace.output, &outcome, &folder);
                 end(&workspace.root, item, &outcome).map(Some)
             }
         }

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use agent::{Installed, Key, Kind};
 use apply::{Lock, LockError};
-use engine::{AgentExecutor, AgentWatch, Guarded, Kept, Repository, Watched};
 use logging::Redactor;
 use loop_spec::{Files, ISSUES, PROJECT, Role, STORE, WIP};
+use perform::{AgentExecutor, AgentWatch, Guarded, Kept, Repository, Watched};
 use repo::Git;
 use runner::{Cancel, Env, Probed, Rung, Walls, probe};
 
@@ -205,10 +205,10 @@ impl<'b> Workspace<'b> {
     }
 
     /// An agent that works on what is `watched`, behind these walls.
-    pub fn role(&self, watched: Watched, walls: Walls) -> engine::Role {
+    pub fn role(&self, watched: Watched, walls: Walls) -> perform::Role {
         let key = self.cli.kind.key_variable();
         let turn_timeout = self.args.turn_timeout.unwrap_or(TURN_TIMEOUT);
-        engine::Role {
+        perform::Role {
             cli: self.cli.clone(),
             cwd: self.root.clone(),
             confinement: self.probed.confine(walls),

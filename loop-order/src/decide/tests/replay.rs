@@ -34,7 +34,7 @@ fn journal() -> Vec<OrderFact> {
 
 /// Replays the journal; the outcome, or what differs.
 fn replay(facts: Vec<OrderFact>) -> String {
-    let replayed = engine::replay_order(&mut OrderLoop::new(inputs(&json!({}))), facts);
+    let replayed = perform::replay_order(&mut OrderLoop::new(inputs(&json!({}))), facts);
     replayed.map_or_else(|fault| fault.to_string(), |outcome| format!("{outcome:?}"))
 }
 

@@ -1,8 +1,8 @@
 //! Everything that a loop needs and meets, in memory.
 
-use engine::{Ended, Finish, Tail, Text, WhyRefused};
 use llm::Usage;
 use logging::Stored;
+use perform::{Ended, Finish, Tail, Text, WhyRefused};
 use serde_json::json;
 
 use super::*;

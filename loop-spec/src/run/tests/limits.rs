@@ -1,6 +1,6 @@
 //! Runs that may not use everything.
 
-use engine::AgentLimits;
+use perform::AgentLimits;
 
 use super::*;
 

@@ -1,5 +1,5 @@
-use engine::{AgentFact, CallFact, Cause, OrderFact, Text, Turned};
 use logging::{Durability, Redactor, Stored};
+use perform::{AgentFact, CallFact, Cause, OrderFact, Text, Turned};
 use serde::Serialize;
 
 use super::*;
@@ -8,7 +8,7 @@ use super::*;
 fn calls(run: &str, facts: &[impl Serialize]) -> Vec<Call> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("run.json"), run).unwrap();
-    let mut journal = Journal::create(&folder.path().join(engine::JOURNAL), Redactor::default()).unwrap();
+    let mut journal = Journal::create(&folder.path().join(perform::JOURNAL), Redactor::default()).unwrap();
     facts.iter().for_each(|fact| journal.append(fact, Durability::Written).unwrap());
     super::journal(folder.path(), &today()).unwrap()
 }
@@ -142,7 +142,7 @@ fn an_audit_of_specs_is_a_call_of_spec() {
     let state = tempfile::tempdir().unwrap();
     let audit = state.path().join(spec::RUNS).join("2026-11-21-09-30-00-audit");
     fs::create_dir_all(&audit).unwrap();
-    let mut journal = Journal::create(&audit.join(engine::JOURNAL), Redactor::default()).unwrap();
+    let mut journal = Journal::create(&audit.join(perform::JOURNAL), Redactor::default()).unwrap();
     journal.append(&turned(Vec::new(), None), Durability::Written).unwrap();
     assert_eq!(super::journal(&audit, &today()).unwrap()[0].origin, "spec");
 }
@@ -150,7 +150,7 @@ fn an_audit_of_specs_is_a_call_of_spec() {
 #[test]
 fn a_journal_that_was_changed_is_no_journal() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(engine::JOURNAL);
+    let file = folder.path().join(perform::JOURNAL);
     let mut journal = Journal::create(&file, Redactor::default()).unwrap();
     for _ in 0..2 {
         journal.append(&answered(used(1, 1), None), Durability::Written).unwrap();

@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agent::Event;
-use engine::{AgentWatch, Marked, Place};
 use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role, TBD};
+use perform::{AgentWatch, Marked, Place};
 use rustix::fs::OFlags;
 
 use super::Lines;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use engine::Watched;
 use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD, asks_to_change};
+use perform::Watched;
 use repo::WorkTree;
 
 use crate::commands::agents;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{AgentExecutor, AgentFact, AgentFault, COPIES, Guarded, Kept, Outcome, Record, drive};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
+use perform::{AgentExecutor, AgentFact, AgentFault, COPIES, Guarded, Kept, Outcome, Record, drive};
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 
@@ -164,7 +164,7 @@ impl Setup<'_> {
         }
         self.put_back(&executor, &facts, &folder)?;
         let mut decide = PhaseLoop::new(inputs);
-        facts.iter().for_each(|fact| engine::Loop::learn(&mut decide, fact));
+        facts.iter().for_each(|fact| perform::Loop::learn(&mut decide, fact));
         decide.limit(limits(&self.settings));
         let outcome =
             drive(&mut decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
@@ -186,7 +186,7 @@ impl Setup<'_> {
         }
         // From now on it is a person's to change.
         let copies = folder.path().join(COPIES);
-        Ok(engine::forget_copies(&copies).context("cannot remove what a killed run has left")?)
+        Ok(perform::forget_copies(&copies).context("cannot remove what a killed run has left")?)
     }
 
     /// The record of the run that has not come to its end, and its facts; or a new one.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use agent::Permissions;
 use anyhow::Context as _;
-use engine::{Repository, Role, Watched};
 use loop_phase::{BUILDER, SRC, TESTS, VERIFIER};
+use perform::{Repository, Role, Watched};
 use runner::Env;
 
 use super::Setup;

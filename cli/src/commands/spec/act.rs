@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use engine::{AgentFact, AgentFault, AgentLimits, COPIES, Guarded, Loop as _, Outcome, Record, drive};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
 use loop_spec::{CommitScope, Files, Inputs, Patience, SpecLoop};
+use perform::{AgentFact, AgentFault, AgentLimits, COPIES, Guarded, Loop as _, Outcome, Record, drive};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -192,7 +192,7 @@ pub fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
 /// How a run ended; none if it has not. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of
 /// what an agent may not change may lie in it.
 fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
-    let facts: Vec<AgentFact> = engine::facts_of(folder).map_err(|error| {
+    let facts: Vec<AgentFact> = perform::facts_of(folder).map_err(|error| {
         let help = format!("move {} away, then begin anew", folder.path().display());
         Failure::refused(error, help)
     })?;

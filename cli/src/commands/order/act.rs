@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{
-    Asking, CommandSettings, Fault, Observer, OrderExecutor, OrderFact, Outcome, Rules, Spending, drive,
-    outline_of,
-};
 use llm::{Model, Money};
 use logging::{Redactor, RunFolder};
 use loop_order::{OrderLoop, RunSummary, SUMMARY, Stage, proposal_schema};
+use perform::{
+    Asking, CommandSettings, Fault, Observer, OrderExecutor, OrderFact, Outcome, Rules, Spending, drive,
+    outline_of,
+};
 use repo::WorkTree;
 use runner::{Cancel, Limits};
 
