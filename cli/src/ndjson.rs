@@ -1,7 +1,6 @@
 //! A run as another program sees it: one JSON object a line.
 
 use perform::{Event, Observer};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::output::Output;
@@ -19,15 +18,15 @@ impl Ndjson {
     }
 }
 
-impl<F: Serialize> Observer<F> for Ndjson {
-    fn see(&mut self, event: &Event<'_, F>) {
+impl Observer for Ndjson {
+    fn see(&mut self, event: &Event<'_>) {
         if let Some(object) = object(event) {
             self.output.object(&object);
         }
     }
 }
 
-fn object<F: Serialize>(event: &Event<'_, F>) -> Option<Value> {
+fn object(event: &Event<'_>) -> Option<Value> {
     Some(match event {
         Event::AskBegins { round, prompt_bytes } => {
             json!({ "event": "ask-begins", "round": round, "prompt_bytes": prompt_bytes })
@@ -41,7 +40,7 @@ fn object<F: Serialize>(event: &Event<'_, F>) -> Option<Value> {
             json!({ "event": "build-prints", "text": String::from_utf8_lossy(bytes) })
         }
         Event::Warning(problem) => json!({ "event": "warning", "problem": problem }),
-        Event::Fact(fact) => json!({ "event": "fact", "fact": fact }),
+        Event::Line { json, .. } => json!({ "event": "fact", "fact": json }),
         Event::Receiving { .. } => return None,
     })
 }

@@ -4,19 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
 use guard::{Binds, Policy};
 use logging::{Layout, RunFolder, Stored};
-use loop_commit::{Brief, CommitLoop, ImplementLoop, Inputs, Limits, OnFailure};
-use perform::{Fact, Loop, Step};
+use loop_commit::{Brief, Inputs, Limits, OnFailure, commit, implement};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::registry::Known;
 use crate::commands::runs;
 use crate::config::Settings;
 use crate::deciders;
-
-/// A loop that asks a model, whichever it is.
-pub type Decide = Box<dyn Loop<Step = Step, Fact = Fact>>;
 
 /// What a run was begun with, in its folder, whatever its loop.
 pub const RUN_JSON: &str = "run.json";
@@ -210,8 +207,11 @@ const IMPLEMENT_INPUTS: [&str; 4] =
     ["/query.txt", "/codeRollup.txt", "/gemini-system-prompt.txt", "/*-key.txt"];
 
 impl Plan {
-    /// The loop, about to begin.
-    pub fn decide(&self) -> Decide {
+    /// Runs the loop to its end.
+    pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
+    where
+        H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
+    {
         let on_failure = if self.restore_on_failure { OnFailure::Restore } else { OnFailure::Keep };
         let limits = Limits {
             rounds: self.rounds,
@@ -219,23 +219,16 @@ impl Plan {
             on_failure,
             same_failures: self.same_failures,
         };
+        let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);
         match &self.task {
-            Task::Commit { query, codebase, protected } => Box::new(CommitLoop::commit(
-                Inputs {
-                    query: Arc::clone(&query.text),
-                    codebase: Arc::clone(&codebase.text),
-                    protected: protected.clone(),
-                },
-                limits,
-            )),
-            Task::Implement { system, query, codebase } => Box::new(ImplementLoop::implement(
-                &Brief {
-                    system: Arc::clone(&system.text),
-                    query: Arc::clone(&query.text),
-                    codebase: Arc::clone(&codebase.text),
-                },
-                limits,
-            )),
+            Task::Commit { query, codebase, protected } => {
+                let (query, codebase) = (text(query), text(codebase));
+                commit(harness, &Inputs { query, codebase, protected: protected.clone() }, &limits)
+            }
+            Task::Implement { system, query, codebase } => {
+                let (system, query, codebase) = (text(system), text(query), text(codebase));
+                implement(harness, &Brief { system, query, codebase }, &limits)
+            }
         }
     }
 

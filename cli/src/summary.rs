@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use llm::Usage;
+use engine::{Line, Outcome, Problem, Usage};
 use logging::millis;
-use perform::{CallFact, Fact, Outcome, Problem};
+use perform::attempt_of;
 use serde::Serialize;
 
 use crate::changes::FileStat;
@@ -47,9 +47,9 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sums up the facts of a run.
+    /// Sums up the record of a run.
     pub fn of(
-        facts: &[Fact],
+        lines: &[Line],
         outcome: Outcome,
         files: Vec<FileStat>,
         elapsed: Duration,
@@ -68,33 +68,33 @@ impl Summary {
         };
         // Asked, and neither answered nor given up: the run was killed while the model thought.
         let mut open = false;
-        for fact in facts {
-            match fact {
-                Fact::Call(CallFact::Asked { round, .. }) => {
-                    summary.rounds = summary.rounds.max(*round);
+        for line in lines {
+            match line {
+                Line::Asked(asked) => {
+                    summary.rounds = summary.rounds.max(asked.round);
                     summary.cost_usd = summary.cost_usd.filter(|_| !open);
                     open = true;
                 }
-                Fact::Call(CallFact::Attempted { attempt, .. }) => {
-                    summary.cost_usd = summary.cost_usd.filter(|_| !attempt.is_lost());
+                Line::Attempted(attempted) => {
+                    summary.cost_usd = summary.cost_usd.filter(|_| !attempt_of(attempted).is_lost());
                 }
-                Fact::Call(CallFact::Unanswered { .. }) => open = false,
-                Fact::Call(CallFact::Answered { usage, cost_usd, .. }) => {
+                Line::Unanswered(_) => open = false,
+                Line::Answered(answered) => {
                     open = false;
-                    summary.usage += *usage;
-                    summary.cost_usd = summary.cost_usd.zip(*cost_usd).map(|(sum, more)| sum + more);
+                    summary.usage += answered.usage;
+                    summary.cost_usd = summary.cost_usd.zip(answered.cost_usd).map(|(sum, more)| sum + more);
                 }
-                Fact::Applied { warnings, .. } => summary.warn(warnings),
-                Fact::Restored { .. } => summary.warnings.clear(),
-                Fact::Built { .. } => summary.has_built = true,
-                Fact::Rejected { .. } | Fact::Warned { .. } | Fact::Resumed | Fact::Ended { .. } => {}
+                Line::Applied(applied) => summary.warn(&applied.warnings),
+                Line::Restored(_) => summary.warnings.clear(),
+                Line::Built(_) => summary.has_built = true,
+                _ => {}
             }
         }
         // A later round may have put a file back.
         let Self { warnings, files, .. } = &mut summary;
         let changed: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         warnings.retain(|warning| warning.path.as_deref().is_none_or(|path| changed.contains(path)));
-        warnings.extend(others(facts));
+        warnings.extend(others(lines));
         summary
     }
 
@@ -160,10 +160,10 @@ impl Summary {
 }
 
 /// Warnings that are not about what a reply changed. A build that fails again for the same reason brings the same one again.
-fn others(facts: &[Fact]) -> Vec<Problem> {
+fn others(lines: &[Line]) -> Vec<Problem> {
     let mut others: Vec<Problem> = Vec::new();
-    for fact in facts {
-        if let Fact::Warned { warning } = fact
+    for line in lines {
+        if let Line::Warned { warning } = line
             && !others.contains(warning)
         {
             others.push(warning.clone());

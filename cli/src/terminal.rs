@@ -1,4 +1,5 @@
-//! A run as a person sees it: one live line while the model thinks, then a line for each thing that happened.
+//! A run as a person sees it: one live line while the model thinks, then a line for each thing that
+//! happened.
 
 pub mod live;
 pub mod phrases;
@@ -6,23 +7,57 @@ pub mod printed;
 
 use std::time::Duration;
 
+use engine::{Answered, Built, Line, Problem, Ran, Stored};
+use logging::RunFolder;
+use loop_order::is_probe;
 use parser::ErrorCode;
-use perform::{CallFact, Event, Fact, Observer, Problem, Text};
+use perform::{Event, IGNORED_FILES, Observer, output_text};
 
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use live::LiveLine;
 use printed::Printed;
 
-/// At most so many lines of a failed build are repeated on the terminal; the log has them all.
-const BUILD_LINES: usize = 12;
+/// This many lines of a failed command are repeated on the terminal at most; the record has them
+/// all.
+const SHOWN_LINES: usize = 12;
+
+/// What a run counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Rounds of a commit loop, this many at most.
+    Rounds(u32),
+    /// Attempts of a work order, this many at most.
+    Attempts(u32),
+}
+
+impl Counts {
+    /// `round 1/4`; an order's preflight comes before its first attempt.
+    fn head(self, now: u32) -> String {
+        match (self, now) {
+            (Self::Attempts(_), 0) => "preflight".to_owned(),
+            (Self::Attempts(most), now) => format!("attempt {now}/{most}"),
+            (Self::Rounds(most), now) => format!("round {now}/{most}"),
+        }
+    }
+
+    /// What stands below a line begins below its text.
+    fn indent(self) -> usize {
+        match self {
+            Self::Attempts(_) => 13,
+            Self::Rounds(_) => 11,
+        }
+    }
+}
 
 /// Renders the events of one run on standard error.
 #[derive(Debug)]
 pub struct Terminal {
     output: Output,
     model: String,
-    rounds: u32,
-    /// Where the run is recorded.
+    counts: Counts,
+    now: u32,
+    run: RunFolder,
+    /// Where the run is recorded, as a person is told.
     log: String,
     /// The file there with the last answer.
     answer: String,
@@ -31,91 +66,95 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// For a run of at most `rounds` rounds with `model`, which is recorded in the folder `log`.
-    pub fn new(output: Output, model: String, rounds: u32, log: String) -> Self {
+    /// For a run with `model` that is recorded in the folder `run`, which a person is told as `log`.
+    pub fn new(output: Output, model: String, counts: Counts, run: RunFolder, log: String) -> Self {
         let live = LiveLine::new(output.live);
-        Self { output, model, rounds, log, answer: String::new(), live, printed: Printed::default() }
+        let (answer, printed) = (String::new(), Printed::default());
+        Self { output, model, counts, now: 0, run, log, answer, live, printed }
     }
 
-    fn line(&self, round: u32, text: &str) {
-        let head = self.output.paint_note(DIM, &format!("round {round}/{}", self.rounds));
+    fn line(&self, text: &str) {
+        let head = self.output.paint_note(DIM, &self.counts.head(self.now));
         self.live.above(|| self.output.note(&format!("{head}  {text}")));
     }
 
     fn under(&self, text: &str) {
-        self.live.above(|| self.output.note(&format!("           {text}")));
+        let indent = self.counts.indent();
+        self.live.above(|| self.output.note(&format!("{:indent$}{text}", "")));
     }
 
     fn warn(&self, problem: &Problem) {
         self.live.above(|| self.output.warn(&printable(&problem.message)));
     }
 
-    fn fact(&mut self, fact: &Fact) {
-        match fact {
-            Fact::Call(call) => self.call(call),
-            Fact::Applied { round, changes, warnings, no_change } => {
-                if let Some(reason) = no_change {
-                    self.line(*round, &format!("nothing to change: {}", printable(reason.trim())));
-                }
-                changes.iter().for_each(|change| self.line(*round, &phrases::change(change)));
-                warnings.iter().for_each(|warning| self.warn(warning));
-            }
-            Fact::Rejected { round, problems, .. } => {
-                let text = self.output.paint_note(WARN, "reply refused, nothing was written:");
-                self.line(*round, &text);
-                problems.iter().for_each(|problem| self.under(&printable(&problem.message)));
-                // What a model says in place of files is what a person needs to read.
-                let nothing_in_it = ErrorCode::NothingActionable.as_str();
-                if problems.iter().any(|problem| problem.code == nothing_in_it) {
-                    self.under(&format!(
-                        "what it says is in {}/{}",
-                        printable(&self.log),
-                        printable(&self.answer)
-                    ));
-                }
-            }
-            Fact::Built { round, ended, output, elapsed_ms, .. } => {
+    fn bad(&self, text: &str) {
+        self.line(&self.output.paint_note(BAD, text));
+    }
+
+    fn recorded(&mut self, line: &Line) {
+        // A run that goes on has no question to the model at its beginning.
+        self.now = round_of(line).unwrap_or(self.now);
+        match line {
+            Line::Answered(answered) => self.answered(answered),
+            Line::Unanswered(none) => {
                 self.live.clear();
-                let rest = self.printed.rest();
-                self.print(rest.as_deref());
-                let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
-                if fact.is_passed_build() {
-                    self.line(*round, &self.output.paint_note(GOOD, &format!("the build passes ({took})")));
-                } else {
-                    let text = format!("the build fails: {} ({took})", phrases::ended(*ended));
-                    self.line(*round, &self.output.paint_note(BAD, &text));
-                    if let Some(remedy) = phrases::remedy(*ended) {
-                        self.under(remedy);
-                    }
-                    self.last_lines(output);
-                }
+                self.bad(&format!("no answer: {}", printable(&none.cause.message)));
             }
-            Fact::Restored { paths } => {
-                let text = format!("{} before the run", phrases::files_as_they_were(paths.len()));
+            Line::Applied(applied) => {
+                if let Some(reason) = &applied.no_change {
+                    self.line(&format!("nothing to change: {}", printable(reason.trim())));
+                }
+                applied.changes.iter().for_each(|change| self.line(&phrases::change(change)));
+                applied.warnings.iter().for_each(|warning| self.warn(warning));
+            }
+            Line::Rejected(rejected) => {
+                self.line(&self.output.paint_note(WARN, "reply refused, nothing was written:"));
+                self.refused(&rejected.problems);
+            }
+            Line::Built(built) => self.built(built),
+            Line::Restored(restored) => {
+                let text = format!("{} before the run", phrases::files_as_they_were(restored.paths.len()));
                 self.live.above(|| self.output.note(&text));
             }
-            // A warning is an event of its own, too.
-            Fact::Warned { .. } | Fact::Resumed | Fact::Ended { .. } => {}
+            Line::Looked(looked) if !looked.failed.is_empty() => {
+                self.bad("not as the order wants it:");
+                looked.failed.iter().for_each(|one| self.under(&printable(&phrases::condition(one))));
+            }
+            Line::Written(written) => {
+                written.changes.iter().for_each(|change| self.line(&phrases::change(change)));
+                written.warnings.iter().for_each(|warning| self.warn(warning));
+                self.live.begin(&format!("{}  running commands", self.counts.head(self.now)));
+            }
+            Line::Refused(refused) => {
+                self.line(&self.output.paint_note(WARN, "proposal refused, nothing was written:"));
+                self.refused(&refused.problems);
+            }
+            Line::Ran(ran) => self.ran(ran),
+            Line::RolledBack(rolled_back) => {
+                self.live.clear();
+                let is_whole = rolled_back.warnings.iter().all(|warning| warning.code != IGNORED_FILES);
+                let what = if is_whole { "the tree" } else { "what git does not ignore" };
+                self.line(&format!("rolled back: {what} is as it was"));
+                rolled_back.warnings.iter().for_each(|warning| self.warn(warning));
+            }
+            Line::Broke(broke) => self.bad(&printable(&broke.message)),
+            // Which attempt it is in is not known yet.
+            Line::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
+                self.output.note("going on with the run that was not finished");
+            }
+            Line::Ended { .. } => self.live.clear(),
+            // A warning is an event of its own as well; the rest is for the record.
+            _ => {}
         }
     }
 
-    fn call(&mut self, call: &CallFact) {
-        match call {
-            CallFact::Answered { round, usage, elapsed_ms, reply, served_model, .. } => {
-                self.live.clear();
-                self.answer.clone_from(&reply.stored.file);
-                let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
-                let size = phrases::bytes(reply.stored.bytes);
-                self.line(*round, &format!("answered in {took}: {size}{}", phrases::tokens(usage)));
-                self.other_model(served_model.as_deref());
-            }
-            CallFact::Unanswered { round, cause } => {
-                self.live.clear();
-                let text = format!("no answer: {}", printable(&cause.message));
-                self.line(*round, &self.output.paint_note(BAD, &text));
-            }
-            CallFact::Asked { .. } | CallFact::Attempted { .. } => {}
-        }
+    fn answered(&mut self, answered: &Answered) {
+        self.live.clear();
+        self.answer.clone_from(&answered.reply.stored.file);
+        let took = phrases::seconds(Duration::from_millis(answered.elapsed_ms));
+        let size = phrases::bytes(answered.reply.stored.bytes);
+        self.line(&format!("answered in {took}: {size}{}", phrases::tokens(&answered.usage)));
+        self.other_model(answered.served_model.as_deref());
     }
 
     /// Services send requests for models that they have given up to others, at the others' price.
@@ -132,23 +171,79 @@ impl Terminal {
         }
     }
 
+    fn refused(&self, problems: &[Problem]) {
+        problems.iter().for_each(|problem| self.under(&printable(&problem.message)));
+        // What a model says in place of files is what a person needs to read.
+        let nothing_in_it = ErrorCode::NothingActionable.as_str();
+        if problems.iter().any(|problem| problem.code == nothing_in_it) {
+            self.under(&format!("what it says is in {}/{}", printable(&self.log), printable(&self.answer)));
+        }
+    }
+
+    fn built(&mut self, built: &Built) {
+        self.rest();
+        let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
+        if built.passed() {
+            return self.line(&self.output.paint_note(GOOD, &format!("the build passes ({took})")));
+        }
+        self.bad(&format!("the build fails: {} ({took})", phrases::ended(built.ended)));
+        if let Some(hint) = phrases::remedy(built.ended) {
+            self.under(hint);
+        }
+        self.last_lines_of(&built.output.stored);
+    }
+
+    fn ran(&mut self, ran: &Ran) {
+        self.rest();
+        let Ran { log, argv, ended, stdout, stderr, elapsed_ms, .. } = ran;
+        let command = printable(&argv.join(" "));
+        let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
+        let good = self.output.paint_note(GOOD, "ok:");
+        match (ran.passed(), is_probe(log)) {
+            (true, true) => {
+                self.bad(&format!("{command} succeeds, but must fail before the change ({took})"));
+            }
+            (true, false) => self.line(&format!("{good} {command} ({took})")),
+            (false, true) => {
+                self.line(&format!("{good} {command} fails, as it must before the change ({took})"));
+            }
+            (false, false) => {
+                self.bad(&format!("{command}: {} ({took})", phrases::ended(*ended)));
+                self.last_lines(&format!("{}{}", stdout.text, stderr.text), None);
+            }
+        }
+    }
+
+    /// What was printed behind the last whole line.
+    fn rest(&mut self) {
+        self.live.clear();
+        let rest = self.printed.rest();
+        self.print(rest.as_deref());
+    }
+
     fn print(&self, lines: Option<&str>) {
         if let Some(lines) = lines {
             self.live.above(|| self.output.note_block(lines));
         }
     }
 
-    /// The end of a build's output, unless `--verbose` has shown all of it.
-    fn last_lines(&self, output: &Text) {
+    fn last_lines_of(&self, output: &Stored) {
+        if let Ok(text) = output_text(&self.run, &output.file) {
+            // Of very much output only the ends are here.
+            let is_whole = text.whole_bytes() == text.as_str().len();
+            self.last_lines(text.as_str(), Some(is_whole));
+        }
+    }
+
+    /// The end of what a command printed, unless `--verbose` has shown all of it. What is left out is
+    /// counted where the log holds it.
+    fn last_lines(&self, text: &str, is_whole: Option<bool>) {
         if self.output.volume == Volume::Verbose {
             return;
         }
-        let text = output.as_str();
         let lines = || text.trim_end().lines();
-        let skipped = lines().count().saturating_sub(BUILD_LINES);
-        if skipped > 0 {
-            // Of very much output only the ends are here.
-            let is_whole = output.whole_bytes() == text.len();
+        let skipped = lines().count().saturating_sub(SHOWN_LINES);
+        if let Some(is_whole) = is_whole.filter(|_| skipped > 0) {
             let more = if is_whole { phrases::count(skipped as u64, "more line") } else { "more".to_owned() };
             self.under(&self.output.paint_note(DIM, &format!("… {more} in the log")));
         }
@@ -156,35 +251,51 @@ impl Terminal {
     }
 }
 
+/// The round or attempt that a line belongs to, where it says so.
+pub fn round_of(line: &Line) -> Option<u32> {
+    match line {
+        Line::Asked(asked) => Some(asked.round),
+        Line::Answered(answered) => Some(answered.round),
+        Line::Unanswered(none) => Some(none.round),
+        Line::Applied(applied) => Some(applied.round),
+        Line::Rejected(rejected) => Some(rejected.round),
+        Line::Built(built) => Some(built.round),
+        Line::Written(written) => Some(written.attempt),
+        Line::Refused(refused) => Some(refused.attempt),
+        _ => None,
+    }
+}
+
 impl Observer for Terminal {
     fn see(&mut self, event: &Event<'_>) {
         match event {
             Event::AskBegins { round, prompt_bytes } => {
+                self.now = *round;
                 let size = phrases::bytes(*prompt_bytes);
-                self.line(*round, &format!("asking {} ({size})", printable(&self.model)));
-                self.live.begin(&format!("round {round}/{}  waiting for the model", self.rounds));
+                self.line(&format!("asking {} ({size})", printable(&self.model)));
+                self.live.begin(&format!("{}  waiting for the model", self.counts.head(self.now)));
             }
             Event::Receiving { bytes, .. } => {
                 self.live.say(&format!("receiving, {}", phrases::bytes(*bytes)));
             }
-            Event::Waiting { round, wait, reason } => {
+            Event::Waiting { wait, reason, .. } => {
                 let text = format!("{}; trying again in {}", printable(reason), phrases::seconds(*wait));
-                self.line(*round, &self.output.paint_note(WARN, &text));
+                self.line(&self.output.paint_note(WARN, &text));
             }
             Event::Said { text, .. } => {
                 self.live.above(|| self.output.report_prose(&printable(text.trim_end())));
             }
             Event::BuildBegins { round } => {
-                self.live.begin(&format!("round {round}/{}  building", self.rounds));
+                self.now = *round;
+                self.live.begin(&format!("{}  building", self.counts.head(self.now)));
             }
-            Event::BuildPrints { bytes } => {
-                if self.output.volume == Volume::Verbose {
-                    let lines = self.printed.whole_lines(bytes);
-                    self.print(lines.as_deref());
-                }
+            Event::BuildPrints { bytes } if self.output.volume == Volume::Verbose => {
+                let lines = self.printed.whole_lines(bytes);
+                self.print(lines.as_deref());
             }
+            Event::BuildPrints { .. } => {}
             Event::Warning(problem) => self.warn(problem),
-            Event::Fact(fact) => self.fact(fact),
+            Event::Line { line, .. } => self.recorded(line),
         }
     }
 }

@@ -53,6 +53,9 @@ pub struct Entry<F> {
     pub prev: String,
     /// What happened.
     pub fact: F,
+    /// The request that the fact answers: one member, named for its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Value>,
 }
 
 /// An open journal. Appending is the only change there is.
@@ -105,7 +108,17 @@ impl Journal {
     /// Appends one fact as one line in one write. Its texts are redacted; names and numbers are the program's own. A line that cannot be
     /// written leaves nothing; one that cannot be synced stays, since what it tells may have been paid for.
     pub fn append<F: Serialize>(&mut self, fact: &F, durability: Durability) -> Result<(), JournalError> {
-        let mut line = self.line(fact).map_err(|e| io_error("write", &self.path, e.into()))?;
+        self.append_answer(fact, None, durability)
+    }
+
+    /// The same for a fact that answers a request.
+    pub fn append_answer<F: Serialize>(
+        &mut self,
+        fact: &F,
+        request: Option<Value>,
+        durability: Durability,
+    ) -> Result<(), JournalError> {
+        let mut line = self.line(fact, request).map_err(|e| io_error("write", &self.path, e.into()))?;
         let hash = sha256_hex(line.as_bytes());
         line.push('\n');
         self.file.write_all(line.as_bytes()).map_err(|source| {
@@ -120,9 +133,9 @@ impl Journal {
         synced.map_err(|source| io_error("write", &self.path, source))
     }
 
-    fn line<F: Serialize>(&self, fact: &F) -> serde_json::Result<String> {
+    fn line<F: Serialize>(&self, fact: &F, request: Option<Value>) -> serde_json::Result<String> {
         let (at, prev) = (Stamp::now().rfc3339(), self.last_hash.clone());
-        let entry = Entry { index: self.next, at, prev, fact };
+        let mut entry = Entry { index: self.next, at, prev, fact, request };
         let line = serde_json::to_string(&entry)?;
         if !self.redactor.finds_key(&line) {
             return Ok(line);
@@ -130,7 +143,9 @@ impl Journal {
         // Not in the line: a key of digits may stand in a hash, a time or a count, and striking it out there breaks the chain.
         let mut fact = serde_json::to_value(entry.fact)?;
         strike_out(&mut fact, &self.redactor);
-        serde_json::to_string(&Entry { index: entry.index, at: entry.at, prev: entry.prev, fact })
+        entry.request.iter_mut().for_each(|request| strike_out(request, &self.redactor));
+        let Entry { index, at, prev, request, .. } = entry;
+        serde_json::to_string(&Entry { index, at, prev, fact, request })
     }
 }
 

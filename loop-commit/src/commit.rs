@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
 use prompt::commit::{Failure, Task, initial, repair};
 
 use crate::changed::ChangedFiles;
-use crate::rounds::{Conversation, Limits, Rounds};
+use crate::rounds::{self, Conversation, Limits};
 
 /// Model calls of one run: one attempt and three repairs (S1).
 pub const COMMIT_ROUNDS: u32 = 4;
@@ -21,49 +22,50 @@ pub struct Inputs {
     pub protected: Vec<String>,
 }
 
-/// S1 as a value.
-pub type CommitLoop = Rounds<Repairs>;
+/// S1: asks with the query and the codebase, applies the reply, builds, and sends what failed back.
+///
+/// # Errors
+///
+/// What stopped the harness. The run can be resumed.
+pub fn commit<H>(harness: &mut H, inputs: &Inputs, limits: &Limits) -> Result<Outcome, H::Stop>
+where
+    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
+{
+    let mut repairs = Repairs { inputs, changed: ChangedFiles::default(), last_build: None };
+    rounds::run(harness, &mut repairs, limits)
+}
 
 /// Every prompt holds the query, the codebase as it was, and the newest replacement of each file.
-#[derive(Debug)]
-pub struct Repairs {
-    inputs: Inputs,
+struct Repairs<'i> {
+    inputs: &'i Inputs,
     changed: ChangedFiles,
-    /// What the last build printed, as it was told.
-    last_build: Option<Box<str>>,
+    /// What the last build printed, as the model was told.
+    last_build: Option<String>,
 }
 
-impl CommitLoop {
-    /// A run of S1.
-    #[must_use]
-    pub fn commit(inputs: Inputs, limits: Limits) -> Self {
-        Self::new(Repairs { inputs, changed: ChangedFiles::default(), last_build: None }, limits)
-    }
-}
-
-impl Repairs {
-    fn task(&self) -> Task<'_> {
-        let Inputs { query, codebase, protected } = &self.inputs;
+impl<'i> Repairs<'i> {
+    fn task(&self) -> Task<'i> {
+        let Inputs { query, codebase, protected } = self.inputs;
         Task { query, codebase, protected }
     }
 }
 
-impl Conversation for Repairs {
-    fn first(&self) -> Arc<str> {
-        initial(&self.task()).text.into()
+impl Conversation for Repairs<'_> {
+    fn first(&self) -> String {
+        initial(&self.task()).text
     }
 
     fn applied(&mut self, reply: &Arc<str>) {
         self.changed.learn(reply);
     }
 
-    fn built(&mut self, _reply: &Arc<str>, output: &str) -> Arc<str> {
+    fn built(&mut self, _reply: &Arc<str>, output: &str) -> String {
         self.last_build = Some(output.into());
-        repair(&self.task(), &Failure::Build(output), &self.changed.replacements()).into()
+        repair(&self.task(), &Failure::Build(output), &self.changed.replacements())
     }
 
-    fn refused(&mut self, _reply: &Arc<str>, reasons: &str) -> Arc<str> {
+    fn refused(&mut self, _reply: &Arc<str>, reasons: &str) -> String {
         let failure = Failure::Reply { reasons, last_build: self.last_build.as_deref() };
-        repair(&self.task(), &failure, &self.changed.replacements()).into()
+        repair(&self.task(), &failure, &self.changed.replacements())
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
 use parser::fence::Kind;
 use prompt::implement::{Exchange, Task, append, initial};
 
-use crate::rounds::{Conversation, Limits, Rounds};
+use crate::rounds::{self, Conversation, Limits};
 
 /// Model calls of one run (S0: "a maximum of 8 times").
 pub const IMPLEMENT_ROUNDS: u32 = 8;
@@ -21,43 +22,43 @@ pub struct Brief {
     pub codebase: Arc<str>,
 }
 
-/// S0 as a value.
-pub type ImplementLoop = Rounds<Transcript>;
+/// S0: the same over a transcript that grows.
+///
+/// # Errors
+///
+/// What stopped the harness. The run can be resumed.
+pub fn implement<H>(harness: &mut H, brief: &Brief, limits: &Limits) -> Result<Outcome, H::Stop>
+where
+    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
+{
+    let Brief { system, query, codebase } = brief;
+    let text = initial(&Task { system, query, codebase }).text;
+    rounds::run(harness, &mut Transcript { text, exchanges: 0 }, limits)
+}
 
 /// Everything that was said so far, in the words of the seed.
-#[derive(Debug)]
-pub struct Transcript {
+struct Transcript {
     text: String,
     exchanges: u32,
 }
 
-impl ImplementLoop {
-    /// A run of S0.
-    #[must_use]
-    pub fn implement(brief: &Brief, limits: Limits) -> Self {
-        let Brief { system, query, codebase } = brief;
-        let text = initial(&Task { system, query, codebase }).text;
-        Self::new(Transcript { text, exchanges: 0 }, limits)
-    }
-}
-
 impl Conversation for Transcript {
-    fn first(&self) -> Arc<str> {
-        self.text.as_str().into()
+    fn first(&self) -> String {
+        self.text.clone()
     }
 
     fn applied(&mut self, _reply: &Arc<str>) {}
 
-    fn built(&mut self, reply: &Arc<str>, output: &str) -> Arc<str> {
+    fn built(&mut self, reply: &Arc<str>, output: &str) -> String {
         self.exchanges += 1;
         let said = Said::of(reply);
         let exchange = Exchange { thoughts: &said.thoughts, files: &said.files, build: output };
         append(&mut self.text, self.exchanges, &exchange);
-        self.text.as_str().into()
+        self.text.clone()
     }
 
     /// S0 presents it as a build error; the outputs of earlier builds stand in the transcript.
-    fn refused(&mut self, reply: &Arc<str>, reasons: &str) -> Arc<str> {
+    fn refused(&mut self, reply: &Arc<str>, reasons: &str) -> String {
         self.built(reply, reasons)
     }
 }
@@ -88,7 +89,7 @@ mod tests {
 
     fn second_prompt(reply: &str) -> String {
         let mut transcript = Transcript { text: "Q\n".to_owned(), exchanges: 0 };
-        transcript.built(&reply.into(), "exit code: 1\n").to_string()
+        transcript.built(&reply.into(), "exit code: 1\n")
     }
 
     #[test]

@@ -7,6 +7,6 @@ mod implement;
 mod rounds;
 mod stuck;
 
-pub use commit::{COMMIT_ROUNDS, CommitLoop, Inputs, Repairs};
-pub use implement::{Brief, IMPLEMENT_ROUNDS, ImplementLoop, Transcript};
-pub use rounds::{BUILD_OUTPUT_BYTES, Conversation, Limits, OnFailure, Rounds};
+pub use commit::{COMMIT_ROUNDS, Inputs, commit};
+pub use implement::{Brief, IMPLEMENT_ROUNDS, implement};
+pub use rounds::{BUILD_OUTPUT_BYTES, Limits, OnFailure};

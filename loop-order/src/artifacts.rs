@@ -1,6 +1,6 @@
 //! What a run leaves behind as JSON (S2 §4, §7). The order of the fields is the order of the keys.
 
-use perform::{Ended, OrderFact};
+use engine::{Ended, Ran};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -119,20 +119,17 @@ pub struct CmdResult {
 }
 
 impl CmdResult {
-    /// From the fact of a command that ran; none for other facts.
-    pub(crate) fn of(fact: &OrderFact) -> Option<Self> {
-        let OrderFact::Ran { argv, ended, seal_broken, stdout, stderr, elapsed_ms, .. } = fact else {
-            return None;
-        };
-        Some(Self {
-            command: argv.clone(),
-            exit_code: if *seal_broken { -1 } else { exit_code(*ended) },
-            stdout_trunc: stdout.text.clone(),
-            stderr_trunc: stderr.text.clone(),
-            stdout_path: stdout.file.clone(),
-            stderr_path: stderr.file.clone(),
-            duration_seconds: seconds(*elapsed_ms),
-        })
+    /// Of a command that ran.
+    pub(crate) fn of(ran: &Ran) -> Self {
+        Self {
+            command: ran.argv.clone(),
+            exit_code: if ran.seal_broken { -1 } else { exit_code(ran.ended) },
+            stdout_trunc: ran.stdout.text.clone(),
+            stderr_trunc: ran.stderr.text.clone(),
+            stdout_path: ran.stdout.file.clone(),
+            stderr_path: ran.stderr.file.clone(),
+            duration_seconds: seconds(ran.elapsed_ms),
+        }
     }
 }
 
@@ -147,7 +144,7 @@ fn exit_code(ended: Ended) -> i32 {
         Ended::Signaled(signal) => -signal,
         Ended::TimedOut => 124,
         Ended::TooMuchOutput => -9,
-        Ended::NotFound | Ended::NotExecutable | Ended::Interrupted | _ => -1,
+        Ended::NotFound | Ended::NotExecutable | Ended::Interrupted => -1,
     }
 }
 

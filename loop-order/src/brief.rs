@@ -1,6 +1,6 @@
 //! A failure in so few words that a prompt can hold it (S2 §2.8).
 
-use perform::{Condition, Problem, WhyRefused};
+use engine::{Condition, Problem, WhyRefused};
 
 use crate::artifacts::{CmdResult, FailureBrief, Stage};
 use crate::order::WorkOrder;

@@ -7,17 +7,19 @@ mod decide;
 mod fields;
 mod ids;
 mod order;
+mod resume;
 #[cfg(test)]
 mod schemas;
 mod words;
 
+pub use self::order::{Command, MOST_CONTEXT_FILES, MOST_ORDER_BYTES, WorkOrder};
 pub use artifacts::{
     AttemptRecord, CmdResult, FailureBrief, FileWrite, RunSummary, Stage, Verdict, WriteProposal,
     WriteResult, proposal_schema,
 };
 pub use context::{CONTEXT_BYTES, shown_context};
-pub use decide::{Inputs, OrderLoop, SUMMARY, is_probe};
+pub use decide::{Finished, Inputs, SUMMARY, VERIFY_SCRIPT, is_probe, order};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
-pub use order::{Command, MOST_CONTEXT_FILES, MOST_ORDER_BYTES, WorkOrder};
+pub use resume::still_holds;
 pub use words::{SplitError, split_command};

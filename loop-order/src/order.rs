@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use perform::{Condition, normalized_path};
+use engine::Condition;
+use parser::proposal::normalized_path;
 use serde_json::Value;
 
 use crate::fields::{FieldProblem, Fields, Numbered};

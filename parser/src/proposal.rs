@@ -136,3 +136,25 @@ impl Wording for ProposalCode {
         advice.to_owned()
     }
 }
+
+/// Without `.` components and doubled slashes, which mean nothing (S2 §6.2). `..` stays, to be
+/// refused.
+pub fn normalized_path(path: &str) -> String {
+    let rooted = if path.starts_with('/') { "/" } else { "" };
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    format!("{rooted}{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_normalized_and_never_made_harmless() {
+        let cases =
+            [("./a.py", "a.py"), ("a//b", "a/b"), ("a/./b/", "a/b"), ("../a", "../a"), ("/etc", "/etc")];
+        for (given, normal) in cases {
+            assert_eq!(normalized_path(given), normal);
+        }
+    }
+}

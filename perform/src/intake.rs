@@ -13,16 +13,18 @@ mod remarks;
 use std::path::{Path, PathBuf};
 
 use apply::{Applied, ChangeSet, Lock};
+use engine::{Problem, Reply};
 use guard::{Admitted, Guard, Op, Request, Verdict};
 use llm::{Advice, Finish};
 use parser::fence::{FORM, Kind};
 use parser::partial::Openers;
-use parser::{ErrorCode, FileAction, Reply};
+use parser::{ErrorCode, FileAction};
 
 use self::remarks::{flagged, habits};
-use crate::{Answer, Fault, Problem};
+use crate::fault::Fault;
+use crate::translate::finish_of;
 
-pub use proposal::{Taken, normalized_path};
+pub use proposal::Taken;
 
 /// Where replies go and by which rules.
 #[derive(Debug)]
@@ -85,8 +87,8 @@ impl Intake {
 impl Rules {
     /// Takes in one reply. Pre-images and the list of changes go to `undo`; a reply that was applied there before is not applied
     /// again.
-    pub fn take_in(&self, answer: &Answer, undo: &Path) -> Result<Intake, Fault> {
-        let text = &*answer.reply;
+    pub fn take_in(&self, answer: &Reply, undo: &Path) -> Result<Intake, Fault> {
+        let text = &*answer.text;
         if let Some(applied) = apply::read_applied(undo).map_err(Fault::Undo)? {
             return Ok(applied_already(applied, text));
         }
@@ -123,24 +125,24 @@ impl Rules {
     }
 
     /// Why an answer was ended before it was whole: what of its beginning is refused for good.
-    fn refused_early(&self, answer: &Answer) -> Vec<Problem> {
-        if answer.finish != Finish::Stopped {
+    fn refused_early(&self, answer: &Reply) -> Vec<Problem> {
+        if finish_of(answer) != Finish::Stopped {
             return Vec::new();
         }
         let mut openers = Openers::default();
-        let paths = openers.read(&answer.reply);
+        let paths = openers.read(&answer.text);
         paths
             .into_iter()
             .filter_map(|path| self.guard.refused_for_good(path))
-            .map(|r| Problem::from(&r))
+            .map(|refusal| problem_of(&refusal))
             .collect()
     }
 
     /// What [`take_in`](Self::take_in) would do to the tree, without doing it; the refusals if it would do nothing.
     pub fn preview(
         &self,
-        answer: &Answer,
-        reply: &Reply<'_>,
+        answer: &Reply,
+        reply: &parser::Reply<'_>,
     ) -> Result<Result<Applied, Vec<Problem>>, Fault> {
         if let Some(problem) = unusable(answer) {
             return Ok(Err(vec![problem]));
@@ -157,7 +159,7 @@ impl Rules {
     }
 
     /// All paths of the reply at once, in its order; all refusals at once.
-    fn judge(&self, reply: &Reply<'_>) -> Result<Result<Vec<Admitted>, Vec<Problem>>, Fault> {
+    fn judge(&self, reply: &parser::Reply<'_>) -> Result<Result<Vec<Admitted>, Vec<Problem>>, Fault> {
         let requests: Vec<Request<'_>> = reply
             .files()
             .map(|file| {
@@ -174,14 +176,14 @@ impl Rules {
         for verdict in verdicts {
             match verdict {
                 Verdict::Admitted(path) => admitted.push(path),
-                Verdict::Refused(refusal) => refusals.push(Problem::from(&refusal)),
+                Verdict::Refused(refusal) => refusals.push(problem_of(&refusal)),
             }
         }
         Ok(if refusals.is_empty() { Ok(admitted) } else { Err(refusals) })
     }
 }
 
-fn change_set<'t>(reply: &Reply<'t>, admitted: Vec<Admitted>) -> ChangeSet<'t> {
+fn change_set<'t>(reply: &parser::Reply<'t>, admitted: Vec<Admitted>) -> ChangeSet<'t> {
     let mut set = ChangeSet::new();
     for (file, path) in reply.files().zip(admitted) {
         match file.action {
@@ -192,28 +194,23 @@ fn change_set<'t>(reply: &Reply<'t>, admitted: Vec<Admitted>) -> ChangeSet<'t> {
     set
 }
 
-impl From<&guard::Refusal> for Problem {
-    fn from(refusal: &guard::Refusal) -> Self {
-        Self {
-            code: refusal.code().as_str().to_owned(),
-            path: Some(refusal.path().to_owned()),
-            line: None,
-            message: refusal.to_string(),
-        }
-    }
+pub(crate) fn problem_of(refusal: &guard::Refusal) -> Problem {
+    let path = Some(refusal.path().to_owned());
+    Problem { path, ..Problem::new(refusal.code().as_str(), refusal.to_string()) }
 }
 
 /// What rules a reply out whatever stands in it.
-fn unusable(Answer { reply, finish, held_key }: &Answer) -> Option<Problem> {
+fn unusable(answer: &Reply) -> Option<Problem> {
+    let finish = finish_of(answer);
     if finish.advice() != Advice::Use {
         let mut message = format!("The reply ended early: {}.", finish.explain());
-        let begun = Openers::default().read(reply).pop().filter(|_| *finish == Finish::Truncated);
+        let begun = Openers::default().read(&answer.text).pop().filter(|_| finish == Finish::Truncated);
         if let Some(path) = begun {
             message += &format!(" The last file that it began is `{path}`: write less in one reply.");
         }
         return Some(Problem { code: format!("reply-{}", finish.code()), path: None, line: None, message });
     }
-    held_key.then(|| Problem {
+    answer.held_key.then(|| Problem {
         code: "key-in-reply".to_owned(),
         path: None,
         line: None,
@@ -245,11 +242,11 @@ fn applied_already(applied: Applied, text: &str) -> Intake {
     Intake::Applied { applied, warnings: Vec::new(), said, no_change: reply.as_ref().and_then(no_change) }
 }
 
-fn said(reply: &Reply<'_>) -> Vec<String> {
+fn said(reply: &parser::Reply<'_>) -> Vec<String> {
     reply.user().map(str::to_owned).collect()
 }
 
-fn no_change(reply: &Reply<'_>) -> Option<String> {
+fn no_change(reply: &parser::Reply<'_>) -> Option<String> {
     let reasons: Vec<&str> = reply.no_change().collect();
     (!reasons.is_empty()).then(|| reasons.join("\n"))
 }

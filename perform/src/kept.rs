@@ -4,36 +4,14 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use apply::{Action, Changed};
+use engine::{Action, Line};
 use logging::RunFolder;
 
-use crate::executor::Fault;
-use crate::{Facts, outline_of};
+use crate::Past;
+use crate::fault::Fault;
 
 /// Folder for pre-images in a run folder, one subfolder for each round.
 pub const UNDO: &str = "undo";
-
-/// What a fact says of the tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnTree {
-    /// Nothing.
-    Untouched,
-    /// This round has changed files.
-    Written {
-        /// Which one, or which attempt.
-        round: u32,
-    },
-    /// It is as it was before the run.
-    Restored,
-}
-
-impl OnTree {
-    /// What a round with these changes has done.
-    pub(crate) fn of_changes(round: u32, changes: &[Changed]) -> Self {
-        let is_written = changes.iter().any(|change| change.action != Action::None);
-        if is_written { Self::Written { round } } else { Self::Untouched }
-    }
-}
 
 /// The folders with pre-images of the run in `folder`, the oldest first. A round whose reply was rejected has none.
 ///
@@ -44,16 +22,18 @@ pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(rounds_on_disk(folder)?.into_iter().map(|(_, path)| path).collect())
 }
 
-/// The same and those that should be there, since a fact of the run tells of files that the round has changed: without one of them the
-/// others make neither the old tree nor the new one. A record that cannot be read, or that was never begun, names none.
+/// The same and those that should be there, since an answer of the run tells of files that the round
+/// changed: without one of them the others make neither the old tree nor the new one. A record that
+/// cannot be read, or that was never begun, names none.
 ///
 /// # Errors
 ///
 /// As [`undo_folders`].
-pub fn folders_to_undo<F: Facts>(run: &RunFolder) -> Result<Vec<PathBuf>, Fault> {
+pub fn folders_to_undo(run: &RunFolder) -> Result<Vec<PathBuf>, Fault> {
     let mut rounds = rounds_on_disk(run.path())?;
+    let past = Past::read(run.path()).unwrap_or_default();
     let folder = |round: u32| (round, run.path().join(UNDO).join(round.to_string()));
-    rounds.extend(rounds_written(&outline_of::<F>(run).unwrap_or_default()).into_iter().map(folder));
+    rounds.extend(rounds_written(past.holding()).into_iter().map(folder));
     Ok(rounds.into_iter().map(|(_, path)| path).collect())
 }
 
@@ -74,13 +54,21 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
     Ok(rounds)
 }
 
-fn rounds_written<F: Facts>(facts: &[F]) -> BTreeSet<u32> {
+/// The rounds whose changes are in the tree.
+fn rounds_written(answers: impl Iterator<Item = Line>) -> BTreeSet<u32> {
     let mut rounds = BTreeSet::new();
-    for fact in facts {
-        match fact.on_tree() {
-            OnTree::Untouched => {}
-            OnTree::Written { round } => drop(rounds.insert(round)),
-            OnTree::Restored => rounds.clear(),
+    for answer in answers {
+        let (round, changes) = match &answer {
+            Line::Applied(applied) => (applied.round, &applied.changes),
+            Line::Written(written) => (written.attempt, &written.changes),
+            Line::Restored(_) | Line::RolledBack(_) => {
+                rounds.clear();
+                continue;
+            }
+            _ => continue,
+        };
+        if changes.iter().any(|change| change.action != Action::None) {
+            rounds.insert(round);
         }
     }
     rounds
@@ -88,8 +76,9 @@ fn rounds_written<F: Facts>(facts: &[F]) -> BTreeSet<u32> {
 
 #[cfg(test)]
 mod tests {
+    use engine::{Changed, RolledBack, Written};
+
     use super::*;
-    use crate::OrderFact;
 
     #[test]
     fn a_round_that_was_killed_before_it_changed_anything_is_not_asked_for() {
@@ -100,30 +89,24 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_for_of_what_was_put_back() {
-        let change = |action| Changed {
-            path: "a".to_owned(),
-            action,
-            before_sha256: None,
-            after_sha256: None,
-            created: false,
-            before_mode: None,
-            after_mode: None,
-        };
-        let written = |attempt, action| OrderFact::Written {
-            attempt,
-            touched: Vec::new(),
-            changes: vec![change(action)],
-            warnings: Vec::new(),
-            verify_script: false,
+        let written = |attempt, action| {
+            let change = Changed {
+                path: "a".to_owned(),
+                action,
+                before_sha256: None,
+                after_sha256: None,
+                created: false,
+                before_mode: None,
+                after_mode: None,
+            };
+            let (touched, changes, warnings) = (Vec::new(), vec![change], Vec::new());
+            Line::Written(Written { attempt, touched, changes, warnings, verify_script: false })
         };
         let (first, second) = (written(1, Action::Write), written(2, Action::Write));
-        let rounds = |facts: &[OrderFact]| rounds_written(facts).into_iter().collect::<Vec<_>>();
+        let rounds = |answers: &[Line]| Vec::from_iter(rounds_written(answers.iter().cloned()));
         assert_eq!(rounds(&[first.clone(), second.clone()]), [1, 2]);
-        assert_eq!(
-            rounds(&[first.clone(), OrderFact::RolledBack { warnings: Vec::new() }, second.clone()]),
-            [2]
-        );
-        assert_eq!(rounds(&[first, OrderFact::Resumed, second]), [2]);
+        let rolled_back = Line::RolledBack(RolledBack { warnings: Vec::new() });
+        assert_eq!(rounds(&[first, rolled_back, second]), [2]);
         assert_eq!(rounds(&[written(3, Action::None)]), [0; 0]);
     }
 }

@@ -2,46 +2,47 @@
 
 use std::time::Duration;
 
-use crate::{Fact, Problem};
+use engine::{Line, Problem};
+use serde_json::Value;
 
-/// Plain data; whoever renders it finds the words.
+/// Plain data. Whoever renders it finds the words.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event<'a, F = Fact> {
+pub enum Event<'a> {
     /// A model call begins.
     AskBegins {
-        /// Which round.
+        /// The round.
         round: u32,
-        /// Length of the prompt in bytes.
+        /// The prompt's length in bytes.
         prompt_bytes: u64,
     },
-    /// A model call goes on. Many of these.
+    /// A model call goes on. There are many of these.
     Receiving {
-        /// Which round.
+        /// The round.
         round: u32,
         /// Since the call began.
         elapsed: Duration,
         /// Bytes of the answer so far.
         bytes: u64,
     },
-    /// A failed attempt is followed by another one after a wait.
+    /// A failed attempt is retried after a wait.
     Waiting {
-        /// Which round.
+        /// The round.
         round: u32,
         /// For how long.
         wait: Duration,
         /// Why.
         reason: String,
     },
-    /// Text of the model for the person (`&&&`), in order.
+    /// The model's words for the person (`&&&`), in order.
     Said {
-        /// Which round.
+        /// The round.
         round: u32,
         /// The text.
         text: &'a str,
     },
     /// The build begins.
     BuildBegins {
-        /// Which round.
+        /// The round.
         round: u32,
     },
     /// The build prints. Bytes as they come, redacted.
@@ -49,22 +50,27 @@ pub enum Event<'a, F = Fact> {
         /// The bytes.
         bytes: &'a [u8],
     },
-    /// Something a person should know; the run goes on.
+    /// Something that a person should know. The run goes on.
     Warning(&'a Problem),
-    /// A fact was written to the journal.
-    Fact(&'a F),
+    /// A line was written to the journal.
+    Line {
+        /// The line.
+        line: &'a Line,
+        /// The same as JSON.
+        json: &'a Value,
+    },
 }
 
 /// Whoever watches a run: a terminal, a stream of JSON, a test.
-pub trait Observer<F = Fact> {
+pub trait Observer {
     /// Takes one event.
-    fn see(&mut self, event: &Event<'_, F>);
+    fn see(&mut self, event: &Event<'_>);
 }
 
 /// Sees nothing.
 #[derive(Debug, Default)]
 pub struct Silent;
 
-impl<F> Observer<F> for Silent {
-    fn see(&mut self, _event: &Event<'_, F>) {}
+impl Observer for Silent {
+    fn see(&mut self, _event: &Event<'_>) {}
 }

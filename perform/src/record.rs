@@ -1,52 +1,34 @@
 //! The record of one run: its folder, its journal, and whoever watches.
 
-use logging::{Durability, FolderError, Journal, JournalError, RunFolder};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 
-use crate::executor::reserve::Reserve;
-use crate::{Event, Fact, Observer, OnTree, Outcome, Problem, Text};
+use engine::{Digest, Line, Note, Outcome, Problem, Recorded, Stored, Text};
+use logging::{Durability, Entry, FolderError, Journal, JournalError, RunFolder};
+use runner::Captured;
+use serde_json::Value;
+
+use crate::reserve::Reserve;
+use crate::{Event, Observer};
 
 /// Name of the journal in a run folder.
 pub const JOURNAL: &str = "events.jsonl";
 
-/// A vocabulary of facts, as the record needs to know it.
-pub trait Facts: Serialize + DeserializeOwned {
-    /// The last fact of every run.
-    fn ended(outcome: Outcome) -> Self;
+/// Memory holds this many bytes of the beginning of a command's output, and as many of its end: it
+/// may print more than there is memory. A prompt has room for less.
+const HELD_BYTES: usize = 2 << 20;
 
-    /// The texts that the journal names but does not hold, but for those of [`outputs_mut`](Self::outputs_mut).
-    fn texts_mut(&mut self) -> Vec<&mut Text>;
-
-    /// Those that hold what a command has printed, of which no more than the two ends is fetched.
-    fn outputs_mut(&mut self) -> Vec<&mut Text> {
-        Vec::new()
-    }
-
-    /// What a person was warned of, besides what other facts hold. None where it must not stand in the record: programs of a model may be
-    /// able to read that.
-    fn warned(_warning: &Problem) -> Option<Self> {
-        None
-    }
-
-    /// What it says of the tree.
-    fn on_tree(&self) -> OnTree {
-        OnTree::Untouched
-    }
-
-    /// Whether it must outlive a power cut: money and the tree depend on answers and on what was applied; the rest can be
-    /// done again.
-    fn durability(&self) -> Durability;
-}
-
-/// Where facts go. A fact is on disk before anybody hears of it.
-pub struct Record<'o, F = Fact> {
-    folder: RunFolder,
+/// Where answers and notes go. They are on disk before anybody hears of them.
+pub struct Record<'o> {
+    texts: Texts,
     journal: Journal,
-    observer: &'o mut dyn Observer<F>,
+    observer: &'o mut dyn Observer,
 }
 
-/// Why the record cannot be kept or read.
+/// Why a record cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -56,82 +38,282 @@ pub enum RecordError {
     /// The journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// A line that this version does not write.
+    #[error("line {line} of the journal {} was written by another version", path.display())]
+    OtherVersion {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What it lacks.
+        source: serde_json::Error,
+    },
 }
 
-impl<F> std::fmt::Debug for Record<'_, F> {
+impl std::fmt::Debug for Record<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Record").field("folder", &self.folder).finish_non_exhaustive()
+        f.debug_struct("Record").field("folder", self.folder()).finish_non_exhaustive()
     }
 }
 
-impl<'o, F: Facts> Record<'o, F> {
-    /// Begins the journal of a new run. Fails where the disk has no room for an answer: nothing was paid for yet.
-    pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer<F>) -> Result<Self, RecordError> {
+impl<'o> Record<'o> {
+    /// Begins the journal of a new run. Fails where the disk has no room for an answer: nothing has
+    /// been paid for yet.
+    pub fn begin(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<Self, RecordError> {
         drop(Reserve::hold(folder.path())?);
         let journal = Journal::create(&folder.path().join(JOURNAL), folder.redactor().clone())?;
-        Ok(Self { folder, journal, observer })
+        Ok(Self { texts: Texts::of(folder), journal, observer })
     }
 
-    /// Goes on with the journal of an unfinished run, and gives the facts it holds, their texts fetched.
-    pub fn resume(
-        folder: RunFolder,
-        observer: &'o mut dyn Observer<F>,
-    ) -> Result<(Self, Vec<F>), RecordError> {
-        let (journal, entries) = Journal::reopen(&folder.path().join(JOURNAL), folder.redactor().clone())?;
-        let facts = fetch(entries.into_iter().map(|entry| entry.fact), &folder)?;
-        Ok((Self { folder, journal, observer }, facts))
+    /// Continues the journal of an unfinished run; gives what it holds.
+    pub fn resume(folder: RunFolder, observer: &'o mut dyn Observer) -> Result<(Self, Past), RecordError> {
+        let path = folder.path().join(JOURNAL);
+        let (journal, entries) = Journal::reopen(&path, folder.redactor().clone())?;
+        let past = Past::of(entries, &path)?;
+        past.intact(&folder)?;
+        Ok((Self { texts: past.texts(folder), journal, observer }, past))
     }
 
     /// The run's folder.
     pub fn folder(&self) -> &RunFolder {
-        &self.folder
+        &self.texts.folder
     }
 
-    /// Writes a fact to the journal, then tells the observer.
-    pub fn note(&mut self, fact: &F) -> Result<(), RecordError> {
-        self.journal.append(fact, fact.durability())?;
-        self.observer.see(&Event::Fact(fact));
+    /// Writes something that happened on the way to the journal, then tells the observer.
+    pub fn note(&mut self, note: &Note) -> Result<(), RecordError> {
+        let path = self.folder().path().join(JOURNAL);
+        let json = serde_json::to_value(note).map_err(|source| other_version(&path, 0, source))?;
+        self.append(&json, None, Durability::Written)
+    }
+
+    /// Writes an answer and its request.
+    pub fn answer(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), RecordError> {
+        visit_stored(&entry.answer, &mut |Stored { file, sha256, .. }| {
+            self.texts.files.insert(sha256, file);
+        });
+        let durability = if is_synced { Durability::Synced } else { Durability::Written };
+        let request = [(entry.kind.clone(), entry.request.clone())];
+        let request = Value::Object(request.into_iter().collect());
+        self.append(&entry.answer, Some(request), durability)
+    }
+
+    fn append(
+        &mut self,
+        json: &Value,
+        request: Option<Value>,
+        durability: Durability,
+    ) -> Result<(), RecordError> {
+        self.journal.append_answer(json, request, durability)?;
+        let path = self.folder().path().join(JOURNAL);
+        let line = serde_json::from_value(json.clone()).map_err(|source| other_version(&path, 0, source))?;
+        self.observer.see(&Event::Line { line: &line, json });
         Ok(())
     }
 
-    /// Writes something that a person should know to the journal, where the vocabulary has a fact for it, and tells the observer, also
-    /// where it could not be written. Keys are struck out.
+    /// Writes something that a person should know to the journal and tells the observer, also where
+    /// it could not be written. Keys are redacted.
     pub fn warn(&mut self, warning: Problem) -> Result<(), RecordError> {
-        let redact = |text: String| self.folder.redactor().redact(&text).into_owned();
-        let warning = Problem { path: warning.path.map(redact), message: redact(warning.message), ..warning };
-        let noted = F::warned(&warning).map_or(Ok(()), |fact| self.note(&fact));
+        let warning = self.redacted(warning);
+        let noted = self.note(&Note::Warned { warning: warning.clone() });
         self.tell(&Event::Warning(&warning));
         noted
     }
 
-    /// Tells the observer something that is no fact.
-    pub fn tell(&mut self, event: &Event<'_, F>) {
+    /// The same for what programs of a model must not read: the record may lie in their tree.
+    pub fn hint(&mut self, warning: Problem) {
+        let warning = self.redacted(warning);
+        self.tell(&Event::Warning(&warning));
+    }
+
+    fn redacted(&self, warning: Problem) -> Problem {
+        let redact = |text: String| self.folder().redactor().redact(&text).into_owned();
+        Problem { path: warning.path.map(redact), message: redact(warning.message), ..warning }
+    }
+
+    /// Tells the observer something that is not recorded.
+    pub fn tell(&mut self, event: &Event<'_>) {
         self.observer.see(event);
+    }
+
+    /// The texts that the journal names.
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.texts
     }
 }
 
-/// The facts of the run in `folder`, their texts fetched.
-pub fn facts_of<F: Facts>(folder: &RunFolder) -> Result<Vec<F>, RecordError> {
-    let entries = Journal::entries(&folder.path().join(JOURNAL))?;
-    fetch(entries.into_iter().map(|entry| entry.fact), folder)
+/// The texts of a run: in files of its folder, named by their hashes in its journal.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    folder: RunFolder,
+    files: BTreeMap<String, String>,
 }
 
-/// The same without their texts, which may be large and which a summary does not need.
-pub fn outline_of<F: Facts>(folder: &RunFolder) -> Result<Vec<F>, RecordError> {
-    let entries = Journal::entries(&folder.path().join(JOURNAL))?;
-    Ok(entries.into_iter().map(|entry| entry.fact).collect())
+impl Texts {
+    fn of(folder: RunFolder) -> Self {
+        Self { folder, files: BTreeMap::new() }
+    }
+
+    /// Reads a text back.
+    pub(crate) fn fetch(&self, text: &mut Text) -> Result<(), FolderError> {
+        let content = self.folder.recall(&to_logging(&text.stored))?;
+        text.fill(content.into());
+        Ok(())
+    }
+
+    /// The same for what a command printed.
+    pub(crate) fn fetch_output(&self, text: &mut Text) -> Result<(), FolderError> {
+        let now = output_text(&self.folder, &text.stored.file)?;
+        if now.stored != text.stored {
+            return Err(FolderError::Changed { path: self.folder.path().join(&text.stored.file) });
+        }
+        *text = now;
+        Ok(())
+    }
+
+    /// The content of a file that the journal names with this digest.
+    pub(crate) fn recall(&self, digest: &Digest) -> Option<String> {
+        self.folder.read(self.files.get(&digest.sha256)?).ok()
+    }
 }
 
-fn fetch<F: Facts>(facts: impl Iterator<Item = F>, folder: &RunFolder) -> Result<Vec<F>, RecordError> {
-    facts
-        .map(|mut fact| {
-            for text in fact.texts_mut() {
-                text.fetch(folder)?;
+/// Visits the files that a line names.
+fn visit_stored(line: &Value, visit: &mut impl FnMut(Stored)) {
+    if let Ok(stored) = serde_json::from_value(line.clone()) {
+        visit(stored);
+    }
+    let members = line.as_object().into_iter().flat_map(|members| members.values());
+    members.filter(|member| member.is_object()).for_each(|member| visit_stored(member, visit));
+}
+
+/// What the journal of a run holds.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// Every line, in order.
+    pub lines: Vec<Line>,
+    /// The same as JSON.
+    pub json: Vec<Value>,
+    /// The answers that hold: those that a run which went on has done again are left out.
+    pub answers: Vec<Recorded>,
+    /// When the first and the last line were written, UTC, RFC 3339.
+    pub span: Option<(String, String)>,
+    files: BTreeMap<String, String>,
+}
+
+impl Past {
+    /// The journal of the run in this folder.
+    pub fn read(folder: &Path) -> Result<Self, RecordError> {
+        let path = folder.join(JOURNAL);
+        Self::of(Journal::entries(&path)?, &path)
+    }
+
+    fn of(entries: Vec<Entry<Value>>, path: &Path) -> Result<Self, RecordError> {
+        let mut past = Self::default();
+        if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
+            past.span = Some((first.at.clone(), last.at.clone()));
+        }
+        for Entry { index, fact, request, .. } in entries {
+            past.learn(fact, request).map_err(|source| other_version(path, index + 1, source))?;
+        }
+        Ok(past)
+    }
+
+    fn learn(&mut self, json: Value, request: Option<Value>) -> serde_json::Result<()> {
+        visit_stored(&json, &mut |Stored { file, sha256, .. }| drop(self.files.insert(sha256, file)));
+        let line: Line = serde_json::from_value(json.clone())?;
+        if let Line::Resumed { kept } = &line {
+            self.answers.truncate(*kept);
+        }
+        if let Some(Value::Object(request)) = request {
+            let of = |(kind, request)| Recorded { kind, request, answer: json.clone() };
+            self.answers.extend(request.into_iter().map(of));
+        }
+        self.lines.push(line);
+        self.json.push(json);
+        Ok(())
+    }
+
+    /// Whether every file that the journal names is what it was.
+    ///
+    /// # Errors
+    ///
+    /// Names the first one that is not.
+    pub fn intact(&self, folder: &RunFolder) -> Result<(), RecordError> {
+        let mut named = BTreeMap::new();
+        for line in &self.json {
+            visit_stored(line, &mut |stored| drop(named.insert(stored.file.clone(), stored)));
+        }
+        for (file, stored) in named {
+            if to_engine(folder.adopt(&file)?.0) != stored {
+                return Err(FolderError::Changed { path: folder.path().join(file) }.into());
             }
-            for text in fact.outputs_mut() {
-                text.fetch_output(folder)?;
-            }
-            Ok(fact)
-        })
-        .collect()
+        }
+        Ok(())
+    }
+
+    /// The texts that it names, in the run's folder.
+    pub(crate) fn texts(&self, folder: RunFolder) -> Texts {
+        Texts { folder, files: self.files.clone() }
+    }
+
+    /// The answers that hold, as lines.
+    pub fn holding(&self) -> impl Iterator<Item = Line> + '_ {
+        self.answers.iter().filter_map(|entry| serde_json::from_value(entry.answer.clone()).ok())
+    }
+
+    /// How the run ended; none of one that was stopped, or that went on since.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        if let Some(Line::Ended { outcome }) = self.lines.last() { Some(outcome) } else { None }
+    }
+
+    /// Whether the last thing that holds is that the model gave no answer.
+    pub fn ends_unanswered(&self) -> bool {
+        self.answers.last().is_some_and(|entry| entry.answer["what"] == "unanswered")
+    }
+}
+
+fn other_version(path: &Path, line: u64, source: serde_json::Error) -> RecordError {
+    RecordError::OtherVersion { path: path.to_owned(), line, source }
+}
+
+pub(crate) fn to_engine(stored: logging::Stored) -> Stored {
+    let logging::Stored { file, bytes, sha256 } = stored;
+    Stored { file, bytes, sha256 }
+}
+
+pub(crate) fn to_logging(stored: &Stored) -> logging::Stored {
+    let Stored { file, bytes, sha256 } = stored.clone();
+    logging::Stored { file, bytes, sha256 }
+}
+
+/// Stores a text and keeps it at hand as it was stored, keys redacted.
+pub(crate) fn store(
+    record: &Record<'_>,
+    file: &str,
+    text: &str,
+    durability: Durability,
+) -> Result<Text, FolderError> {
+    let (stored, text) = record.folder().store_and_tell(file, text, durability)?;
+    Ok(Text::new(to_engine(stored), text.into()))
+}
+
+/// What a command printed into `file`: whole, or both ends of it where it is longer than memory
+/// should be.
+pub fn output_text(folder: &RunFolder, file: &str) -> Result<Text, FolderError> {
+    let (stored, whole) = folder.adopt(file)?;
+    let ends = both_ends(&whole, HELD_BYTES, HELD_BYTES);
+    let ends = ends.map_err(|source| folder.error("read", file, source))?;
+    Ok(Text::new(to_engine(stored), ends.text().into()))
+}
+
+/// Read from the file, where keys are redacted: an end of what the command printed could hold half
+/// a key.
+pub(crate) fn both_ends(whole: &File, head_bytes: usize, tail_bytes: usize) -> io::Result<Captured> {
+    let total_bytes = whole.metadata()?.len();
+    let total = usize::try_from(total_bytes).map_err(io::Error::other)?;
+    let mut head = vec![0; total.min(head_bytes)];
+    whole.read_exact_at(&mut head, 0)?;
+    let mut tail = vec![0; (total - head.len()).min(tail_bytes)];
+    let start = (total - tail.len()) as u64;
+    whole.read_exact_at(&mut tail, start)?;
+    Ok(Captured { head, tail, total_bytes })
 }

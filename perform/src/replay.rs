@@ -1,34 +1,28 @@
-//! Going through a recorded run again: the recorded facts answer what the model and the build answered then; everything that this
-//! program does itself is done again, in a scratch tree, and compared.
+//! The world of a replay: the record has answered what the model and the build answered then; what
+//! the harness itself does is done again, in a scratch tree, and compared.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
-use crate::executor::{Fault, untidy};
-use crate::intake::Intake;
-use crate::record::RecordError;
-use crate::{Answer, CallFact, Executor, Fact, Problem, Record, Rules, Step};
+use engine::{
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Changed, Difference, Digest, Live, Outcome, Problem,
+    Recorded, Request, Restore, Restored, Stop, Text, World,
+};
+use logging::RunFolder;
 
-/// Where a replay came out differently.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// In which round.
-    pub round: u32,
-    /// What differs: `the prompt`, `what the reply changed`, `the command`.
-    pub what: &'static str,
-    /// As it was recorded: the first line that differs; of a long one what stands around the difference.
-    pub recorded: String,
-    /// As it is now.
-    pub now: String,
-}
+use serde_json::Value;
+
+use crate::fault::Fault;
+use crate::intake::{Intake, Rules};
+use crate::record::{Past, Texts};
+use crate::translate::changes;
 
 /// Why a replay ended before the recorded run did.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayFault {
     /// It came out differently.
-    #[error("{} of round {} differs: recorded `{}`, now `{}`", .0.what, .0.round, .0.recorded, .0.now)]
+    #[error(transparent)]
     Differs(Difference),
     /// The record ends here.
     #[error("the record ends before round {round} does")]
@@ -36,199 +30,205 @@ pub enum ReplayFault {
         /// The round that was not recorded.
         round: u32,
     },
+    /// The round is reached up to which the run was to be replayed.
+    #[error("round {round} is reached")]
+    Reached {
+        /// Which.
+        round: u32,
+    },
     /// The scratch tree could not be used.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-impl From<RecordError> for ReplayFault {
-    fn from(error: RecordError) -> Self {
-        Self::Fault(error.into())
+/// Whether a replay ended as the recorded run did.
+///
+/// # Errors
+///
+/// Fails where it ended otherwise, and where the record does not say how the run ended.
+pub fn same_end(past: &Past, now: &Outcome) -> Result<(), Stop<ReplayFault>> {
+    let json = |outcome: &Outcome| serde_json::to_string(outcome).unwrap_or_default();
+    let round = |outcome: &Outcome| match outcome {
+        Outcome::Done { rounds } | Outcome::AttemptsUsedUp { rounds } | Outcome::Stuck { rounds, .. } => {
+            *rounds
+        }
+        Outcome::NeedsPerson { round, .. } | Outcome::ModelUnavailable { round, .. } => *round,
+    };
+    match past.outcome() {
+        None => Err(Stop::Fault(ReplayFault::RecordEnds { round: round(now) })),
+        Some(recorded) if recorded == now => Ok(()),
+        Some(recorded) => {
+            Err(Stop::Differs(Difference::between(round(now), "the end", &json(recorded), &json(now))))
+        }
     }
 }
 
-/// Makes the scratch tree what the recorded run found before it wrote in a round: no build is run that could have changed it since.
+/// Makes the scratch tree what the recorded run found before it wrote in a round: no build is run
+/// that could have changed it since.
 pub type AsFound<'f> = Box<dyn FnMut(u32) -> io::Result<()> + 'f>;
 
-/// The recorded facts as an executor.
+/// A world that performs nothing: whatever the record does not hold is its end.
+#[derive(Debug)]
+pub struct RecordOnly {
+    texts: Texts,
+    /// The request that the record did not answer: its kind, and the request.
+    pub pending: Option<(&'static str, Value)>,
+    round: u32,
+}
+
+impl RecordOnly {
+    /// For the run in this folder, whose journal holds `past`.
+    pub fn new(folder: RunFolder, past: &Past) -> Self {
+        Self { texts: past.texts(folder), pending: None, round: 0 }
+    }
+
+    fn ends<A>(&self) -> Result<A, ReplayFault> {
+        Err(ReplayFault::RecordEnds { round: self.round })
+    }
+}
+
+impl World for RecordOnly {
+    type Fault = ReplayFault;
+
+    fn record(&mut self, _: &Recorded, _is_synced: bool) -> Result<(), ReplayFault> {
+        self.ends()
+    }
+
+    fn fetch(&mut self, text: &mut Text) -> Result<(), ReplayFault> {
+        Ok(self.texts.fetch(text).map_err(Fault::from)?)
+    }
+
+    fn fetch_output(&mut self, text: &mut Text) -> Result<(), ReplayFault> {
+        Ok(self.texts.fetch_output(text).map_err(Fault::from)?)
+    }
+
+    fn recall(&mut self, digest: &Digest) -> Option<String> {
+        self.texts.recall(digest)
+    }
+}
+
+impl<R: Request> Live<R> for RecordOnly {
+    fn perform(&mut self, request: &R) -> Result<R::Answer, ReplayFault> {
+        self.round = request.round().unwrap_or(self.round);
+        self.pending = Some((R::KIND, serde_json::to_value(request).unwrap_or_default()));
+        self.ends()
+    }
+
+    fn replayed(&mut self, request: &R, _: &R::Answer) -> Result<(), ReplayFault> {
+        self.round = request.round().unwrap_or(self.round);
+        Ok(())
+    }
+}
+
+/// The world of a commit loop's replay.
 pub struct Replayed<'f> {
     /// The scratch tree.
     pub rules: Rules,
     /// Where pre-images of the scratch tree go.
     undo: PathBuf,
-    facts: VecDeque<Fact>,
+    /// Replay up to the prompt of this round, and no further.
+    until: Option<u32>,
     as_found: AsFound<'f>,
+    only: RecordOnly,
 }
 
 impl<'f> Replayed<'f> {
-    /// An executor that answers with these facts.
-    pub fn new(facts: Vec<Fact>, rules: Rules, undo: PathBuf, as_found: AsFound<'f>) -> Self {
-        Self { rules, undo, facts: facts.into(), as_found }
+    /// A replay in this scratch tree.
+    pub fn new(only: RecordOnly, rules: Rules, undo: PathBuf, as_found: AsFound<'f>) -> Self {
+        Self { rules, undo, until: None, as_found, only }
     }
 
-    /// The next recorded fact that `wanted` takes something from; others are passed over.
-    fn next<T>(&mut self, round: u32, wanted: impl Fn(&Fact) -> Option<T>) -> Result<T, ReplayFault> {
-        while let Some(fact) = self.facts.pop_front() {
-            if let Some(found) = wanted(&fact) {
-                return Ok(found);
-            }
-        }
-        Err(ReplayFault::RecordEnds { round })
-    }
-
-    fn ask(&mut self, round: u32, prompt: &str) -> Result<Fact, ReplayFault> {
-        let recorded = self.next(round, |fact| {
-            if let Fact::Call(CallFact::Asked { round: of, prompt }) = fact {
-                (*of == round).then(|| prompt.share())
-            } else {
-                None
-            }
-        })?;
-        compare(round, "the prompt", &recorded, prompt)?;
-        let came = self.next(round, |fact| {
-            matches!(fact, Fact::Call(CallFact::Answered { .. } | CallFact::Unanswered { .. }))
-                .then(|| fact.clone())
-        })?;
-        let goes_on = || self.facts.iter().any(|fact| matches!(fact, Fact::Resumed));
-        if matches!(came, Fact::Call(CallFact::Unanswered { .. })) && goes_on() {
-            return self.ask(round, prompt);
-        }
-        Ok(came)
-    }
-
-    fn apply(&mut self, round: u32, answer: &Answer) -> Result<Fact, ReplayFault> {
-        let recorded = self.next(round, |fact| {
-            matches!(fact, Fact::Applied { .. } | Fact::Rejected { .. }).then(|| fact.clone())
-        })?;
-        (self.as_found)(round).map_err(Fault::file("look at", &self.rules.root))?;
-        let intake = self.rules.take_in(answer, &self.undo.join(round.to_string()))?;
-        let now = match (intake, &recorded) {
-            (Intake::Applied { applied, warnings, no_change, .. }, _) => Fact::Applied {
-                round,
-                warnings: warnings.into_iter().chain(applied.warnings.iter().map(untidy)).collect(),
-                changes: applied.changes,
-                no_change,
-            },
-            // The report's file is part of the record, not of what is compared.
-            (Intake::Rejected { problems, .. }, Fact::Rejected { report, .. }) => {
-                Fact::Rejected { round, problems, report: report.clone() }
-            }
-            (Intake::Rejected { problems, .. }, _) => {
-                return Err(differs(
-                    round,
-                    "what the reply changed",
-                    &essence(&recorded),
-                    &listed(&problems),
-                ));
-            }
-        };
-        compare(round, "what the reply changed", &essence(&recorded), &essence(&now))?;
-        Ok(recorded)
+    /// The same up to the prompt of this round.
+    #[must_use]
+    pub fn until(self, round: u32) -> Self {
+        Self { until: Some(round), ..self }
     }
 }
 
-impl Executor<Step, Fact> for Replayed<'_> {
+impl World for Replayed<'_> {
     type Fault = ReplayFault;
 
-    fn perform(&mut self, step: &Step, _record: &mut Record<'_>) -> Result<Fact, ReplayFault> {
-        match step {
-            Step::Ask { round, prompt } => self.ask(*round, prompt),
-            Step::Apply { round, answer } => self.apply(*round, answer),
-            Step::Build { round } => {
-                self.next(*round, |fact| matches!(fact, Fact::Built { .. }).then(|| fact.clone()))
-            }
-            Step::Restore => self.next(0, |fact| matches!(fact, Fact::Restored { .. }).then(|| fact.clone())),
+    fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), ReplayFault> {
+        World::record(&mut self.only, entry, is_synced)
+    }
+
+    fn fetch(&mut self, text: &mut Text) -> Result<(), ReplayFault> {
+        self.only.fetch(text)
+    }
+
+    fn fetch_output(&mut self, text: &mut Text) -> Result<(), ReplayFault> {
+        self.only.fetch_output(text)
+    }
+
+    fn recall(&mut self, digest: &Digest) -> Option<String> {
+        self.only.recall(digest)
+    }
+}
+
+impl Live<Ask> for Replayed<'_> {
+    fn perform(&mut self, ask: &Ask) -> Result<AskAnswer, ReplayFault> {
+        self.reached(ask.round)?;
+        self.only.perform(ask)
+    }
+
+    fn replayed(&mut self, ask: &Ask, _: &AskAnswer) -> Result<(), ReplayFault> {
+        self.reached(ask.round)
+    }
+}
+
+impl Live<Apply> for Replayed<'_> {
+    fn perform(&mut self, apply: &Apply) -> Result<ApplyAnswer, ReplayFault> {
+        self.only.perform(apply)
+    }
+
+    /// The reply is judged and applied again.
+    fn replayed(&mut self, apply: &Apply, recorded: &ApplyAnswer) -> Result<(), ReplayFault> {
+        let Apply { round, reply } = apply;
+        (self.as_found)(*round).map_err(Fault::file("look at", &self.rules.root))?;
+        let now = match self.rules.take_in(reply, &self.undo.join(round.to_string()))? {
+            Intake::Applied { applied, .. } => written(&changes(applied.changes)),
+            Intake::Rejected { problems, .. } => listed(&problems),
+        };
+        let then = match recorded {
+            ApplyAnswer::Applied(applied) => written(&applied.changes),
+            ApplyAnswer::Rejected(rejected) => listed(&rejected.problems),
+        };
+        let what = "what the reply changed";
+        if then == now {
+            Ok(())
+        } else {
+            Err(ReplayFault::Differs(Difference::between(*round, what, &then, &now)))
         }
     }
 }
 
-/// What is compared of a fact: every path with its hashes, or every problem.
-fn essence(fact: &Fact) -> String {
-    match fact {
-        Fact::Applied { changes, .. } => changes
-            .iter()
-            .map(|change| {
-                let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "nothing".to_owned());
-                format!(
-                    "{}: {} -> {}\n",
-                    change.path,
-                    hash(&change.before_sha256),
-                    hash(&change.after_sha256)
-                )
-            })
-            .collect(),
-        Fact::Rejected { problems, .. } => listed(problems),
-        Fact::Call(_)
-        | Fact::Built { .. }
-        | Fact::Warned { .. }
-        | Fact::Restored { .. }
-        | Fact::Resumed
-        | Fact::Ended { .. } => String::new(),
+impl Live<Build> for Replayed<'_> {
+    fn perform(&mut self, build: &Build) -> Result<Built, ReplayFault> {
+        self.only.perform(build)
     }
+}
+
+impl Live<Restore> for Replayed<'_> {
+    fn perform(&mut self, restore: &Restore) -> Result<Restored, ReplayFault> {
+        self.only.perform(restore)
+    }
+}
+
+impl Replayed<'_> {
+    fn reached(&self, round: u32) -> Result<(), ReplayFault> {
+        if self.until == Some(round) { Err(ReplayFault::Reached { round }) } else { Ok(()) }
+    }
+}
+
+/// Every path with its hashes.
+fn written(changes: &[Changed]) -> String {
+    let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "nothing".to_owned());
+    let line = |change: &Changed| {
+        format!("{}: {} -> {}\n", change.path, hash(&change.before_sha256), hash(&change.after_sha256))
+    };
+    changes.iter().map(line).collect()
 }
 
 fn listed(problems: &[Problem]) -> String {
     problems.iter().map(|problem| format!("{}: {}\n", problem.code, problem.message)).collect()
-}
-
-pub(crate) fn compare(round: u32, what: &'static str, recorded: &str, now: &str) -> Result<(), ReplayFault> {
-    if recorded == now { Ok(()) } else { Err(differs(round, what, recorded, now)) }
-}
-
-/// So far before the first difference a line may begin that is shown from its start.
-const LINE_START: usize = 120;
-/// So many characters are shown: a path and two hashes.
-const SHOWN: usize = 240;
-
-/// Of both texts the first line that differs.
-pub(crate) fn differs(round: u32, what: &'static str, recorded: &str, now: &str) -> ReplayFault {
-    let same = recorded.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
-    let cut = |text: &str| -> String {
-        let (near, at) = (same.saturating_sub(20), text.floor_char_boundary(same));
-        let line = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
-        let start = if same - line <= LINE_START { line } else { text.floor_char_boundary(near) };
-        let line = text.get(start..).and_then(|from| from.lines().next());
-        line.unwrap_or_default().chars().take(SHOWN).collect()
-    };
-    ReplayFault::Differs(Difference { round, what, recorded: cut(recorded), now: cut(now) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Recorded and now, as they are shown.
-    fn difference(recorded: &str, now: &str) -> (String, String) {
-        let Err(ReplayFault::Differs(found)) = compare(2, "the prompt", recorded, now) else {
-            panic!("no difference was found")
-        };
-        assert_eq!((found.round, found.what), (2, "the prompt"));
-        (found.recorded, found.now)
-    }
-
-    #[test]
-    fn the_first_difference_is_shown_from_the_start_of_its_line() {
-        let (recorded, now) = difference("the same\nof both: red\n", "the same\nof both: blue\n");
-        assert_eq!((recorded.as_str(), now.as_str()), ("of both: red", "of both: blue"));
-        assert!(compare(2, "the prompt", "the same", "the same").is_ok());
-        assert_eq!(difference("a\nb\n", "a\n"), ("b".to_owned(), String::new()));
-    }
-
-    #[test]
-    fn of_a_long_line_only_what_stands_around_the_difference_is_shown() {
-        let long = "the same again and again, ".repeat(20);
-        let (recorded, now) = difference(&format!("{long}red"), &format!("{long}blue"));
-        assert_eq!(
-            (recorded.as_str(), now.as_str()),
-            ("me again and again, red", "me again and again, blue")
-        );
-        let (recorded, _) = difference(&"ä".repeat(900), "ö");
-        assert_eq!(recorded.chars().count(), SHOWN);
-    }
-
-    #[test]
-    fn a_difference_inside_of_a_character_does_not_cut_it() {
-        assert_eq!(difference("ä", "ö"), ("ä".to_owned(), "ö".to_owned()));
-        assert_eq!(difference("xä", "xö"), ("xä".to_owned(), "xö".to_owned()));
-    }
 }

@@ -1,11 +1,12 @@
 //! `code-commit apply`: a reply that was pasted or saved, without a model.
 
 use anyhow::Context as _;
-use apply::{Action, Applied};
+use apply::Applied;
+use engine::{Action, Problem, Reply};
 use guard::Guard;
 use logging::{Redactor, RunFolder, Stamp};
 use parser::Errors;
-use perform::{Answer, Fault, Finish, Intake, Problem, Rules, UNDO};
+use perform::{Fault, Intake, Rules, UNDO, changes, reply_of};
 use repo::WorkTree;
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
     if args.dry_run {
         let preview = rules.preview(&answer, &reply);
         return match preview.map_err(|error| Failure::refused(error, "mend that and try again"))? {
-            Ok(applied) => Ok(done(&applied, "would be", output)),
+            Ok(applied) => Ok(done(applied, "would be", output)),
             Err(refusals) => Ok(refused(&refusals, output)),
         };
     }
@@ -45,7 +46,7 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
 }
 
 /// Leaves a record, without which there is no `undo`.
-fn write(answer: &Answer, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
+fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
     let folder = folder(tree)?;
     let intake = rules.take_in(answer, &folder.path().join(UNDO).join("1"));
     match intake.map_err(|error| failed(error, &folder))? {
@@ -57,8 +58,9 @@ fn write(answer: &Answer, rules: &Rules, tree: &WorkTree, output: &Output) -> Re
                 output.warn(&printable(&warning.message));
             }
             applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
-            let exit = done(&applied, "", output);
-            if applied.changes.iter().all(|change| change.action == Action::None) {
+            let is_as_before = applied.changes.iter().all(|change| change.action == apply::Action::None);
+            let exit = done(applied, "", output);
+            if is_as_before {
                 let _ = std::fs::remove_dir_all(folder.path());
             } else {
                 output.note(&format!("undo with: code-commit undo {}", runs::name(folder.path())));
@@ -86,9 +88,9 @@ fn failed(error: Fault, record: &RunFolder) -> Failure {
 }
 
 /// The reply, as if a model had just given it.
-fn answer(text: &str, keys: &Keys) -> Answer {
+fn answer(text: &str, keys: &Keys) -> Reply {
     let held_key = Redactor::new(keys.exposed()).finds_key(text);
-    Answer { reply: text.into(), finish: Finish::Complete, held_key }
+    Reply { held_key, ..reply_of(text) }
 }
 
 fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
@@ -110,9 +112,9 @@ fn unreadable(errors: &Errors, bytes: &[u8], args: &ApplyArgs, output: &Output) 
     Exit::Failed
 }
 
-fn done(applied: &Applied, mood: &str, output: &Output) -> Exit {
-    let changed: Vec<Value> = applied
-        .changes
+fn done(applied: Applied, mood: &str, output: &Output) -> Exit {
+    let changes = changes(applied.changes);
+    let changed: Vec<Value> = changes
         .iter()
         .map(|change| {
             json!({
@@ -122,7 +124,7 @@ fn done(applied: &Applied, mood: &str, output: &Output) -> Exit {
         })
         .collect();
     output.object(&json!({ "ok": true, "changed": changed, "refused": [], "errors": [] }));
-    for change in &applied.changes {
+    for change in &changes {
         let what = match (mood, change.action) {
             ("", _) => phrases::change(change),
             (_, Action::Write) => format!("{mood} written: {}", printable(&change.path)),

@@ -18,7 +18,6 @@ mod startable;
 mod template;
 mod unfinished;
 mod walls;
-mod watch;
 
 use args::{OrderArgs, OrderCommand};
 

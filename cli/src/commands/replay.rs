@@ -4,10 +4,10 @@
 mod copy;
 
 use anyhow::{Context as _, anyhow};
+use engine::{Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Stop};
 use logging::{Redactor, RunFolder};
 use perform::{
-    Answer, CommitExecutor, Executor as _, Fact, Fault, Finish, Next, Record, ReplayFault, Replayed, Rules,
-    Silent, Step, drive, facts_of,
+    CommitWorld, Fault, Past, Record, RecordOnly, ReplayFault, Rules, Silent, output_text, reply_of, same_end,
 };
 use serde_json::json;
 
@@ -39,7 +39,8 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
     let plan = Plan::load(&folder, &known).map_err(|error| {
         Failure::refused(error, "name another run of code-commit or implement: code-commit runs lists them")
     })?;
-    let facts: Vec<Fact> = facts_of(&folder).map_err(|error| {
+    let past = Past::read(&run).and_then(|past| past.intact(&folder).map(|()| past));
+    let past = past.map_err(|error| {
         Failure::refused(
             error,
             "only a record that is as it was can be replayed: code-commit runs lists the others",
@@ -50,7 +51,7 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
         .map_err(|error| {
             Failure::refused(error, "see that TMPDIR, or /tmp, can be written and that the disk has room")
         })?;
-    let copy = ScratchCopy::make(&tree, &run, &facts, scratch.path())?;
+    let copy = ScratchCopy::make(&tree, &run, &past.lines, scratch.path())?;
     let rules = copy.rules(&plan)?;
     let name = runs::name(&run);
     match (args.from_round, &args.reply) {
@@ -58,25 +59,27 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
             let reply = super::read_input(reply)?;
             let reply = String::from_utf8(reply)
                 .map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), "save it as UTF-8"))?;
-            WhatIf { plan, facts, round, reply, name, copy: &copy, environment, output }.answer(rules)
+            WhatIf { plan, past, folder, round, reply, name, copy: &copy, environment, output }.answer(rules)
         }
-        _ => same_again(&plan, facts, &name, &copy, rules, output),
+        _ => same_again(&plan, (folder, past), &name, &copy, rules, output),
     }
 }
 
 fn same_again(
     plan: &Plan,
-    facts: Vec<Fact>,
+    (folder, past): (RunFolder, Past),
     name: &str,
     copy: &ScratchCopy,
     rules: Rules,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let mut silent = Silent;
-    let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
-    let goes_on = can_go_on(&facts);
-    let mut executor = copy.executor(facts, rules);
-    match drive(&mut *plan.decide(), &mut executor, &mut record) {
+    let mut harness = Journaled::new(copy.world(RecordOnly::new(folder, &past), rules), past.answers.clone());
+    let replayed = plan.run(&mut harness).and_then(|outcome| {
+        harness.ends(&outcome)?;
+        same_end(&past, &outcome)?;
+        Ok(outcome)
+    });
+    match replayed {
         Ok(outcome) => {
             let (changed, hash) = copy.changed()?;
             output.object(&json!({ "same": true, "outcome": outcome, "changed_files_sha256": hash }));
@@ -86,20 +89,9 @@ fn same_again(
             ));
             Ok(Exit::Done)
         }
-        Err(ReplayFault::Differs(difference)) => {
-            output.object(&json!({
-                "same": false, "round": difference.round, "what": difference.what,
-                "recorded": difference.recorded, "now": difference.now,
-            }));
-            output.report(&format!("{} of round {} differs", difference.what, difference.round));
-            // Both may be what a build has printed.
-            let [then, now] = [&difference.recorded, &difference.now].map(|text| printable(text));
-            output.report(&format!("recorded: {then}\nnow:      {now}"));
-            Ok(Exit::Failed)
-        }
-        Err(ReplayFault::RecordEnds { round }) => Err(Failure::refused(
+        Err(Stop::Fault(ReplayFault::RecordEnds { round })) => Err(Failure::refused(
             anyhow!("the record of {name} ends in round {round}"),
-            if goes_on {
+            if can_go_on(&past) {
                 format!(
                     "only a finished run can be replayed; this one goes on with: code-commit resume {name}"
                 )
@@ -109,13 +101,14 @@ fn same_again(
                 )
             },
         )),
-        Err(other) => Err(anyhow::Error::from(other).into()),
+        Err(stop) => other_end(stop, "round", output),
     }
 }
 
 struct WhatIf<'w> {
     plan: Plan,
-    facts: Vec<Fact>,
+    past: Past,
+    folder: RunFolder,
     round: u32,
     reply: String,
     name: String,
@@ -126,62 +119,74 @@ struct WhatIf<'w> {
 
 impl WhatIf<'_> {
     /// Replays up to the round, then applies the other reply and really builds.
-    fn answer(&self, rules: Rules) -> Result<Exit, Failure> {
-        let Self { plan, round, copy, environment, output, .. } = self;
-        let mut silent = Silent;
-        let mut record = Record::begin(copy.folder()?, &mut silent).map_err(anyhow::Error::from)?;
-        let executor = copy.executor(self.facts.clone(), rules);
-        let rules = self.up_to_the_round(executor, &mut record)?;
+    fn answer(self, rules: Rules) -> Result<Exit, Failure> {
+        let (round, reply) = (self.round, reply_of(&self.reply));
+        let rules = self.up_to_the_round(rules)?;
+        let Self { plan, copy, environment, output, .. } = self;
         // It is never asked, so what it would need may be gone.
         let nobody = llm::Recorded::new(plan.settings.model.value.clone(), Vec::new());
         let confinement =
-            wall::confine(&super::work_tree(&copy.root)?, plan, Otherwise::Refuse, environment, output)?;
-        let mut executor = CommitExecutor {
+            wall::confine(&super::work_tree(&copy.root)?, &plan, Otherwise::Refuse, environment, output)?;
+        let (folder, mut silent) = (copy.folder()?, Silent);
+        let mut world = CommitWorld {
+            record: Record::begin(folder.clone(), &mut silent).map_err(anyhow::Error::from)?,
             rules,
             model: &nobody,
             asking: asking(&plan.settings),
-            build: build_command(plan, environment, confinement),
+            build: build_command(&plan, environment, confinement),
             layout: plan.task.layout(),
             said_log: None,
             cancel: crate::interrupt::watched()?,
         };
-        let answer = Answer { reply: self.reply.as_str().into(), finish: Finish::Complete, held_key: false };
-        let mut perform = |step: &Step| {
-            let fact = executor.perform(step, &mut record).map_err(failed)?;
-            super::show::line(&fact, output);
-            Ok::<Fact, Failure>(fact)
+        let applied = match world.perform(&Apply { round, reply }).map_err(failed)? {
+            ApplyAnswer::Rejected(rejected) => {
+                super::show::line("round", round, &Line::Rejected(rejected.clone()), output);
+                output.object(&json!({ "applied": ApplyAnswer::Rejected(rejected), "built": null }));
+                output.report("the reply would be refused");
+                return Ok(Exit::Failed);
+            }
+            ApplyAnswer::Applied(applied) => applied,
         };
-        let applied = perform(&Step::Apply { round: *round, answer })?;
-        if matches!(applied, Fact::Rejected { .. }) {
-            output.object(&json!({ "applied": applied, "built": null }));
-            output.report("the reply would be refused");
-            return Ok(Exit::Failed);
-        }
-        let built = perform(&Step::Build { round: *round })?;
-        output.object(&json!({ "applied": applied, "built": built }));
-        if let Fact::Built { output: log, .. } = &built {
-            output.report(printable(log.as_str()).trim_end());
-        }
-        Ok(if built.is_passed_build() { Exit::Done } else { Exit::Failed })
+        super::show::line("round", round, &Line::Applied(applied.clone()), output);
+        let built = world.perform(&Build { round }).map_err(failed)?;
+        super::show::line("round", round, &Line::Built(built.clone()), output);
+        output.object(&json!({ "applied": ApplyAnswer::Applied(applied), "built": built }));
+        let log = output_text(&folder, &built.output.stored.file).map_err(anyhow::Error::from)?;
+        output.report(printable(log.as_str()).trim_end());
+        Ok(if built.passed() { Exit::Done } else { Exit::Failed })
     }
 
     /// The copy is then as the model of that round found it. Gives the rules back.
-    fn up_to_the_round(&self, mut executor: Replayed<'_>, record: &mut Record<'_>) -> Result<Rules, Failure> {
-        let mut decide = self.plan.decide();
-        loop {
-            match decide.next() {
-                Next::Do(Step::Ask { round, .. }) if round == self.round => return Ok(executor.rules),
-                Next::Do(step) => {
-                    let fact = executor.perform(&step, record).map_err(anyhow::Error::from)?;
-                    decide.learn(&fact);
-                }
-                Next::Stop(_) => {
-                    let why = anyhow!("{} has no round {}", self.name, self.round);
-                    return Err(Failure::refused(why, format!("its rounds: code-commit show {}", self.name)));
-                }
+    fn up_to_the_round(&self, rules: Rules) -> Result<Rules, Failure> {
+        let Self { plan, past, folder, round, name, copy, .. } = self;
+        let world = copy.world(RecordOnly::new(folder.clone(), past), rules).until(*round);
+        let mut harness = Journaled::new(world, past.answers.clone());
+        match plan.run(&mut harness) {
+            Err(Stop::Fault(ReplayFault::Reached { .. })) => Ok(harness.into_world().rules),
+            Ok(_) | Err(Stop::Fault(ReplayFault::RecordEnds { .. })) => {
+                let why = anyhow!("{name} has no round {round}");
+                Err(Failure::refused(why, format!("its rounds: code-commit show {name}")))
             }
+            Err(stop) => Err(anyhow::Error::from(stop).into()),
         }
     }
+}
+
+/// A replay that did not end as the run did: what differs, where something does.
+pub fn other_end(stop: Stop<ReplayFault>, what: &str, output: &Output) -> Result<Exit, Failure> {
+    let difference = match stop {
+        Stop::Differs(difference) | Stop::Fault(ReplayFault::Differs(difference)) => difference,
+        other => return Err(anyhow::Error::from(other).into()),
+    };
+    output.object(&json!({
+        "same": false, "round": difference.round, "what": difference.what,
+        "recorded": difference.recorded, "now": difference.now,
+    }));
+    output.report(&format!("{} of {what} {} differs", difference.what, difference.round));
+    // Both may be what a build has printed.
+    let [then, now] = [&difference.recorded, &difference.now].map(|text| printable(text));
+    output.report(&format!("recorded: {then}\nnow:      {now}"));
+    Ok(Exit::Failed)
 }
 
 /// Why the other answer could not be tried to its end.

@@ -7,9 +7,10 @@ pub use changed::is_as_stopped;
 use std::path::Path;
 
 use anyhow::anyhow;
-use llm::{Attempt, ErrorCode};
+use engine::{Attempted, Line};
+use llm::ErrorCode;
 use logging::{Redactor, RunFolder};
-use perform::{CallFact, Fact, JOURNAL, outline_of};
+use perform::{JOURNAL, Past, attempt_of};
 use repo::WorkTree;
 
 use crate::args::ResumeArgs;
@@ -82,8 +83,8 @@ pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
     if known.undone || !folder.path().join(JOURNAL).exists() {
         return Some(true);
     }
-    let facts: Vec<Fact> = outline_of(&folder).ok()?;
-    Some(facts.is_empty() || !can_go_on(&facts))
+    let past = Past::read(folder.path()).ok()?;
+    Some(past.lines.is_empty() || !can_go_on(&past))
 }
 
 /// Reads the plan and the facts of a commit loop, then goes on.
@@ -105,8 +106,8 @@ fn go_on(
     let exit = if known.has_plan() { Exit::Refused } else { Exit::NothingToDo };
     let mut plan =
         Plan::load(&folder, known).map_err(|error| Failure::new(exit, error).help("begin a new run"))?;
-    let facts: Vec<Fact> = outline_of(&folder).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
-    if !can_go_on(&facts) {
+    let past = Past::read(folder.path()).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
+    if !can_go_on(&past) {
         return Err(closed(&name, "is over"));
     }
     if !args.force {
@@ -120,7 +121,7 @@ fn go_on(
     let cancel = crate::interrupt::watched()?;
     preflight::price(&plan.settings)?;
     let client = models::open(&plan.settings, &keys, environment, tree, output)?;
-    client.pass_over(answers_used(&facts));
+    client.pass_over(answers_used(&past.lines));
     let guard = run::guard(tree, &plan)?;
     let (model, without_wall) = (&*client, Otherwise::Refuse);
     let prepared =
@@ -133,17 +134,17 @@ fn closed(name: &str, why: &str) -> Failure {
     Failure::nothing_to_do(anyhow!("{name} {why}"), help)
 }
 
-/// How many answers of a file were used up: the next one goes on behind these. An attempt that found the file at its end used none.
-pub fn answers_used(facts: &[Fact]) -> usize {
-    let found_none = |attempt: &Attempt| attempt.error.as_deref() == Some(ErrorCode::NothingLeft.as_str());
-    let used = |fact: &&Fact| matches!(fact, Fact::Call(CallFact::Attempted { attempt, .. }) if !found_none(attempt));
-    facts.iter().filter(used).count()
+/// How many answers of a file were used up: the next one goes on behind these. An attempt that found
+/// the file at its end used none.
+pub fn answers_used(lines: &[Line]) -> usize {
+    let used = |attempted: &Attempted| {
+        attempt_of(attempted).error.as_deref() != Some(ErrorCode::NothingLeft.as_str())
+    };
+    lines.iter().filter(|line| matches!(line, Line::Attempted(attempted) if used(attempted))).count()
 }
 
-/// A run that was killed goes on, and one that ended because the model gave no answer. One whose changes were taken back is over.
-pub fn can_go_on(facts: &[Fact]) -> bool {
-    match facts {
-        [.., last, Fact::Ended { .. }] => matches!(last, Fact::Call(CallFact::Unanswered { .. })),
-        _ => true,
-    }
+/// A run that was killed goes on, and one that ended because the model gave no answer. One whose
+/// changes were taken back is over.
+pub fn can_go_on(past: &Past) -> bool {
+    past.outcome().is_none() || past.ends_unanswered()
 }

@@ -12,17 +12,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use apply::Lock;
+use engine::{Journaled, Line, Note, Outcome, Stop};
 use guard::{Guard, OpenError};
 use llm::{Day, Model};
 use logging::{Redactor, RunFolder, Stamp};
-use perform::{
-    Asking, BuildCommand, CommitExecutor, Fact, Outcome, Record, Rules, Spending, drive, outline_of,
-};
+use perform::{Asking, BuildCommand, CommitWorld, Fault, Past, Record, Rules, Spending};
 use repo::WorkTree;
 use runner::{Cancel, Confinement};
 use serde_json::json;
 
-use self::fault::fault;
+use self::fault::{fault, stopped};
 use crate::changes::{self, FileChange};
 use crate::commands::registry;
 use crate::commands::resume::can_go_on;
@@ -32,9 +31,9 @@ use crate::config::Settings;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::plan::{Decide, Plan};
+use crate::plan::Plan;
 use crate::summary::{SUMMARY, Summary};
-use crate::terminal::Terminal;
+use crate::terminal::{Counts, Terminal};
 
 /// What to do about a run whose record is not what it was.
 pub const UNLIKE_RECORDED: &str = "only a record that is as it was can be gone on with: begin a new run";
@@ -71,8 +70,7 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
         discard(&folder);
         keep_said();
     })?;
-    let decide = prepared.plan.decide();
-    let finished = lead(prepared, confinement, decide, record, &[]);
+    let finished = lead(prepared, confinement, record, Past::default());
     keep_said();
     finished
 }
@@ -104,18 +102,15 @@ pub fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Fa
 fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
     let root = prepared.tree.root();
     let confinement = confine(&prepared)?;
-    let mut decide = prepared.plan.decide();
     let mut observer = observer(&prepared, folder);
-    let (mut record, facts) = Record::resume(folder.clone(), &mut *observer)
+    let (mut record, mut past) = Record::resume(folder.clone(), &mut *observer)
         .map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
-    for fact in &facts {
-        decide.learn(fact);
+    if past.ends_unanswered() {
+        past.answers.pop();
+        let kept = past.answers.len();
+        record.note(&Note::Resumed { kept }).map_err(|e| fault(e.into(), root, folder))?;
     }
-    if let Some(Fact::Ended { .. }) = facts.last() {
-        record.note(&Fact::Resumed).map_err(|e| fault(e.into(), root, folder))?;
-        decide.learn(&Fact::Resumed);
-    }
-    lead(prepared, confinement, decide, record, &facts)
+    lead(prepared, confinement, record, past)
 }
 
 fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
@@ -126,30 +121,37 @@ fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
 fn lead(
     prepared: Prepared<'_>,
     confinement: Confinement,
-    mut decide: Decide,
-    mut record: Record<'_>,
-    so_far: &[Fact],
+    record: Record<'_>,
+    past: Past,
 ) -> Result<Finished, Failure> {
     let began = now();
-    let Prepared { tree, plan, output, .. } = &prepared;
-    let (root, output, folder) = (tree.root(), *output, record.folder().clone());
+    let Prepared { tree, lock, guard, plan, model, environment, cancel, output, .. } = prepared;
+    let (root, folder) = (tree.root(), record.folder().clone());
     let asking = Asking { early_stop: plan.early_stop, ..asking(&plan.settings) };
-    asking.spending.count(so_far, &plan.settings.model.value);
-    let mut executor = CommitExecutor {
-        build: build_command(plan, prepared.environment, confinement),
+    asking.spending.count(&past.lines, &plan.settings.model.value);
+    let world = CommitWorld {
+        record,
+        build: build_command(&plan, environment, confinement),
         asking,
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),
-        rules: Rules { root: root.to_owned(), guard: prepared.guard, lock: prepared.lock },
-        model: prepared.model,
-        cancel: prepared.cancel,
+        rules: Rules { root: root.to_owned(), guard, lock },
+        model,
+        cancel,
     };
-    let outcome =
-        drive(&mut *decide, &mut executor, &mut record).map_err(|error| fault(error, root, &folder))?;
-    drop(record);
-    // The loop holds every answer; the summary needs none.
-    drop(decide);
+    // Its lock is held until the summary is written.
+    let mut harness = Journaled::new(world, past.answers);
+    let outcome = to_its_end(&plan, &mut harness).map_err(|stop| stopped(stop, root, &folder))?;
     finish(root, &folder, outcome, began.elapsed(), output)
+}
+
+/// Runs the loop: from the record as long as that lasts.
+fn to_its_end(plan: &Plan, harness: &mut Journaled<CommitWorld<'_, '_>>) -> Result<Outcome, Stop<Fault>> {
+    let outcome = plan.run(harness)?;
+    harness.ends(&outcome)?;
+    let ended = Note::Ended { outcome: outcome.clone() };
+    harness.world().record.note(&ended).map_err(Fault::from)?;
+    Ok(outcome)
 }
 
 /// The ignore rules as they stand now, and what the plan protects.
@@ -211,11 +213,11 @@ fn finish(
 ) -> Result<Finished, Failure> {
     let changes = changes::of_run(root, folder.path())?;
     changes::note_left(folder.path(), &changes)?;
-    let facts: Vec<Fact> = outline_of(folder).map_err(anyhow::Error::from)?;
-    let summary = summarize(root, folder, &facts, &changes, outcome, elapsed)?;
+    let past = Past::read(folder.path()).map_err(anyhow::Error::from)?;
+    let summary = summarize(root, folder, &past.lines, &changes, outcome, elapsed)?;
     summary.print(output);
     output.object(&json!({ "event": "summary", "summary": summary }));
-    if can_go_on(&facts) {
+    if can_go_on(&past) {
         output.note(&format!(
             "go on with the same settings: code-commit resume {}",
             super::runs::name(folder.path())
@@ -228,14 +230,14 @@ fn finish(
 fn summarize(
     root: &Path,
     folder: &RunFolder,
-    facts: &[Fact],
+    lines: &[Line],
     changes: &[FileChange],
     outcome: Outcome,
     elapsed: Duration,
 ) -> anyhow::Result<Summary> {
     let log = shown_path(folder, root);
     let files = changes.iter().map(FileChange::stat).collect();
-    let summary = Summary::of(facts, outcome, files, elapsed, log);
+    let summary = Summary::of(lines, outcome, files, elapsed, log);
     folder.store_json(SUMMARY, &summary)?;
     Ok(summary)
 }
@@ -256,7 +258,8 @@ fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Obs
         return Box::new(crate::ndjson::Ndjson::new(output));
     }
     let log = shown_path(folder, prepared.tree.root());
-    Box::new(Terminal::new(output, prepared.model.id().to_string(), prepared.plan.rounds, log))
+    let counts = Counts::Rounds(prepared.plan.rounds);
+    Box::new(Terminal::new(output, prepared.model.id().to_string(), counts, folder.clone(), log))
 }
 
 fn shown_path(folder: &RunFolder, root: &Path) -> String {

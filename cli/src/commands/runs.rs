@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{anyhow, ensure};
+use engine::Line;
 use llm::Reply;
 use logging::{Redactor, RunFolder};
-use perform::{CallFact, Fact};
+use perform::{Past, reply_again};
 use repo::WorkTree;
 
 use crate::commands::order::Recorded;
@@ -102,19 +103,13 @@ pub fn has_applied(run: &Path) -> bool {
 
 /// The answers of a run, in their order, to be given again.
 pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
+    let unreadable = "name a run whose journal is whole";
     let folder = RunFolder::open(run.to_owned(), Redactor::default());
-    let facts: Vec<Fact> = perform::facts_of(&folder)
-        .map_err(|error| Failure::refused(error, "name a run whose journal is whole"))?;
-    Ok(facts
-        .into_iter()
-        .filter_map(|fact| {
-            let Fact::Call(CallFact::Answered { reply, finish, usage, served_model, .. }) = fact else {
-                return None;
-            };
-            let text = reply.as_str().to_owned();
-            Some(Reply { finish, usage, served_model, ..Reply::of_text(text) })
-        })
-        .collect())
+    let past = Past::read(run).map_err(|error| Failure::refused(error, unreadable))?;
+    let answered =
+        |line| if let Line::Answered(answered) = line { Some(reply_again(&folder, &answered)) } else { None };
+    let replies: Result<Vec<Reply>, _> = past.lines.into_iter().filter_map(answered).collect();
+    replies.map_err(|error| Failure::refused(error, unreadable))
 }
 
 /// The loop that made a run of the list, or `apply`.

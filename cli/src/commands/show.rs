@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use engine::{Changed, Committed, Line, Problem};
 use logging::{Redactor, RunFolder};
-use perform::{CallFact, Fact};
-use serde_json::{Value, json};
+use loop_order::is_probe;
+use perform::Past;
+use serde_json::json;
 
 use crate::args::RunName;
 use crate::changes;
@@ -13,7 +15,7 @@ use crate::commands::runs::account::Account;
 use crate::commands::{registry, runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
-use crate::terminal::phrases;
+use crate::terminal::{phrases, round_of};
 
 /// Lists the runs of this project, the newest first.
 pub fn list(output: &Output) -> Result<Exit, Failure> {
@@ -55,18 +57,13 @@ fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
         let ended = if is_applied(run) { "applied" } else { "nothing was done" };
         return Some((Some(ended), 0));
     }
-    let facts: Vec<Fact> = perform::outline_of(&RunFolder::open(run.to_owned(), Redactor::default())).ok()?;
-    let mut rounds = 0;
-    let mut ended = None;
-    for fact in &facts {
-        if let Fact::Call(CallFact::Asked { round, .. }) = fact {
-            rounds = rounds.max(*round);
-        }
-        if let Fact::Ended { outcome } = fact {
-            ended = Some(outcome.code());
-        }
-    }
-    Some((ended, rounds))
+    let past = Past::read(run).ok()?;
+    let last_end = past
+        .lines
+        .iter()
+        .rev()
+        .find_map(|line| if let Line::Ended { outcome } = line { Some(outcome.code()) } else { None });
+    Some((last_end, rounds_asked(&past.lines)))
 }
 
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, and what it changed.
@@ -81,21 +78,17 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     if Recorded::is_in(&run) {
         return order::show(&known, &tree, output).map(|()| Exit::Done);
     }
-    let folder = RunFolder::open(run.clone(), Redactor::default());
-    let facts = facts(&folder)?;
+    let past = past(&run)?;
     let changes = changes::of_run(tree.root(), &run)?;
     if output.json {
         let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
-        let facts: Vec<Value> = facts.iter().filter_map(|fact| serde_json::to_value(fact).ok()).collect();
         output.object(&json!({
-            "run": runs::name(&run), "loop": runs::loop_of(&known, tree.root()), "undone": known.undone, "folder": run.to_string_lossy(), "facts": facts, "files": stats,
+            "run": runs::name(&run), "loop": runs::loop_of(&known, tree.root()), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
         }));
         return Ok(Exit::Done);
     }
     output.report(&format!("{}{}", output.paint(STRONG, &runs::name(&run)), known.since()));
-    for fact in &facts {
-        line(fact, output);
-    }
+    lines("round", &past.lines, output);
     if is_applied(&run) {
         output.report("applied: a reply that was given as text");
     }
@@ -106,13 +99,18 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The facts of a run; `apply` has none, since nobody was asked.
-fn facts(folder: &RunFolder) -> Result<Vec<Fact>, Failure> {
-    let path = folder.path();
-    if is_applied(path) {
-        return Ok(Vec::new());
+/// The last round, or attempt, in which the model was asked; 0 where it never was.
+pub fn rounds_asked(lines: &[Line]) -> u32 {
+    let asked = |line: &Line| if let Line::Asked(asked) = line { Some(asked.round) } else { None };
+    lines.iter().filter_map(asked).max().unwrap_or_default()
+}
+
+/// The record of a run; `apply` has none, since nobody was asked.
+pub fn past(run: &Path) -> Result<Past, Failure> {
+    if is_applied(run) {
+        return Ok(Past::default());
     }
-    perform::facts_of(folder)
+    Past::read(run)
         .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))
 }
 
@@ -121,54 +119,82 @@ fn is_applied(run: &Path) -> bool {
     !run.join(perform::JOURNAL).exists() && runs::has_applied(run)
 }
 
-/// One line for each fact that a person wants to know.
-pub fn line(fact: &Fact, output: &Output) {
-    let say = |round: &u32, text: &str| say(*round, text, output);
-    match fact {
-        Fact::Call(fact) => {
-            phrases::call(fact, output).iter().for_each(|text| say(&round_of(fact), text));
+/// What a person wants to know of these lines, each with the round or attempt that it belongs to:
+/// `what` says which of them the run counts.
+pub fn lines(what: &str, recorded: &[Line], output: &Output) {
+    let mut now = 0;
+    for one in recorded {
+        now = round_of(one).unwrap_or(now);
+        line(what, now, one, output);
+    }
+}
+
+/// The same of one line.
+pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
+    let head = if now == 0 { "preflight".to_owned() } else { format!("{what} {now}") };
+    let say = |text: &str| output.report_prose(&format!("{}  {text}", output.paint(DIM, &head)));
+    let warn = |problem: &Problem| say(&output.paint(WARN, &printable(&problem.message)));
+    let wrote = |changes: &[Changed], warnings: &[Problem]| {
+        changes.iter().for_each(|change| say(&phrases::change(change)));
+        warnings.iter().for_each(warn);
+    };
+    match recorded {
+        Line::Asked(_) | Line::Attempted(_) | Line::Answered(_) | Line::Unanswered(_) => {
+            phrases::call(recorded, output).iter().for_each(|text| say(text));
         }
-        Fact::Applied { round, changes, warnings, no_change } => {
-            if let Some(reason) = no_change {
-                say(round, &format!("nothing to change: {}", printable(reason.trim())));
+        Line::Applied(applied) => {
+            if let Some(reason) = &applied.no_change {
+                say(&format!("nothing to change: {}", printable(reason.trim())));
             }
-            changes.iter().for_each(|change| say(round, &phrases::change(change)));
-            for warning in warnings {
-                say(round, &output.paint(WARN, &printable(&warning.message)));
-            }
+            wrote(&applied.changes, &applied.warnings);
         }
-        Fact::Rejected { round, problems, .. } => {
-            for problem in problems {
+        Line::Rejected(rejected) => {
+            for problem in &rejected.problems {
                 let text = format!("refused: {} [{}]", printable(&problem.message), problem.code);
-                say(round, &output.paint(WARN, &text));
+                say(&output.paint(WARN, &text));
             }
         }
-        Fact::Built { round, ended, output: log, .. } => {
-            let style = if fact.is_passed_build() { GOOD } else { BAD };
-            let text = format!("build: {}, {}", phrases::ended(*ended), log.stored.file);
-            say(round, &output.paint(style, &text));
+        Line::Built(built) => {
+            let style = if built.passed() { GOOD } else { BAD };
+            let text = format!("build: {}, {}", phrases::ended(built.ended), built.output.stored.file);
+            say(&output.paint(style, &text));
         }
-        Fact::Warned { warning } => {
+        Line::Looked(looked) if !looked.failed.is_empty() => {
+            say(&output.paint(BAD, "not as the order wants it:"));
+            looked.failed.iter().for_each(|condition| say(&printable(&phrases::condition(condition))));
+        }
+        Line::Written(written) => wrote(&written.changes, &written.warnings),
+        Line::Refused(refused) => {
+            say(&output.paint(WARN, "proposal refused, nothing was written:"));
+            refused.problems.iter().for_each(warn);
+        }
+        Line::Ran(ran) => {
+            let must_fail = is_probe(&ran.log);
+            let style = if ran.passed() == must_fail { BAD } else { GOOD };
+            let ended = output.paint(style, &phrases::ended(ran.ended));
+            let wrong = if must_fail && ran.passed() { ", but must fail before the change" } else { "" };
+            say(&format!("{}: {ended}{wrong}, {}", printable(&ran.argv.join(" ")), ran.stdout.file));
+        }
+        Line::RolledBack(rolled_back) => {
+            say("rolled back");
+            rolled_back.warnings.iter().for_each(warn);
+        }
+        Line::Broke(broke) => say(&output.paint(BAD, &printable(&broke.message))),
+        Line::Committed(Committed { commit: Some(commit), .. }) => {
+            say(&format!("committed as {}", printable(commit)));
+        }
+        Line::NotCommitted(why) => {
+            say(&output.paint(BAD, &format!("not committed: {}", printable(&why.message))));
+        }
+        Line::Warned { warning } => {
             let head = output.paint(WARN, "warning:");
             output.report_prose(&format!("{head} {}", printable(&warning.message)));
         }
-        Fact::Restored { paths } => {
-            output.report(&format!("put back: {}", phrases::count(paths.len() as u64, "file")));
+        Line::Restored(restored) => {
+            output.report(&format!("put back: {}", phrases::count(restored.paths.len() as u64, "file")));
         }
-        Fact::Resumed => output.report("gone on with: the prompt is sent again"),
-        Fact::Ended { outcome } => output.report(&format!("ended: {}", outcome.code())),
+        Line::Resumed { .. } => output.report("gone on with: the prompt is sent again"),
+        Line::Ended { outcome } => output.report(&format!("ended: {}", outcome.code())),
+        _ => {}
     }
-}
-
-fn round_of(call: &CallFact) -> u32 {
-    match call {
-        CallFact::Asked { round, .. }
-        | CallFact::Attempted { round, .. }
-        | CallFact::Answered { round, .. }
-        | CallFact::Unanswered { round, .. } => *round,
-    }
-}
-
-fn say(round: u32, text: &str, output: &Output) {
-    output.report_prose(&format!("{}  {text}", output.paint(DIM, &format!("round {round}"))));
 }

@@ -1,16 +1,15 @@
 //! `code-commit undo`: every file that a run has written or deleted, as it was before; without git.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
 use apply::{Action, Force, UndoError};
 use logging::{Redactor, RunFolder};
-use perform::{Fact, Fault, OrderFact, UNDO, folders_to_undo};
+use perform::{UNDO, folders_to_undo};
 use serde_json::json;
 
 use crate::args::UndoArgs;
 use crate::changes;
-use crate::commands::order::Recorded;
 use crate::commands::{registry, runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -25,7 +24,8 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         return Err(spec::history::refuse_undo(&past));
     }
     let run = known?.path(tree.root());
-    let rounds = folders(&run).map_err(|error| {
+    let folder = RunFolder::open(run.clone(), Redactor::default());
+    let rounds = folders_to_undo(&folder).map_err(|error| {
         Failure::refused(error, "see that the folder can be read; it holds the old contents")
     })?;
     if rounds.is_empty() {
@@ -59,16 +59,6 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         runs::name(&run)
     ));
     Ok(Exit::Done)
-}
-
-/// Where the old contents are.
-fn folders(run: &Path) -> Result<Vec<PathBuf>, Fault> {
-    let folder = RunFolder::open(run.to_owned(), Redactor::default());
-    if Recorded::is_in(run) {
-        folders_to_undo::<OrderFact>(&folder)
-    } else {
-        folders_to_undo::<Fact>(&folder)
-    }
 }
 
 /// All is put back or nothing; whichever it is, the old contents stay in the run folder.

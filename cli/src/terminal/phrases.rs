@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use apply::{Action, Changed};
-use llm::Usage;
-use perform::{CallFact, Ended};
+use engine::{Action, Changed, Condition, Ended, Line, Usage};
+use perform::attempt_of;
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
 
@@ -91,23 +90,32 @@ pub fn change(change: &Changed) -> String {
     format!("{verb} {}", printable(&change.path))
 }
 
-/// What a call of a model came to, as far as there is something to say; without its round.
-pub fn call(fact: &CallFact, output: &Output) -> Option<String> {
-    match fact {
-        CallFact::Asked { prompt, .. } => {
-            Some(format!("asked: {}, {}", prompt.stored.file, bytes(prompt.stored.bytes)))
-        }
-        CallFact::Attempted { attempt, .. } => {
+/// What a call of a model came to, where there is something to say; without its round.
+pub fn call(line: &Line, output: &Output) -> Option<String> {
+    match line {
+        Line::Asked(asked) => Some(format!("asked: {}, {}", asked.prompt.file, bytes(asked.prompt.bytes))),
+        Line::Attempted(attempted) => {
+            let attempt = attempt_of(attempted);
             let message = printable(attempt.message.as_ref()?);
             Some(output.paint(WARN, &format!("request {} failed: {message}", attempt.number)))
         }
-        CallFact::Answered { reply, served_model, usage, cost_usd, .. } => {
-            let by = printable(served_model.as_deref().unwrap_or("the model"));
-            Some(format!("{by} answered: {}{}, {}", reply.stored.file, tokens(usage), cost(*cost_usd)))
+        Line::Answered(answered) => {
+            let by = printable(answered.served_model.as_deref().unwrap_or("the model"));
+            let (file, tokens) = (&answered.reply.stored.file, tokens(&answered.usage));
+            Some(format!("{by} answered: {file}{tokens}, {}", cost(answered.cost_usd)))
         }
-        CallFact::Unanswered { cause, .. } => {
-            Some(output.paint(BAD, &format!("no answer: {}", printable(&cause.message))))
+        Line::Unanswered(none) => {
+            Some(output.paint(BAD, &format!("no answer: {}", printable(&none.cause.message))))
         }
+        _ => None,
+    }
+}
+
+/// A condition as an order has it.
+pub fn condition(condition: &Condition) -> String {
+    match condition {
+        Condition::FileExists(path) => format!("file_exists: {path}"),
+        Condition::FileAbsent(path) => format!("file_absent: {path}"),
     }
 }
 

@@ -36,12 +36,9 @@ fn the_ends_of_answers_calls_and_turns_are_listed() {
 
 #[test]
 fn the_words_of_the_journal_are_listed() {
-    assert_eq!(
-        listed(PAGE, "Why a proposal was not written"),
-        variants("perform/src/order.rs", "WhyRefused")
-    );
+    assert_eq!(listed(PAGE, "Why a proposal was not written"), variants("engine/src/order.rs", "WhyRefused"));
     assert_eq!(listed(PAGE, "How a command ended"), variants("runner/src/output.rs", "Ended"));
-    assert_eq!(listed(PAGE, "How a run ended"), variants("perform/src/outcome.rs", "Outcome"));
+    assert_eq!(listed(PAGE, "How a run ended"), variants("engine/src/outcome.rs", "Outcome"));
 }
 
 #[test]

@@ -272,7 +272,7 @@ fn uncommitted_changes_are_named_and_refuse_the_run_only_where_that_is_asked_for
 fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
     let scene = Scene::with_replies([TOUCHES_GIT, MENDS_IT]);
     let ran = scene.commit(&["--json"]);
-    let events: Vec<String> = ran
+    let mut events: Vec<String> = ran
         .out
         .lines()
         .map(|line| {
@@ -282,6 +282,8 @@ fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
             format!("{}{what}", object["event"].as_str().unwrap())
         })
         .collect();
+    // What a build prints comes in one piece or in several.
+    events.dedup();
     insta::assert_snapshot!(events.join("\n"), @r"
     ask-begins
     fact asked
@@ -295,7 +297,6 @@ fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
     said
     fact applied
     build-begins
-    build-prints
     build-prints
     fact built
     fact ended

@@ -34,20 +34,21 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: runner
     apply: dir guard
-    cli: agent apply dir fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec parser perform prompt repo runner
+    cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec parser perform prompt repo runner
     dir:
+    engine:
     fixtures: llm
     guard: dir
     llm-gemini: llm
     llm-openai: llm
     llm:
     logging:
-    loop-commit: parser perform prompt
-    loop-order: parser perform prompt
+    loop-commit: engine parser prompt
+    loop-order: engine parser prompt
     loop-phase: agent perform prompt
     loop-spec: agent perform prompt
     parser:
-    perform: agent apply dir guard llm logging parser repo runner
+    perform: agent apply dir engine guard llm logging parser repo runner
     prompt:
     repo:
     runner:

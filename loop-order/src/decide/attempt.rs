@@ -1,31 +1,40 @@
-//! One attempt: what is known of it so far, and the artifacts that it leaves (S2 §7).
+//! One attempt, and the artifacts that it leaves (S2 §7).
 
+use engine::{
+    Answered, Ask, AskAnswer, Harness, Keep, Look, Measure, Ran, Run, Unanswered, Write, WriteAnswer,
+};
 use parser::proposal::{self, Limits};
-use perform::{Answer, OrderStep, Problem};
 use serde::Serialize;
 
-use super::keep;
-use crate::artifacts::{AttemptRecord, CmdResult, FailureBrief, FileWrite, WriteProposal, WriteResult};
-use crate::order::Command;
+use super::{Halt, Inputs, conditions};
+use crate::artifacts::{
+    AttemptRecord, CmdResult, FailureBrief, FileWrite, Stage, WriteProposal, WriteResult,
+};
+use crate::brief;
+use crate::context::shown_in_part;
 
-/// The fixed list for projects without a script of their own (S2 §6.5).
+/// The script that verifies a project, where there is one (S2 §6.5).
+pub const VERIFY_SCRIPT: &str = "scripts/verify.sh";
+/// What is run where there is one.
+const RUN_SCRIPT: &[&str] = &["bash", VERIFY_SCRIPT];
+/// The fixed list for projects without such a script (S2 §6.5).
 const VERIFICATION: [&[&str]; 3] = [
     &["python", "-m", "compileall", "-q", "."],
     &["python", "-m", "pip", "--version"],
     &["python", "-m", "pytest", "-q"],
 ];
-/// What is run where there is one.
-const RUN_SCRIPT: &[&str] = &["bash", perform::VERIFY_SCRIPT];
+const PROPOSAL: &str = "proposed_writes.json";
 
+/// What is known of it so far.
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
-    pub(super) number: u32,
-    pub(super) answer: Option<Answer>,
+    number: u32,
+    answer: Option<Answered>,
     touched: Vec<String>,
     write_ok: bool,
     errors: Vec<String>,
-    pub(super) verify: Vec<CmdResult>,
-    pub(super) acceptance: Vec<CmdResult>,
+    verify: Vec<CmdResult>,
+    acceptance: Vec<CmdResult>,
     pub(super) brief: Option<FailureBrief>,
 }
 
@@ -34,20 +43,83 @@ impl Attempt {
         Self { number, ..Self::default() }
     }
 
-    /// The same attempt with nothing known but the answer, which was paid for.
-    pub(super) fn again(&mut self) {
-        let answer = self.answer.take();
-        *self = Self { answer, ..Self::number(self.number) };
+    /// Asks, writes, verifies, runs the acceptance commands and checks the postconditions; gives the
+    /// tree's hash.
+    pub(super) fn make<H>(
+        &mut self,
+        harness: &mut H,
+        inputs: &Inputs,
+        prompt: String,
+    ) -> Result<String, Halt<H::Stop>>
+    where
+        H: Harness<Ask> + Harness<Write> + Harness<Run> + Harness<Look> + Harness<Measure>,
+    {
+        let order = &inputs.order;
+        self.ask(harness, prompt)?;
+        let has_script = self.write(harness, inputs)?;
+        let script = [RUN_SCRIPT];
+        let verification: &[&[&str]] = if has_script { &script } else { &VERIFICATION };
+        for (number, words) in (1..).zip(verification) {
+            let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let result = CmdResult::of(&self.run(harness, inputs, format!("verify_{number}"), argv)?);
+            let failed = (result.exit_code != 0)
+                .then(|| brief::of_command(Stage::VerifyFailed, &result.command.join(" "), &result, order));
+            self.verify.push(result);
+            failed.map_or(Ok(()), |brief| Err(Halt::Failed(brief)))?;
+        }
+        for (number, command) in (1..).zip(&order.acceptance_commands) {
+            let log = format!("acceptance_{number}");
+            let result = CmdResult::of(&self.run(harness, inputs, log, command.argv.clone())?);
+            let failed = (result.exit_code != 0)
+                .then(|| brief::of_command(Stage::AcceptanceFailed, &command.text, &result, order));
+            self.acceptance.push(result);
+            failed.map_or(Ok(()), |brief| Err(Halt::Failed(brief)))?;
+        }
+        conditions(harness, Stage::AcceptanceFailed, &order.postconditions, order)?;
+        let measured = harness.perform(Measure).map_err(Halt::Stop)?;
+        Ok(measured.done().map_err(|broke| Halt::broke(broke, order))?.tree_sha256)
     }
 
-    pub(super) fn written(&mut self, touched: &[String]) {
-        self.touched = touched.to_vec();
-        self.write_ok = true;
+    fn ask<H: Harness<Ask>>(&mut self, harness: &mut H, prompt: String) -> Result<(), Halt<H::Stop>> {
+        match harness.perform(Ask { round: self.number, prompt: prompt.into() }).map_err(Halt::Stop)? {
+            AskAnswer::Unanswered(Unanswered { cause, .. })
+            | AskAnswer::Answered(Answered { for_person: Some(cause), .. }) => Err(Halt::Unavailable(cause)),
+            AskAnswer::Answered(answered) => {
+                self.answer = Some(answered);
+                Ok(())
+            }
+        }
     }
 
-    pub(super) fn refused(&mut self, touched: &[String], problems: &[Problem]) {
-        self.touched = touched.to_vec();
-        self.errors = problems.iter().map(|problem| problem.message.clone()).collect();
+    /// Whether there is a script that verifies the project now.
+    fn write<H: Harness<Write>>(&mut self, harness: &mut H, inputs: &Inputs) -> Result<bool, Halt<H::Stop>> {
+        let Some(reply) = self.answer.as_ref().map(Answered::reply) else { return Ok(false) };
+        let shown_in_part = shown_in_part(&inputs.context);
+        let write = Write { attempt: self.number, reply, shown_in_part };
+        let written = harness.perform(write).map_err(Halt::Stop)?;
+        match written.done().map_err(|broke| Halt::broke(broke, &inputs.order))? {
+            WriteAnswer::Written(written) => {
+                self.touched = written.touched;
+                self.write_ok = true;
+                Ok(written.verify_script)
+            }
+            WriteAnswer::Refused(refused) => {
+                self.errors = refused.problems.iter().map(|problem| problem.message.clone()).collect();
+                self.touched = refused.touched;
+                Err(Halt::Failed(brief::refused(refused.why, &refused.problems, &inputs.order)))
+            }
+        }
+    }
+
+    fn run<H: Harness<Run>>(
+        &self,
+        harness: &mut H,
+        inputs: &Inputs,
+        log: String,
+        argv: Vec<String>,
+    ) -> Result<Ran, Halt<H::Stop>> {
+        let ran = harness.perform(Run { log: self.file(&log), argv }).map_err(Halt::Stop)?;
+        ran.done().map_err(|broke| Halt::broke(broke, &inputs.order))
     }
 
     /// Whether anything can differ from the baseline.
@@ -55,39 +127,23 @@ impl Attempt {
         self.write_ok
     }
 
-    pub(super) fn verification(&self, has_script: bool) -> Vec<OrderStep> {
-        let script = [RUN_SCRIPT];
-        let commands: &[&[&str]] = if has_script { &script } else { &VERIFICATION };
-        let argv = commands.iter().map(|words| words.iter().map(|word| (*word).to_owned()).collect());
-        self.runs("verify", argv)
-    }
-
-    pub(super) fn acceptance(&self, commands: &[Command]) -> Vec<OrderStep> {
-        self.runs("acceptance", commands.iter().map(|command| command.argv.clone()))
-    }
-
-    fn runs(&self, what: &str, commands: impl Iterator<Item = Vec<String>>) -> Vec<OrderStep> {
-        let log = |number| self.file(&format!("{what}_{number}"));
-        (1..)
-            .zip(commands)
-            .map(|(number, argv): (u32, _)| OrderStep::Run { log: log(number), argv })
-            .collect()
-    }
-
-    /// Every artifact of the attempt.
-    pub(super) fn artifacts(&self) -> Vec<OrderStep> {
+    /// Keeps every artifact of the attempt.
+    pub(super) fn keep<H: Harness<Keep>>(&self, harness: &mut H) -> Result<(), H::Stop> {
+        let mut keep = |name: &str, json: String| {
+            harness.perform(Keep { file: self.file(name), text: json.into() }).map(drop)
+        };
+        if let Some(proposal) = self.proposal() {
+            keep(PROPOSAL, json(&proposal))?;
+        }
         let write_result = WriteResult {
             write_ok: self.write_ok,
             touched_files: self.touched.clone(),
             errors: self.errors.clone(),
         };
-        let mut steps = Vec::new();
-        steps.extend(self.proposal().map(|proposal| keep(self.file(PROPOSAL), json(&proposal))));
-        steps.push(keep(self.file("write_result.json"), json(&write_result)));
-        steps.push(keep(self.file("verify_result.json"), json(&self.verify)));
-        steps.push(keep(self.file("acceptance_result.json"), json(&self.acceptance)));
-        steps.extend(self.brief.as_ref().map(|brief| keep(self.brief_file(), json(brief))));
-        steps
+        keep("write_result.json", json(&write_result))?;
+        keep("verify_result.json", json(&self.verify))?;
+        keep("acceptance_result.json", json(&self.acceptance))?;
+        self.brief.as_ref().map_or(Ok(()), |brief| keep("failure_brief.json", json(brief)))
     }
 
     pub(super) fn record(&self, baseline_commit: &str) -> AttemptRecord {
@@ -105,8 +161,8 @@ impl Attempt {
 
     /// The answer, if it is a proposal.
     fn proposal(&self) -> Option<WriteProposal> {
-        let answer = self.answer.as_ref()?;
-        let proposal = proposal::parse(answer.reply.as_bytes(), &Limits::default()).ok()?;
+        let reply = self.answer.as_ref()?.reply.share();
+        let proposal = proposal::parse(reply.as_bytes(), &Limits::default()).ok()?;
         let writes = proposal.writes.iter().map(|write| FileWrite {
             path: write.path.to_string(),
             base_sha256: write.base_sha256.to_string(),
@@ -115,20 +171,13 @@ impl Attempt {
         Some(WriteProposal { summary: proposal.summary.to_string(), writes: writes.collect() })
     }
 
-    /// Where the reason is kept for which it failed.
-    pub(super) fn brief_file(&self) -> String {
-        self.file("failure_brief.json")
-    }
-
     fn file(&self, name: &str) -> String {
         format!("attempt_{}/{name}", self.number)
     }
 }
 
-const PROPOSAL: &str = "proposed_writes.json";
-
 /// Indented, with a final newline.
 pub(super) fn json(value: &impl Serialize) -> String {
-    // Plain structs of strings and numbers: there is nothing in them that JSON has not.
+    // Plain structs of strings and numbers: there is nothing in them that JSON does not have.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

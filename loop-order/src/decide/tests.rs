@@ -1,33 +1,43 @@
-mod replay;
 mod world;
 
 use std::collections::BTreeSet;
 
-use perform::Condition;
+use engine::Condition;
 use serde_json::json;
 
 use super::*;
-use world::{World, inputs, text};
+use crate::still_holds;
+use world::{World, inputs};
+
+/// What was asked for when all but `failing` is well, a line each, and how it ended.
+fn run(failing: &[&'static str], inputs: &Inputs) -> (Finished, String) {
+    finish(World::failing(failing), inputs)
+}
+
+fn finish(world: World, inputs: &Inputs) -> (Finished, String) {
+    let (finished, world) = world.run(inputs);
+    (finished.unwrap(), world.steps.join("\n"))
+}
 
 #[test]
 fn engineer_tool_runner_and_judge_follow_each_other() {
-    let mut decide = OrderLoop::new(inputs(&json!({})));
-    insta::assert_snapshot!(World::failing(&[]).run(&mut decide), @"
+    let (finished, steps) = run(&[], &inputs(&json!({})));
+    insta::assert_snapshot!(steps, @"
     stamp
     ask 1
     write 1
     run bash scripts/verify.sh as attempt_1/verify_1
     run accept one as attempt_1/acceptance_1
     run accept two as attempt_1/acceptance_2
+    measure
     keep attempt_1/proposed_writes.json
     keep attempt_1/write_result.json
     keep attempt_1/verify_result.json
     keep attempt_1/acceptance_result.json
-    measure
     stamp
     keep run_summary.json
     ");
-    let summary = decide.summary();
+    let summary = finished.summary;
     assert_eq!((summary.verdict, summary.ended_stage.as_str()), (Verdict::Pass, "success"));
     assert_eq!(summary.repo_tree_hash_after.as_deref(), Some("t1"));
 }
@@ -37,8 +47,7 @@ fn what_has_passed_is_committed_last_of_all_and_what_has_failed_is_not() {
     for (failing, last) in
         [(&[][..], "commit by the line Run: id"), (&["accept one"], "keep run_summary.json")]
     {
-        let mut decide = OrderLoop::new(Inputs { commit: true, ..inputs(&json!({})) });
-        let steps = World::failing(failing).run(&mut decide);
+        let (_, steps) = run(failing, &Inputs { commit: true, ..inputs(&json!({})) });
         assert_eq!(steps.lines().next_back(), Some(last), "{steps}");
         assert_eq!(steps.matches("commit").count(), usize::from(failing.is_empty()), "{steps}");
     }
@@ -46,24 +55,16 @@ fn what_has_passed_is_committed_last_of_all_and_what_has_failed_is_not() {
 
 #[test]
 fn the_proposal_is_kept_as_the_model_wrote_it() {
-    let mut decide = OrderLoop::new(inputs(&json!({})));
-    let world = World::failing(&[]);
-    let mut kept = None;
-    while let Next::Do(step) = decide.next() {
-        if let OrderStep::Keep { file, text } = &step
-            && file == "attempt_1/proposed_writes.json"
-        {
-            kept = Some(serde_json::from_str::<serde_json::Value>(text).unwrap());
-        }
-        decide.learn(&world.answer(&step));
-    }
-    assert_eq!(kept, serde_json::from_str(world::REPLY).unwrap());
+    let (_, world) = World::failing(&[]).run(&inputs(&json!({})));
+    let kept: serde_json::Value =
+        serde_json::from_str(&world.kept["attempt_1/proposed_writes.json"]).unwrap();
+    assert_eq!(kept, serde_json::from_str::<serde_json::Value>(world::REPLY).unwrap());
 }
 
 #[test]
 fn a_failure_rolls_back_before_anything_is_kept_and_goes_back_to_the_engineer() {
-    let mut decide = OrderLoop::new(inputs(&json!({})));
-    insta::assert_snapshot!(World::failing(&["accept one"]).run(&mut decide), @"
+    let (finished, steps) = run(&["accept one"], &inputs(&json!({})));
+    insta::assert_snapshot!(steps, @"
     stamp
     ask 1
     write 1
@@ -88,25 +89,23 @@ fn a_failure_rolls_back_before_anything_is_kept_and_goes_back_to_the_engineer() 
     stamp
     keep run_summary.json
     ");
-    let summary = decide.summary();
+    let summary = finished.summary;
     assert_eq!((summary.verdict, summary.ended_stage.as_str()), (Verdict::Fail, "acceptance_failed"));
     assert_eq!((summary.attempts.len(), summary.repo_tree_hash_after), (2, None));
 }
 
 #[test]
 fn a_proposal_that_was_not_written_needs_no_rollback() {
-    let mut decide = OrderLoop::new(inputs(&json!({})));
     let world = World { reply: "no", ..World::failing(&[]) };
-    let steps = world.run(&mut decide);
+    let (finished, steps) = finish(world, &inputs(&json!({})));
     assert!(!steps.contains("roll back") && !steps.contains("proposed_writes"), "{steps}");
-    assert_eq!(decide.summary().ended_stage, "llm_output_invalid");
+    assert_eq!(finished.summary.ended_stage, "llm_output_invalid");
 }
 
 #[test]
 fn the_baseline_is_probed_and_restored_before_the_first_call() {
     let over = json!({ "must_fail_before": ["accept two"], "preconditions": [{ "file_exists": "a" }] });
-    let mut decide = OrderLoop::new(inputs(&over));
-    let steps = World::failing(&["accept two"]).run(&mut decide);
+    let (_, steps) = run(&["accept two"], &inputs(&over));
     let before: Vec<&str> = steps.lines().take_while(|line| *line != "ask 1").collect();
     assert_eq!(
         before,
@@ -117,8 +116,8 @@ fn the_baseline_is_probed_and_restored_before_the_first_call() {
 #[test]
 fn a_run_that_may_not_begin_leaves_a_brief_and_a_summary_and_asks_nobody() {
     let over = json!({ "must_fail_before": ["accept two"] });
-    let mut decide = OrderLoop::new(inputs(&over));
-    insta::assert_snapshot!(World::failing(&[]).run(&mut decide), @"
+    let (finished, steps) = run(&[], &inputs(&over));
+    insta::assert_snapshot!(steps, @"
     stamp
     run accept two as preflight/must_fail_before_1
     roll back
@@ -126,91 +125,71 @@ fn a_run_that_may_not_begin_leaves_a_brief_and_a_summary_and_asks_nobody() {
     stamp
     keep run_summary.json
     ");
-    assert_eq!(decide.summary().ended_stage, "preflight");
+    assert_eq!(finished.summary.ended_stage, "preflight");
 
     let over = json!({ "preconditions": [{ "file_exists": "a" }] });
-    let mut decide = OrderLoop::new(inputs(&over));
     let world = World { conditions_hold: false, ..World::failing(&[]) };
-    assert!(!world.run(&mut decide).contains("ask"));
-    assert_eq!(decide.summary().ended_stage, "preflight");
+    let (finished, steps) = finish(world, &inputs(&over));
+    assert!(!steps.contains("ask"));
+    assert_eq!(finished.summary.ended_stage, "preflight");
 }
 
 #[test]
 fn a_model_that_gives_no_answer_is_not_asked_again() {
-    let mut decide = OrderLoop::new(inputs(&json!({})));
-    decide.learn(&OrderFact::Stamped { at: "now".to_owned() });
-    let cause = Cause { code: "x".to_owned(), message: "gone".to_owned(), remedy: None };
-    decide.learn(&OrderFact::Call(CallFact::Unanswered { round: 1, cause }));
-    let steps = World::failing(&[]).run(&mut decide);
-    assert!(!steps.contains("ask"), "{steps}");
-    assert!(matches!(decide.next(), Next::Stop(Outcome::ModelUnavailable { round: 1, .. })));
-    assert_eq!(decide.summary().ended_stage, "exception");
+    let world = World { has_model: false, ..World::failing(&[]) };
+    let (finished, steps) = finish(world, &inputs(&json!({})));
+    assert_eq!(steps.matches("ask").count(), 1, "{steps}");
+    assert!(matches!(finished.outcome, Outcome::ModelUnavailable { round: 1, .. }));
+    assert_eq!(finished.summary.ended_stage, "exception");
+}
+
+#[test]
+fn a_model_that_gave_no_answer_is_asked_again_by_a_run_that_goes_on() {
+    let inputs = inputs(&json!({}));
+    let (_, mut world) = World { has_model: false, ..World::failing(&[]) }.run(&inputs);
+    world.journal.truncate(still_holds(&world.journal));
+    let (finished, steps) = finish(World { has_model: true, steps: Vec::new(), ..world }, &inputs);
+    assert!(steps.starts_with("ask 1\n"), "{steps}");
+    assert_eq!(finished.outcome, Outcome::Done { rounds: 1 });
 }
 
 #[test]
 fn a_step_that_breaks_ends_the_run_with_the_tree_as_it_was() {
-    let mut decide = OrderLoop::new(inputs(&json!({})));
-    let world = World::failing(&[]);
-    for _ in 0..3 {
-        let Next::Do(step) = decide.next() else { panic!() };
-        decide.learn(&world.answer(&step));
-    }
-    decide.learn(&OrderFact::Broke { message: "the disk is gone".to_owned() });
-    let steps = world.run(&mut decide);
-    assert!(steps.starts_with("roll back") && !steps.contains("ask 2"), "{steps}");
-    assert_eq!(decide.summary().ended_stage, "exception");
+    let (finished, steps) = finish(World { breaks: true, ..World::failing(&[]) }, &inputs(&json!({})));
+    assert!(steps.contains("verify_1\nroll back") && !steps.contains("ask 2"), "{steps}");
+    assert_eq!(finished.summary.ended_stage, "exception");
 }
 
-#[test]
-fn facts_on_the_way_change_nothing() {
-    let mut decide = OrderLoop::new(inputs(&json!({})));
-    let before = decide.next();
-    decide.learn(&OrderFact::RolledBack { warnings: vec![] });
-    decide.learn(&OrderFact::Call(CallFact::Asked { round: 1, prompt: text("p") }));
-    assert_eq!(decide.next(), before);
+/// The failure briefs among these files.
+fn briefs(world: &World) -> BTreeSet<&String> {
+    world.kept.keys().filter(|file| file.ends_with("/failure_brief.json")).collect()
 }
 
-/// The failure briefs that are kept in these steps.
-fn briefs(steps: &str) -> BTreeSet<String> {
-    let kept = steps.lines().filter_map(|line| line.trim().strip_prefix("keep "));
-    kept.filter(|file| file.ends_with("/failure_brief.json")).map(str::to_owned).collect()
-}
-
-/// Whatever the point at which a run was stopped and its tree put back: it ends as if it had not been, and an answer that is there is
-/// not asked for again.
+/// Whatever the point at which a run was stopped and its tree rolled back: it ends as if it had not
+/// been, and an answer that is there is not asked for again.
 #[test]
 fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
     let all = json!({
         "must_fail_before": ["probe"], "acceptance_commands": ["probe", "accept"],
         "preconditions": [{ "file_exists": "a" }], "postconditions": [{ "file_exists": "a" }],
     });
-    let inputs = |all| Inputs { commit: true, ..inputs(all) };
+    let inputs = Inputs { commit: true, ..inputs(&all) };
     for failing in [&["probe"][..], &["bash"], &[], &["accept", "probe"]] {
-        let world = World::failing(failing);
-        let mut whole = OrderLoop::new(inputs(&all));
-        let log = world.run(&mut whole);
-        for stop in 0..=log.lines().count() {
-            let mut decide = OrderLoop::new(inputs(&all));
-            let (mut asked, mut kept) = (0, BTreeSet::new());
-            for _ in 0..stop {
-                if let Next::Do(step) = decide.next() {
-                    asked += usize::from(matches!(step, OrderStep::Ask { .. }));
-                    if let OrderStep::Keep { file, .. } = &step {
-                        kept.extend(briefs(&format!("keep {file}")));
-                    }
-                    decide.learn(&world.answer(&step));
-                }
+        let (whole, never_stopped) = World::failing(failing).run(&inputs);
+        for stop in 0..never_stopped.journal.len() {
+            let (none, mut world) = World { stop_after: stop, ..World::failing(failing) }.run(&inputs);
+            assert_eq!(none, None, "{failing:?} stopped after {stop}");
+            let gone = world.journal.split_off(still_holds(&world.journal));
+            // The artifacts of what is done again are not there any more.
+            for file in gone.iter().filter_map(|entry| entry.request["file"].as_str()) {
+                world.kept.remove(file);
             }
-            decide.learn(&OrderFact::Resumed);
-            if let Some(stale) = decide.stale_brief_file() {
-                kept.remove(&stale);
-            }
-            let rest = world.run(&mut decide);
-            kept.extend(briefs(&rest));
-            assert_eq!(kept, briefs(&log), "{failing:?} stopped after {stop}");
-            asked += rest.lines().filter(|line| line.starts_with("ask")).count();
-            assert_eq!(decide.summary(), whole.summary(), "{failing:?} stopped after {stop}");
-            assert_eq!(asked, whole.summary().attempts.len(), "{failing:?} stopped after {stop}");
+            let (finished, world) = World { stop_after: usize::MAX, ..world }.run(&inputs);
+            assert_eq!(finished, whole, "{failing:?} stopped after {stop}");
+            assert_eq!(briefs(&world), briefs(&never_stopped), "{failing:?} stopped after {stop}");
+            let asked = world.steps.iter().filter(|step| step.starts_with("ask")).count();
+            let attempts = whole.as_ref().unwrap().summary.attempts.len();
+            assert_eq!(asked, attempts, "{failing:?} stopped after {stop}");
         }
     }
 }

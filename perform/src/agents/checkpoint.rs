@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use logging::{Redactor, name_as_text, sha256_hex};
 use repo::{Git, GitError, WorkTree};
 
-use crate::Record;
 use crate::agents::fault::fault;
+use crate::agents::record::Record;
 use crate::agents::role::{IDENTITY, Repository};
 use crate::agents::{AgentExecutor, AgentFact, AgentFault, Checkpoint, Uncommitted};
-use crate::executor::ask::with_sources;
+use crate::fault::with_sources;
 
 /// In bytes. One argument may have 128 KiB.
 const LONGEST_MESSAGE: usize = 64 << 10;

@@ -8,13 +8,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use logging::{Durability, Stamp};
 use runner::{Cancel, Confinement, Env, Limits};
 
+use crate::agents::Text;
 use crate::agents::checkpoint::{commit_all, made};
+use crate::agents::drive::Executor;
 use crate::agents::fault::{fault, unknown};
+use crate::agents::record::Record;
 use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
 use crate::agents::turn::Request;
 use crate::agents::{AgentFact, AgentFault, AgentStep, Place};
-use crate::{Executor, Record, Text};
 
 /// A larger file is not read.
 const LARGEST: u64 = 16 << 20;

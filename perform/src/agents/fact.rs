@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::Place;
-use crate::record::Facts;
-use crate::{Outcome, Text};
+use engine::Outcome;
+
+use crate::agents::Text;
+use crate::agents::record::Facts;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,9 +6,10 @@ use std::io::Write as _;
 use logging::{Durability, millis};
 use runner::{Command, Ended};
 
+use crate::agents::Text;
+use crate::agents::record::Record;
 use crate::agents::{AgentExecutor, AgentFact, AgentFault};
-use crate::text::both_ends;
-use crate::{Record, Text};
+use crate::record::both_ends;
 
 impl AgentExecutor<'_> {
     pub(super) fn shell(
@@ -68,7 +69,7 @@ mod tests {
 
     use super::*;
     use crate::agents::executor::tests::{Deaf, executor, unguarded};
-    use crate::{Silent, facts_of};
+    use crate::agents::record::{Silent, facts_of};
 
     /// How this line ended and what the loop hears of its output, also after the run has been gone on with.
     fn check(line: &str, limits: Limits) -> (Ended, String) {

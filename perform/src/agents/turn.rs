@@ -10,11 +10,11 @@ use runner::Cancel;
 use crate::agents::ears::Ears;
 use crate::agents::executor::store;
 use crate::agents::fault::fault;
+use crate::agents::record::{Record, outline_of};
 use crate::agents::role::Role;
 use crate::agents::snapshot::{Before, COPIES, Changes, put_back_after};
 use crate::agents::{AgentExecutor, AgentFact, AgentFault, Marked, Turned};
 use crate::record::RecordError;
-use crate::{Record, outline_of};
 
 /// What is asked of whom.
 pub(super) struct Request<'r> {

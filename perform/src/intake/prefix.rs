@@ -5,7 +5,7 @@ use std::path::Path;
 use parser::{Reply, habits};
 
 use super::Rules;
-use crate::Problem;
+use engine::Problem;
 
 impl Rules {
     /// Paths that were copied out of a diff: `a/src/main.rs` where no folder `a` is. The disk is looked at for a path only that may

@@ -7,12 +7,14 @@ use std::path::Path;
 
 use apply::{Applied, ApplyError, ChangeSet};
 use guard::{Admitted, Code, Op, Request, Verdict};
-use parser::proposal::{self, Limits, Proposal};
+use parser::proposal::{self, Limits, Proposal, normalized_path};
 
 use super::remarks::{changed_content, flagged};
 use super::{Rules, unusable};
-use crate::order::WhyRefused;
-use crate::{Answer, Fault, Problem};
+use engine::{Problem, Reply, WhyRefused};
+
+use crate::fault::Fault;
+use crate::intake::problem_of;
 
 /// What came of a proposal.
 #[derive(Debug)]
@@ -42,7 +44,7 @@ impl Rules {
     /// model would drop what it has not seen, and the hash of the whole file does not tell.
     pub fn take_in_proposal(
         &self,
-        answer: &Answer,
+        answer: &Reply,
         shown_in_part: &[String],
         undo: &Path,
     ) -> Result<Taken, Fault> {
@@ -50,7 +52,7 @@ impl Rules {
         if let Some(problem) = unusable(answer) {
             return Ok(refused(WhyRefused::Unusable, vec![problem]));
         }
-        let proposal = match proposal::parse(answer.reply.as_bytes(), &Limits::default()) {
+        let proposal = match proposal::parse(answer.text.as_bytes(), &Limits::default()) {
             Ok(proposal) => proposal,
             Err(errors) => return Ok(refused(WhyRefused::Unusable, malformed(&errors))),
         };
@@ -108,7 +110,7 @@ impl Rules {
         }
         let stale = in_part.is_empty() && refusals.iter().all(|refusal| refusal.code() == Code::StaleBase);
         let why = if stale { WhyRefused::Stale } else { WhyRefused::OutOfScope };
-        Ok(Err((why, refusals.iter().map(Problem::from).chain(in_part).collect())))
+        Ok(Err((why, refusals.iter().map(problem_of).chain(in_part).collect())))
     }
 }
 
@@ -128,13 +130,6 @@ fn replaced_in_part<'t>(
 /// Every path of a proposal admitted, or why nothing of it is taken.
 type Judged = Result<Vec<Admitted>, (WhyRefused, Vec<Problem>)>;
 
-/// Without `.` components and doubled slashes, which mean nothing (S2 §6.2). `..` stays, to be refused.
-pub fn normalized_path(path: &str) -> String {
-    let rooted = if path.starts_with('/') { "/" } else { "" };
-    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    format!("{rooted}{}", parts.join("/"))
-}
-
 fn malformed(errors: &parser::Errors<proposal::ProposalCode>) -> Vec<Problem> {
     let problem = |error: &parser::Diagnostic<proposal::ProposalCode>| Problem {
         code: error.code.as_str().to_owned(),
@@ -146,7 +141,7 @@ fn malformed(errors: &parser::Errors<proposal::ProposalCode>) -> Vec<Problem> {
 }
 
 fn not_written(error: &ApplyError) -> Problem {
-    let message = crate::executor::ask::with_sources(error);
+    let message = crate::fault::with_sources(error);
     Problem { code: "not-written".to_owned(), path: None, line: None, message }
 }
 
@@ -154,6 +149,7 @@ fn not_written(error: &ApplyError) -> Problem {
 mod tests {
     use super::*;
     use crate::intake::tests::rules;
+    use crate::reply_of;
 
     #[test]
     fn a_file_that_was_shown_in_part_is_not_replaced() {
@@ -165,9 +161,8 @@ mod tests {
         };
         let take = |writes: &[String], in_part: &[&str]| {
             let reply = format!(r#"{{"summary": "s", "writes": [{}]}}"#, writes.join(", "));
-            let answer = Answer { reply: reply.into(), finish: llm::Finish::Complete, held_key: false };
             let in_part: Vec<String> = in_part.iter().map(|path| (*path).to_owned()).collect();
-            rules.take_in_proposal(&answer, &in_part, &undo).unwrap()
+            rules.take_in_proposal(&reply_of(&reply), &in_part, &undo).unwrap()
         };
         let stale = write("b.py", "deadbeef");
         for writes in [vec![write("src/a.py", nothing)], vec![write("./src//a.py", nothing), stale]] {
@@ -180,14 +175,5 @@ mod tests {
             assert!(!rules.root.join("src/a.py").exists() && !undo.exists());
         }
         assert!(matches!(take(&[write("src/a.py", nothing)], &["c.py"]), Taken::Written { .. }));
-    }
-
-    #[test]
-    fn a_path_is_normalized_and_never_made_harmless() {
-        let cases =
-            [("./a.py", "a.py"), ("a//b", "a/b"), ("a/./b/", "a/b"), ("../a", "../a"), ("/etc", "/etc")];
-        for (given, normal) in cases {
-            assert_eq!(normalized_path(given), normal);
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use guard::Admitted;
 use parser::{FileAction, Reply, habits};
 
-use crate::Problem;
+use engine::Problem;
 
 /// Of a larger file nothing is remarked.
 const LARGEST: u64 = 64 << 20;

@@ -14,12 +14,7 @@ pub(crate) fn rules(top: &Path) -> Rules {
 
 #[test]
 fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {
-    let problem = |n: usize| Problem {
-        code: "dot-git".to_owned(),
-        path: None,
-        line: None,
-        message: format!("problem {n}"),
-    };
+    let problem = |n: usize| Problem::new("dot-git", format!("problem {n}"));
     let Intake::Rejected { problems, report, .. } =
         Intake::rejected((0..5000).map(problem).collect(), Vec::new())
     else {
@@ -29,12 +24,12 @@ fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {
     assert!(report.ends_with("- problem 199\n- and 4800 more of the kind.\n"), "{report}");
 }
 
-fn answer(reply: &str, finish: Finish) -> Answer {
-    Answer { reply: reply.into(), finish, held_key: false }
+fn answer(reply: &str, finish: Finish) -> Reply {
+    Reply { finish: crate::translate::finish(&finish).0, ..crate::reply_of(reply) }
 }
 
 /// The codes of what keeps the answer from being used; the tree must be empty as before.
-fn rejected(rules: &Rules, answer: &Answer) -> Vec<String> {
+fn rejected(rules: &Rules, answer: &Reply) -> Vec<String> {
     let undo = rules.root.with_file_name("undo");
     let Intake::Rejected { problems, report, .. } = rules.take_in(answer, &undo).unwrap() else {
         panic!("it was applied")
@@ -96,7 +91,7 @@ fn a_reply_with_a_key_is_not_used() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());
     let text = "^^^a.txt\na\n^^^end\n";
-    let with_key = Answer { held_key: true, ..answer(text, Finish::Complete) };
+    let with_key = Reply { held_key: true, ..answer(text, Finish::Complete) };
     assert_eq!(rejected(&rules, &with_key), ["key-in-reply"]);
     let previewed = rules.preview(&with_key, &parser::parse(text).unwrap()).unwrap();
     assert_eq!(previewed.unwrap_err()[0].code, "key-in-reply");

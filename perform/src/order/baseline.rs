@@ -7,12 +7,13 @@ use std::path::Path;
 use apply::Lock;
 use repo::{EmptyFolder, Git, Head};
 
-use crate::Problem;
-use crate::executor::Fault;
+use engine::Problem;
+
+use crate::fault::Fault;
 use crate::kept::{UNDO, undo_folders};
-use crate::order::executor::unreadable;
 use crate::order::ignored::Ignored;
 use crate::order::left::{self, Left};
+use crate::order::world::unreadable;
 
 /// The tree before the first attempt.
 #[derive(Debug)]

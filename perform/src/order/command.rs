@@ -10,10 +10,13 @@ use std::time::Duration;
 use logging::{RedactWriter, millis};
 use runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams};
 
-use crate::executor::Fault;
-use crate::executor::trial::{Broken, Trial, tell_about, under_seal};
-use crate::order::{OrderFact, Tail};
-use crate::{Event, Record};
+use engine::{Ran, Tail};
+
+use crate::Event;
+use crate::fault::Fault;
+use crate::record::Record;
+use crate::translate;
+use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
 
 /// So many of a stream's last lines stand in the record (S2 §6.4).
 const KEPT_LINES: usize = 200;
@@ -56,16 +59,12 @@ pub(super) struct Run<'r> {
 impl Run<'_> {
     /// Runs it and says how it ended; that it could not be started is one way to end. A command that breaks the seal is run once more; one
     /// that breaks it again has failed, whatever its exit code.
-    pub(super) fn run(&self, record: &mut Record<'_, OrderFact>) -> Result<OrderFact, Fault> {
-        let once = |trial: &Trial<'_>, record: &mut Record<'_, OrderFact>| self.once(trial, record);
+    pub(super) fn run(&self, record: &mut Record<'_>) -> Result<Ran, Fault> {
+        let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.once(trial, record);
         Ok(under_seal("command", self.root, &self.settings.sealed, record, once)?.0)
     }
 
-    fn once(
-        &self,
-        trial: &Trial<'_>,
-        record: &mut Record<'_, OrderFact>,
-    ) -> Result<(OrderFact, Broken), Fault> {
+    fn once(&self, trial: &Trial<'_>, record: &mut Record<'_>) -> Result<(Ran, Broken), Fault> {
         let Self { settings, log, argv, .. } = self;
         let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
         let [out_file, err_file] = &files;
@@ -84,26 +83,26 @@ impl Run<'_> {
         let why = broken.note.clone().or_else(|| note(&output, settings, argv));
         let note = why.map(|why| format!("\n[code-commit] {why}\n"));
         sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
-        tell_about(&output, &settings.confinement, record)?;
+        tell_about(&output, &settings.confinement, Hints::Told, record)?;
         let apart = output.apart.unwrap_or_default();
         let tail = |file: &str, text: String| {
             let text = record.folder().redactor().redact(&text).into_owned();
             Tail { file: file.to_owned(), text: last_part(&text).to_owned() }
         };
         let err_text = format!("{}{}{}", trial.head(), apart.err.text(), note.unwrap_or_default());
-        let fact = OrderFact::Ran {
+        let ran = Ran {
             log: (*log).to_owned(),
             argv: argv.to_vec(),
-            ended: output.ended,
+            ended: translate::ended(output.ended),
             seal_broken: broken.note.is_some(),
             stdout: tail(out_file, apart.out.text()),
             stderr: tail(err_file, err_text),
             elapsed_ms: millis(output.elapsed),
         };
-        Ok((fact, broken))
+        Ok((ran, broken))
     }
 
-    fn start(&self, sinks: &mut Sinks, record: &mut Record<'_, OrderFact>) -> Result<Output, Fault> {
+    fn start(&self, sinks: &mut Sinks, record: &mut Record<'_>) -> Result<Output, Fault> {
         let Self { settings, root, cancel, argv, .. } = self;
         let command = Command {
             deadline: Some(settings.timeout),
@@ -129,7 +128,7 @@ impl Run<'_> {
 }
 
 /// Tells whoever watches what a command prints.
-struct Told<'c, 'r, 'o>(&'c RefCell<&'r mut Record<'o, OrderFact>>);
+struct Told<'c, 'r, 'o>(&'c RefCell<&'r mut Record<'o>>);
 
 impl io::Write for Told<'_, '_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -4,21 +4,28 @@ use std::path::Path;
 
 use repo::Git;
 
-use crate::executor::Fault;
-use crate::executor::ask::with_sources;
+use engine::{CommitAnswer, Committed, NotCommitted};
+
+use crate::fault::{Fault, with_sources};
 use crate::kept::undo_folders;
-use crate::order::OrderFact;
 
 /// Commits what the run in this folder has changed, and nothing else. Where git refuses, the changes stay in place: they have passed, and
 /// a person may commit them.
-pub(super) fn commit(git: &Git, root: &Path, run: &Path, message: &str) -> Result<OrderFact, Fault> {
-    let paths = changed(root, run)?;
+pub(super) fn commit(git: &Git, root: &Path, run: &Path, message: &str) -> Result<CommitAnswer, Fault> {
+    let committed = |commit| CommitAnswer::Committed(Committed { repository: None, message: None, commit });
+    let not_committed = |error: &dyn std::error::Error| {
+        CommitAnswer::NotCommitted(NotCommitted { message: with_sources(error) })
+    };
+    let paths = match changed(root, run) {
+        Err(error @ (Fault::File { .. } | Fault::Undo(_))) => return Ok(not_committed(&error)),
+        paths => paths?,
+    };
     if paths.is_empty() {
-        return Ok(OrderFact::Committed { commit: None });
+        return Ok(committed(None));
     }
     Ok(match git.commit_paths(&paths, message, None) {
-        Ok(commit) => OrderFact::Committed { commit: Some(commit) },
-        Err(error) => OrderFact::NotCommitted { message: with_sources(&error) },
+        Ok(commit) => committed(Some(commit)),
+        Err(error) => not_committed(&error),
     })
 }
 

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use repo::Git;
 
-use crate::Problem;
-use crate::executor::Fault;
-use crate::executor::seal::{Restored, Seal};
+use engine::Problem;
+
+use crate::fault::Fault;
 use crate::order::left::names;
+use crate::seal::{Restored, Seal};
 
 /// Code of the warning that not all of them are as they were.
 pub const IGNORED_FILES: &str = "ignored-files";

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use logging::{Redactor, RunFolder, Stamp, name_as_text};
 use repo::Git;
 
-use crate::Problem;
-use crate::executor::Fault;
+use engine::Problem;
+
+use crate::fault::Fault;
 use crate::kept::undo_folders;
 
 /// So many bytes are kept: commands may have made far more than a person would miss.

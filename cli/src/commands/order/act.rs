@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use engine::{Journaled, Note, Outcome, Stop};
 use llm::{Model, Money};
 use logging::{Redactor, RunFolder};
-use loop_order::{OrderLoop, RunSummary, SUMMARY, Stage, proposal_schema};
-use perform::{
-    Asking, CommandSettings, Fault, Observer, OrderExecutor, OrderFact, Outcome, Rules, Spending, drive,
-    outline_of,
-};
+use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
+use perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules, Spending};
 use repo::WorkTree;
 use runner::{Cancel, Limits};
 
@@ -19,12 +17,12 @@ use crate::commands::order::plan::{Shown, Terms};
 use crate::commands::order::preflight::Read;
 use crate::commands::order::prepare::{self, Ready};
 use crate::commands::order::recorded::{Beginning, Recorded};
-use crate::commands::order::runs::{self, Start};
+use crate::commands::order::runs;
 use crate::commands::order::show;
 use crate::commands::order::unfinished::Unfinished;
-use crate::commands::order::watch::OrderTerminal;
 use crate::commands::registry;
-use crate::commands::run::spending;
+use crate::commands::resume::answers_used;
+use crate::commands::run::{UNLIKE_RECORDED, spending};
 use crate::commands::runs::{discard, no_record};
 use crate::commands::wall;
 use crate::config::Settings;
@@ -32,6 +30,7 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::ndjson::Ndjson;
 use crate::output::{Output, printable};
+use crate::terminal::{Counts, Terminal};
 
 /// What is the same for all orders of one call.
 pub struct Setting<'s> {
@@ -84,10 +83,18 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     };
     enter(&mut ready, &folder, setting).inspect_err(|_| discard())?;
     let Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed } = ready;
-    let mut executor = OrderExecutor {
+    let mut observer = observer(setting, &folder);
+    // An error is one of the record, before the first step.
+    let (record, past) = start.record(&mut *observer).inspect_err(|_| discard())?;
+    setting.model.pass_over(answers_used(&past.lines));
+    let asking = asking(read.order.max_cost, setting.settings);
+    asking.spending.count(&past.lines, setting.model.id());
+    let world = OrderWorld {
+        record,
+        verify_script: VERIFY_SCRIPT,
         rules: Rules { root: tree.root().to_owned(), guard, lock },
         model: setting.model,
-        asking: asking(read.order.max_cost, setting.settings),
+        asking,
         schema: proposal_schema(),
         commands: CommandSettings {
             env: wall::build_env(setting.settings, setting.environment),
@@ -99,20 +106,28 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
         baseline,
         cancel: setting.cancel.clone(),
     };
-    let mut decide = OrderLoop::new(inputs);
-    // An error is one of the record, before the first step.
-    match lead(start, &mut decide, &mut executor, setting).inspect_err(|_| discard())? {
-        Ok(outcome) => {
+    let mut harness = Journaled::new(world, past.answers);
+    match to_its_end(&mut harness, &inputs) {
+        Ok(finished) => {
             let changes = changes::of_run(tree.root(), folder.path())?;
             changes::note_left(folder.path(), &changes)?;
             Unfinished::forget(&state)?;
-            finish(&decide, &outcome, &folder, changes)
+            finish(finished, &folder, changes)
         }
-        Err(fault) => {
-            put_back(&executor, &folder, unfinished, &state, setting.output)?;
-            Err(stopped(fault, folder.path()))
+        Err(stop) => {
+            put_back(harness.world(), &folder, unfinished, &state, setting.output)?;
+            Err(stopped(stop, folder.path()))
         }
     }
+}
+
+/// Runs the loop: from the record as long as that lasts.
+fn to_its_end(harness: &mut Journaled<OrderWorld<'_, '_>>, inputs: &Inputs) -> Result<Finished, Stop<Fault>> {
+    let finished = loop_order::order(harness, inputs)?;
+    harness.ends(&finished.outcome)?;
+    let ended = Note::Ended { outcome: finished.outcome.clone() };
+    harness.world().record.note(&ended).map_err(Fault::from)?;
+    Ok(finished)
 }
 
 /// Writes down what is asked for, and that the tree is in the middle of it.
@@ -137,29 +152,17 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
     registry::add(&ready.tree, folder.path(), Some(plan))
 }
 
-/// Lets the loop run to its end; or until something from the outside stops it.
-fn lead(
-    start: Start,
-    decide: &mut OrderLoop,
-    executor: &mut OrderExecutor<'_>,
-    setting: &Setting<'_>,
-) -> Result<Result<Outcome, Fault>, Failure> {
-    let mut observer = observer(setting);
-    let mut record = start.record(decide, executor, &mut *observer)?;
-    Ok(drive(decide, executor, &mut record))
-}
-
 /// The run was stopped: nothing of it stays in the tree, and it can go on.
 fn put_back(
-    executor: &OrderExecutor<'_>,
+    world: &OrderWorld<'_, '_>,
     folder: &RunFolder,
     mut unfinished: Unfinished,
     state: &Path,
     output: &Output,
 ) -> Result<(), Failure> {
-    let warnings = executor
+    let warnings = world
         .baseline
-        .restore(&executor.rules.lock, &executor.rules.root, folder.path())
+        .restore(&world.rules.lock, &world.rules.root, folder.path())
         .map_err(|error| not_restored(error, folder.path()))?;
     warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
     unfinished.restored = true;
@@ -185,26 +188,22 @@ pub fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spending {
     spending(&settings)
 }
 
-fn finish(
-    decide: &OrderLoop,
-    outcome: &Outcome,
-    folder: &RunFolder,
-    changes: Vec<FileChange>,
-) -> Result<Done, Failure> {
-    if let Some(why) = decide.not_committed() {
-        let error = anyhow!("{}", printable(why))
+fn finish(finished: Finished, folder: &RunFolder, changes: Vec<FileChange>) -> Result<Done, Failure> {
+    let Finished { outcome, summary, failed_stage, not_committed } = finished;
+    if let Some(why) = not_committed {
+        let error = anyhow!("{}", printable(&why))
             .context("the order has passed and its changes are in place, but they could not be committed");
         return Err(error.into());
     }
-    let (exit, summary) = (exit(decide.failed_stage(), outcome), decide.summary());
-    Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help: help(outcome, folder)? })
+    let (exit, help) = (exit(failed_stage, &outcome), help(&outcome, folder)?);
+    Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help })
 }
 
 /// What can be done where the model has given no answer.
 fn help(outcome: &Outcome, folder: &RunFolder) -> Result<Option<String>, Failure> {
     let Outcome::ModelUnavailable { cause, .. } = outcome else { return Ok(None) };
-    let facts: Vec<OrderFact> = outline_of(folder).context("cannot read the record")?;
-    let again = (!runs::is_over(&facts))
+    let past = Past::read(folder.path()).context("cannot read the record")?;
+    let again = (!runs::is_over(&past))
         .then(|| format!("code-commit resume {} asks again", crate::commands::runs::name(folder.path())));
     let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();
     Ok(Some(parts.join("; ")).filter(|help| !help.is_empty()))
@@ -230,16 +229,23 @@ fn exit(failed: Option<Stage>, outcome: &Outcome) -> Exit {
     }
 }
 
-fn observer(setting: &Setting<'_>) -> Box<dyn Observer<OrderFact>> {
+fn observer(setting: &Setting<'_>, folder: &RunFolder) -> Box<dyn Observer> {
     let output = setting.output.clone();
     if output.json {
         return Box::new(Ndjson::new(output));
     }
-    Box::new(OrderTerminal::new(output, setting.model.id().to_string(), setting.terms.max_attempts))
+    let (counts, log) = (Counts::Attempts(setting.terms.max_attempts), folder.path().display().to_string());
+    Box::new(Terminal::new(output, setting.model.id().to_string(), counts, folder.clone(), log))
 }
 
 /// The tree is as it was, and the run can go on.
-fn stopped(fault: Fault, run: &Path) -> Failure {
+fn stopped(stop: Stop<Fault>, run: &Path) -> Failure {
+    let fault = match stop {
+        Stop::Fault(fault) => fault,
+        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
+            return Failure::refused(stop, UNLIKE_RECORDED);
+        }
+    };
     let other = if matches!(fault, Fault::KeyInPrompt { .. }) { Exit::Refused } else { Exit::Fault };
     let exit = if matches!(fault, Fault::Interrupted) { Exit::Interrupted } else { other };
     let name = crate::commands::runs::name(run);

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use logging::{Redactor, RunFolder};
 use loop_order::Verdict;
-use perform::{OrderFact, outline_of};
+use perform::Past;
 use repo::WorkTree;
 use serde_json::json;
 
@@ -14,8 +13,9 @@ use crate::commands::order::args::RunOrderArgs;
 use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::recorded::Recorded;
-use crate::commands::order::{prepare, settle, show};
+use crate::commands::order::{prepare, settle};
 use crate::commands::registry;
+use crate::commands::show::rounds_asked;
 use crate::config;
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
@@ -159,9 +159,8 @@ fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
 /// How often the run that has just been stopped has asked the model.
 fn attempts_of_newest(tree: &WorkTree) -> usize {
     let newest = registry::all(tree).ok().and_then(|all| all.into_iter().next());
-    let folder = newest.map(|run| RunFolder::open(run.path(tree.root()), Redactor::default()));
-    let facts: Vec<OrderFact> = folder.and_then(|folder| outline_of(&folder).ok()).unwrap_or_default();
-    facts.iter().filter_map(show::attempt_of).max().unwrap_or_default() as usize
+    let past = newest.and_then(|run| Past::read(&run.path(tree.root())).ok()).unwrap_or_default();
+    rounds_asked(&past.lines) as usize
 }
 
 /// The verdict and where the summary is (S2 §3).

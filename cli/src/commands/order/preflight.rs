@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::anyhow;
 use guard::{Code, Guard, Op, Policy, Request, Verdict};
 use llm::Model;
+use loop_order::VERIFY_SCRIPT;
 use loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
-use perform::VERIFY_SCRIPT;
 use repo::{Git, WorkTree};
 
 use crate::config::Settings;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use apply::Lock;
 use guard::Guard;
-use loop_order::{FieldProblem, Inputs, OrderLoop, run_id};
+use loop_order::{FieldProblem, Inputs, run_id};
 use perform::{Baseline, Ignored};
 use repo::{Git, WorkTree};
 use runner::Confinement;
@@ -61,7 +61,7 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
     };
     setting.goes_on_with(&unfinished.run)?;
     let inputs = inputs(&read, &tree, &unfinished, terms)?;
-    if setting.redactor.finds_key(&OrderLoop::new(inputs.clone()).first_prompt()) {
+    if setting.redactor.finds_key(&inputs.first_prompt()) {
         let error = anyhow!("the order or one of its context files holds an API key; nothing was sent");
         return Err(Failure::refused(error, "take the key out of it"));
     }

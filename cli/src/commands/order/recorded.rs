@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use logging::{Durability, Redactor, RunFolder, Stored};
-use loop_order::{Inputs, OrderLoop, WorkOrder, run_id};
+use loop_order::{Inputs, WorkOrder, run_id};
 use prompt::order::{Allowed, Context};
 use runner::Rung;
 use serde::Deserialize;
@@ -131,11 +131,11 @@ impl Recorded {
         Ok(Self { folder, plan, read })
     }
 
-    /// The loop as it was when the run began.
-    pub fn decide(&self) -> anyhow::Result<OrderLoop> {
+    /// What the loop was told when the run began.
+    pub fn inputs(&self) -> anyhow::Result<Inputs> {
         let Shown { allowed, context } = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
         let plan = &self.plan;
-        Ok(OrderLoop::new(Inputs {
+        Ok(Inputs {
             order: self.read.order.clone(),
             work_order_path: plan.work_order_path.display().to_string(),
             repo_path: plan.repo_path.display().to_string(),
@@ -149,6 +149,6 @@ impl Recorded {
                 .into_iter()
                 .map(|ShownText { path, text, left_out_bytes }| Context { path, text, left_out_bytes })
                 .collect(),
-        }))
+        })
     }
 }

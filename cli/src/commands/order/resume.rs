@@ -3,7 +3,7 @@
 
 use anyhow::anyhow;
 use logging::RunFolder;
-use perform::{OrderFact, outline_of};
+use perform::Past;
 use repo::WorkTree;
 
 use crate::args::LimitArgs;
@@ -64,7 +64,6 @@ pub fn run(
 }
 
 fn is_over(folder: &RunFolder) -> Result<bool, Failure> {
-    let facts: Vec<OrderFact> =
-        outline_of(folder).map_err(|error| Failure::refused(error, "begin a new run"))?;
-    Ok(runs::is_over(&facts))
+    let past = Past::read(folder.path()).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    Ok(runs::is_over(&past))
 }

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
+use engine::{Keep, Note, Outcome, Request as _};
 use logging::{Redactor, RunFolder};
-use loop_order::OrderLoop;
-use perform::{
-    CallFact, Fact, JOURNAL, Left, Loop as _, Observer, OrderExecutor, OrderFact, Outcome, Record, facts_of,
-    outline_of,
-};
+use loop_order::still_holds;
+use perform::{JOURNAL, Left, Observer, Past, Record};
 use repo::{Git, WorkTree};
 
 use crate::changes::{note_left, of_run};
@@ -21,7 +19,6 @@ use crate::commands::order::settle::settle;
 use crate::commands::order::show::summary;
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::registry;
-use crate::commands::resume::answers_used;
 use crate::commands::runs::no_record;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -50,37 +47,24 @@ impl Start {
         }
     }
 
-    /// Opens the record; a loop that goes on has heard everything that is in it.
-    pub fn record<'o>(
-        self,
-        decide: &mut OrderLoop,
-        executor: &OrderExecutor<'_>,
-        observer: &'o mut dyn Observer<OrderFact>,
-    ) -> Result<Record<'o, OrderFact>, Failure> {
+    /// Opens the record; gives what of it still holds.
+    pub fn record<'o>(self, observer: &'o mut dyn Observer) -> Result<(Record<'o>, Past), Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
         match self {
-            Self::New(folder) => Record::begin(folder, observer).map_err(no_record),
+            Self::New(folder) => Ok((Record::begin(folder, observer).map_err(no_record)?, Past::default())),
             Self::Resumed(folder) => {
-                let (mut record, facts) = Record::resume(folder, observer).map_err(kept)?;
-                facts.iter().for_each(|fact| decide.learn(fact));
-                let calls: Vec<Fact> = facts.into_iter().filter_map(call).collect();
-                executor.model.pass_over(answers_used(&calls));
-                executor.asking.spending.count(&calls, executor.model.id());
-                record.note(&OrderFact::Resumed).map_err(kept)?;
-                decide.learn(&OrderFact::Resumed);
-                if let Some(stale) = decide.stale_brief_file() {
-                    dir::remove(&record.folder().path().join(stale))
+                let (mut record, mut past) = Record::resume(folder, observer).map_err(kept)?;
+                let holds = still_holds(&past.answers);
+                record.note(&Note::Resumed { kept: holds }).map_err(kept)?;
+                for artifact in past.answers.drain(holds..).filter(|entry| entry.kind == Keep::KIND) {
+                    let file = artifact.request["file"].as_str().unwrap_or_default();
+                    dir::remove(&record.folder().path().join(file))
                         .context("cannot remove an artifact of the attempt that is made again")?;
                 }
-                Ok(record)
+                Ok((record, past))
             }
         }
     }
-}
-
-/// What a model call has left, for whoever counts what was spent.
-fn call(fact: OrderFact) -> Option<Fact> {
-    if let OrderFact::Call(call) = fact { Some(call.into()) } else { None }
 }
 
 /// The folder of the run: that of an unfinished one of this repository as it is; a finished one makes room. The id says nothing about where
@@ -135,26 +119,27 @@ fn belongs_to(run: &RunFolder, root: &Path) -> Result<(), Failure> {
 }
 
 fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {
-    let facts: Vec<OrderFact> = facts_of(folder)
+    let past = Past::read(folder.path())
         .with_context(|| format!("cannot go on with {}", folder.path().display()))
         .map_err(|error| Failure::refused(error, "move that folder away to begin anew"))?;
-    Ok(is_over(&facts))
+    Ok(is_over(&past))
 }
 
 /// Whether nothing is left to do. A run that has ended because the model gave no answer can go on.
-pub fn is_over(facts: &[OrderFact]) -> bool {
-    let Some(OrderFact::Ended { outcome }) = facts.last() else { return false };
-    let is_call = |fact: &&OrderFact| matches!(fact, OrderFact::Call(_));
-    let unanswered =
-        matches!(facts.iter().rfind(is_call), Some(OrderFact::Call(CallFact::Unanswered { .. })));
-    !(unanswered && matches!(outcome, Outcome::ModelUnavailable { .. }))
+pub fn is_over(past: &Past) -> bool {
+    let unanswered = || past.answers.iter().any(|entry| entry.answer["what"] == "unanswered");
+    match past.outcome() {
+        None => false,
+        Some(Outcome::ModelUnavailable { .. }) => !unanswered(),
+        Some(_) => true,
+    }
 }
 
 /// Whether a run is over, and the tree not in the middle of it; none if that cannot be told.
 pub fn is_done_with(run: &RunFolder, state: &Path) -> Option<bool> {
     let is_in_the_tree = Unfinished::read(state).ok()?.is_some_and(|unfinished| unfinished.run == run.path());
-    let facts: Vec<OrderFact> = outline_of(run).ok()?;
-    Some(is_over(&facts) && !is_in_the_tree)
+    let past = Past::read(run.path()).ok()?;
+    Some(is_over(&past) && !is_in_the_tree)
 }
 
 /// Deals with what a killed run has left in the tree: everything is put back as it was before that run. What stood there is kept in

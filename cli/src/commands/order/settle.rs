@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Context as _;
+use engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
 use logging::{Redactor, RunFolder};
-use perform::{Facts as _, Loop as _, Next, OrderFact, OrderStep, Record, Silent, outline_of};
+use loop_order::Finished;
+use perform::{Past, Record, RecordOnly, Silent};
 use repo::{Git, WorkTree};
 
 use crate::commands::order::recorded::Recorded;
@@ -24,33 +26,41 @@ pub fn recover(tree: &WorkTree, environment: &Environment, output: &Output) -> R
     runs::clear_up(&state, tree, &preflight::git(tree, environment), &lock, output).map(drop)
 }
 
-/// Notes the commit of a run that was killed before its journal said so, and that the run is over. False where it has made none.
+/// Records the commit of a run that was killed before its journal said so, and that the run is over.
+/// False where it has made none.
 pub fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<bool, Failure> {
     let known = registry::all(tree)?.into_iter().find(|known| known.path(tree.root()) == run.run);
     let folder = RunFolder::open(run.run.clone(), Redactor::default());
     let Some(recorded) = known.and_then(|known| Recorded::load(&known, folder).ok()) else {
         return Ok(false);
     };
-    let kept = "cannot keep a record";
-    let mut decide = recorded.decide()?;
-    let mut silent = Silent;
-    let (mut record, facts) = Record::resume(recorded.folder, &mut silent).context(kept)?;
-    facts.iter().for_each(|fact| decide.learn(fact));
-    if let Next::Do(OrderStep::Commit { message }) = decide.next() {
+    let (inputs, kept) = (recorded.inputs()?, "cannot keep a record");
+    let mut past = Past::read(recorded.folder.path()).context(kept)?;
+    let mut made = None;
+    let outcome = loop {
+        let mut harness =
+            Journaled::new(RecordOnly::new(recorded.folder.clone(), &past), past.answers.clone());
+        match loop_order::order(&mut harness, &inputs) {
+            Ok(Finished { outcome, failed_stage: None, .. }) => break outcome,
+            Ok(_) => return Ok(false),
+            Err(_) => {}
+        }
+        let Some((Commit::KIND, request)) = harness.into_world().pending else { return Ok(false) };
         // The message's last line names the run; git may have tidied the others.
+        let message = request["message"].as_str().unwrap_or_default();
         let line = message.lines().next_back().unwrap_or_default();
         let Some(commit) = git.commit_upon(&run.commit, line)? else { return Ok(false) };
-        let fact = OrderFact::Committed { commit: Some(commit) };
-        record.note(&fact).context(kept)?;
-        decide.learn(&fact);
-    }
-    match decide.next() {
-        Next::Stop(outcome) if decide.failed_stage().is_none() => {
-            record.note(&OrderFact::ended(outcome)).context(kept)?;
-            Ok(true)
-        }
-        Next::Stop(_) | Next::Do(_) => Ok(false),
-    }
+        let committed = Committed { repository: None, message: None, commit: Some(commit) };
+        let answer = serde_json::to_value(CommitAnswer::Committed(committed)).context(kept)?;
+        let entry = engine::Recorded { kind: Commit::KIND.to_owned(), request, answer };
+        past.answers.push(entry.clone());
+        made = Some(entry);
+    };
+    let mut silent = Silent;
+    let (mut record, _) = Record::resume(recorded.folder, &mut silent).context(kept)?;
+    made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
+    record.note(&Note::Ended { outcome }).context(kept)?;
+    Ok(true)
 }
 
 /// The runs whose commits are the newest ones, with nothing in between: what an earlier call got done before it was stopped.
@@ -70,7 +80,8 @@ pub fn committed(tree: &WorkTree, git: &Git) -> Result<Vec<Recorded>, Failure> {
 }
 
 fn commit_of(run: &Path) -> Option<String> {
-    let folder = Recorded::is_in(run).then(|| RunFolder::open(run.to_owned(), Redactor::default()))?;
-    let facts: Vec<OrderFact> = outline_of(&folder).ok()?;
-    facts.into_iter().find_map(|fact| if let OrderFact::Committed { commit } = fact { commit } else { None })
+    let past = Recorded::is_in(run).then(|| Past::read(run).ok())??;
+    past.lines
+        .into_iter()
+        .find_map(|line| if let Line::Committed(committed) = line { committed.commit } else { None })
 }

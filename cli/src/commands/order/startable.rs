@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use loop_order::VERIFY_SCRIPT;
 use loop_order::{Command, FieldProblem, WorkOrder};
-use perform::VERIFY_SCRIPT;
 
 use crate::commands::doctor::on_path;
 use crate::environment::Environment;

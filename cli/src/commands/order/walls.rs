@@ -16,7 +16,7 @@ use crate::keys;
 /// every file that the configuration protects (DESIGN: `protect` binds all loops), and what leads git into other repositories. Relative to
 /// the root.
 pub fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
-    let mut sealed: Vec<PathBuf> = [perform::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
+    let mut sealed: Vec<PathBuf> = [loop_order::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
     sealed.extend(wall::sealed_dot_gits(tree, settings.sandbox.value)?);
     sealed.extend(wall::protected(tree, guard, settings)?);
     Ok(sealed)

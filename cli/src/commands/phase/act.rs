@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
-use perform::{AgentExecutor, AgentFact, AgentFault, COPIES, Guarded, Kept, Outcome, Record, drive};
+use perform::{AgentExecutor, AgentFact, AgentFault, AgentRecord, COPIES, Guarded, Kept, Outcome, drive};
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 
@@ -196,16 +196,16 @@ impl Setup<'_> {
         inputs: &mut Inputs,
         redactor: Redactor,
         observer: &'o mut Facts,
-    ) -> Result<(Record<'o, AgentFact>, Vec<AgentFact>), Failure> {
+    ) -> Result<(AgentRecord<'o, AgentFact>, Vec<AgentFact>), Failure> {
         match unfinished(logs, inputs.phase, &redactor)? {
             Some(folder) => {
                 self.output.note(&format!("going on with {}", folder.path().display()));
                 inputs.start = start_of(&folder)?;
-                Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
+                Ok(AgentRecord::resume(folder, observer).map_err(anyhow::Error::from)?)
             }
             None => {
                 let folder = self.new_folder(logs, inputs, redactor)?;
-                let record = Record::begin(folder.clone(), observer).map_err(cannot_begin(&folder))?;
+                let record = AgentRecord::begin(folder.clone(), observer).map_err(cannot_begin(&folder))?;
                 Ok((record, Vec::new()))
             }
         }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::Start;
 use loop_phase::state::Status;
-use perform::{AgentFact, Outcome, Record, Silent};
+use perform::{AgentFact, AgentRecord, AgentSilent, Outcome};
 
 use crate::commands::phase::project::{ABL, Project};
 use crate::commands::spec::is_unfinished;
@@ -71,8 +71,8 @@ pub fn settle(project: &mut Project) -> Result<(), Failure> {
     let rounds = current.verifier_iteration;
     let own = project.root.join(ABL);
     if let Some(folder) = unfinished(&own.join(LOGS), phase, &Redactor::default())? {
-        let mut watch = Silent;
-        let (mut record, _) = Record::resume(folder, &mut watch).map_err(anyhow::Error::from)?;
+        let mut watch = AgentSilent;
+        let (mut record, _) = AgentRecord::resume(folder, &mut watch).map_err(anyhow::Error::from)?;
         let ended = AgentFact::Ended { outcome: Outcome::Done { rounds } };
         record.note(&ended).map_err(anyhow::Error::from)?;
     }

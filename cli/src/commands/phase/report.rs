@@ -1,7 +1,7 @@
 //! What a person, or a program, sees of a phase while it goes on.
 
 use agent::{End, Event};
-use perform::{AgentFact, AgentWatch, Observer, PutBack, Turned};
+use perform::{AgentFact, AgentObserver, AgentWatch, PutBack, Turned};
 use serde_json::json;
 
 use crate::commands::agents::as_changed;
@@ -84,9 +84,8 @@ impl Facts {
     }
 }
 
-impl Observer<AgentFact> for Facts {
-    fn see(&mut self, event: &perform::Event<'_, AgentFact>) {
-        let perform::Event::Fact(fact) = event else { return };
+impl AgentObserver<AgentFact> for Facts {
+    fn see(&mut self, fact: &AgentFact) {
         self.output.object(&json!({ "event": "fact", "fact": fact }));
         if let AgentFact::Turned(turned) = fact {
             self.output.note(&said(turned));

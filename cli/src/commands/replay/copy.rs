@@ -8,9 +8,10 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use apply::Lock;
+use engine::Line;
 use guard::Guard;
 use logging::{Redactor, RunFolder};
-use perform::{Fact, Replayed, Rules, UNDO, undo_folders};
+use perform::{RecordOnly, Replayed, Rules, UNDO, undo_folders};
 use repo::WorkTree;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
@@ -27,15 +28,15 @@ pub struct ScratchCopy {
 
 impl ScratchCopy {
     /// Copies what git tracks and would track, and what stands in the places that the run's replies were refused.
-    pub fn make(tree: &WorkTree, run: &Path, facts: &[Fact], scratch: &Path) -> Result<Self, Failure> {
+    pub fn make(tree: &WorkTree, run: &Path, lines: &[Line], scratch: &Path) -> Result<Self, Failure> {
         let copy = Self { root: scratch.join("project"), state: scratch.join("state"), run: run.to_owned() };
-        copy.fill(tree, facts).context("cannot copy the project into a scratch folder").map_err(|error| {
+        copy.fill(tree, lines).context("cannot copy the project into a scratch folder").map_err(|error| {
             Failure::refused(error, "see that there is room, or set TMPDIR to another folder")
         })?;
         Ok(copy)
     }
 
-    fn fill(&self, tree: &WorkTree, facts: &[Fact]) -> anyhow::Result<()> {
+    fn fill(&self, tree: &WorkTree, lines: &[Line]) -> anyhow::Result<()> {
         let root = &self.root;
         fs::create_dir_all(root)?;
         fs::create_dir_all(&self.state)?;
@@ -49,7 +50,7 @@ impl ScratchCopy {
         let mut inodes = HashMap::new();
         let besides = tree.besides()?.links;
         let tracked = tree.tracked()?.into_iter().map(|file| file.path);
-        for path in tracked.chain(besides).chain(tree.dirty()?).chain(refused(facts)) {
+        for path in tracked.chain(besides).chain(tree.dirty()?).chain(refused(lines)) {
             if leads_through_link(tree.root(), &path) {
                 continue;
             }
@@ -74,14 +75,14 @@ impl ScratchCopy {
         Ok(Rules { root: self.root.clone(), guard, lock })
     }
 
-    /// An executor that answers with these facts. What a build has changed between two rounds is in the pre-images of the second one.
-    pub fn executor(&self, facts: Vec<Fact>, rules: Rules) -> Replayed<'_> {
+    /// The world of the replay. What a build has changed between two rounds is in the pre-images of the second one.
+    pub fn world(&self, only: RecordOnly, rules: Rules) -> Replayed<'_> {
         let as_found = |round: u32| {
             let images = self.run.join(UNDO).join(round.to_string());
             let rounds: Vec<PathBuf> = Some(images).filter(|images| images.is_dir()).into_iter().collect();
             self.put_back(&rounds).map_err(io::Error::other)
         };
-        Replayed::new(facts, rules, self.state.join(UNDO), Box::new(as_found))
+        Replayed::new(only, rules, self.state.join(UNDO), Box::new(as_found))
     }
 
     /// How many files the replayed run has changed, and a SHA-256 over their paths and hashes.
@@ -105,16 +106,9 @@ impl ScratchCopy {
 }
 
 /// The paths that were refused, and those of the folders on the way to them, the outer ones first.
-fn refused(facts: &[Fact]) -> impl Iterator<Item = String> {
-    let problems = facts.iter().flat_map(|fact| match fact {
-        Fact::Rejected { problems, .. } => problems.as_slice(),
-        Fact::Call(_)
-        | Fact::Applied { .. }
-        | Fact::Built { .. }
-        | Fact::Warned { .. }
-        | Fact::Restored { .. }
-        | Fact::Resumed
-        | Fact::Ended { .. } => &[],
+fn refused(lines: &[Line]) -> impl Iterator<Item = String> {
+    let problems = lines.iter().flat_map(|line| {
+        if let Line::Rejected(rejected) = line { rejected.problems.as_slice() } else { &[] }
     });
     // What is refused by its name alone needs no copy, least of all keys and git's own files.
     let by_place = |path: &&Path| {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use engine::Stop;
 use logging::RunFolder;
-use perform::{Fact, Fault, UNDO, outline_of};
+use perform::{Fault, Past, UNDO};
 
 use crate::changes::{self, FileChange, FileStat};
 use crate::commands::runs;
@@ -12,6 +13,14 @@ use crate::terminal::phrases;
 
 /// Of the files that an interrupted run has changed so many are named.
 const NAMED_FILES: usize = 5;
+
+/// Why the run did not come to its end.
+pub(super) fn stopped(stop: Stop<Fault>, root: &Path, folder: &RunFolder) -> Failure {
+    match stop {
+        Stop::Fault(error) => fault(error, root, folder),
+        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => Failure::refused(stop, super::UNLIKE_RECORDED),
+    }
+}
 
 /// What stopped the run from the outside.
 pub(super) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
@@ -42,8 +51,8 @@ pub fn leaves_tree_changed(fault: &Fault) -> bool {
 
 /// What has changed, and what can be done. A run that has not asked yet has not kept what it would ask.
 fn after_interruption(root: &Path, folder: &RunFolder) -> String {
-    let facts: Vec<Fact> = outline_of(folder).unwrap_or_default();
-    if facts.is_empty() {
+    let past = Past::read(folder.path()).unwrap_or_default();
+    if past.lines.is_empty() {
         return "the model was not asked yet: begin a new run".to_owned();
     }
     let name = runs::name(folder.path());
@@ -60,6 +69,7 @@ fn after_interruption(root: &Path, folder: &RunFolder) -> String {
 
 #[cfg(test)]
 mod tests {
+    use engine::Note;
     use logging::Redactor;
     use perform::{Record, Silent};
 
@@ -75,7 +85,7 @@ mod tests {
             after_interruption(scratch.path(), &folder),
             "the model was not asked yet: begin a new run"
         );
-        record.note(&Fact::Resumed).unwrap();
+        record.note(&Note::Resumed { kept: 0 }).unwrap();
         assert_eq!(after_interruption(scratch.path(), &folder), "go on with: code-commit resume a-run");
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use logging::{Entry, Journal, Redactor, RunFolder};
-use perform::{Fact, JOURNAL};
+use logging::{Redactor, RunFolder};
+use perform::{JOURNAL, Past};
 use repo::WorkTree;
 
 use crate::changes;
@@ -39,22 +39,22 @@ fn is_current(run: &Path) -> bool {
 
 fn summary(root: &Path, run: &Path) -> anyhow::Result<()> {
     // One that cannot be read is a matter of the command that asks for it.
-    let Ok(entries) = Journal::entries::<Fact>(&run.join(JOURNAL)) else { return Ok(()) };
-    let Some(Entry { fact: Fact::Ended { outcome }, .. }) = entries.last() else { return Ok(()) };
-    let (outcome, elapsed) = (outcome.clone(), elapsed(&entries));
-    let facts: Vec<Fact> = entries.into_iter().map(|entry| entry.fact).collect();
+    let Ok(past) = Past::read(run) else { return Ok(()) };
+    let Some(outcome) = past.outcome().cloned() else { return Ok(()) };
     let changes = changes::of_run(root, run)?;
     // What a person has changed since is not what the run has left.
     if is_as_stopped(root, run, &changes) {
         changes::note_left(run, &changes)?;
     }
     let folder = RunFolder::open(run.to_owned(), Redactor::default());
-    summarize(root, &folder, &facts, &changes, outcome, elapsed).map(drop)
+    summarize(root, &folder, &past.lines, &changes, outcome, elapsed(&past)).map(drop)
 }
 
 /// From the first line to the last: nobody knows better.
-fn elapsed(entries: &[Entry<Fact>]) -> Duration {
-    let at = |entry: Option<&Entry<Fact>>| entry?.at.parse::<Timestamp>().ok();
-    let span = at(entries.first()).zip(at(entries.last())).map(|(first, last)| last.duration_since(first));
+fn elapsed(past: &Past) -> Duration {
+    let span = past
+        .span
+        .as_ref()
+        .and_then(|(first, last)| Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?)));
     span.and_then(|span| span.try_into().ok()).unwrap_or_default()
 }

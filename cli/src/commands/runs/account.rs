@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
+use engine::Line;
 use jiff::Timestamp;
 use logging::RunFolder;
 use loop_order::RunSummary;
-use perform::{CallFact, OrderFact};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -42,16 +42,11 @@ impl Account {
     }
 
     /// Of the run of an order, whose title stands in the place of a query.
-    pub fn of_order(title: Option<&str>, facts: &[OrderFact], summary: Option<&RunSummary>) -> Self {
-        let answered = facts.iter().filter_map(|fact| {
-            if let OrderFact::Call(CallFact::Answered { cost_usd, .. }) = fact {
-                Some(cost_usd)
-            } else {
-                None
-            }
-        });
+    pub fn of_order(title: Option<&str>, lines: &[Line], summary: Option<&RunSummary>) -> Self {
+        let cost =
+            |line: &Line| if let Line::Answered(answered) = line { Some(answered.cost_usd) } else { None };
         // One unknown price makes the sum unknown.
-        let cost_usd = answered.copied().sum();
+        let cost_usd = lines.iter().filter_map(cost).sum();
         let ended = summary.and_then(elapsed_ms).map(|elapsed_ms| Ended { cost_usd, elapsed_ms });
         Self { query: title.map(shortened), ended }
     }

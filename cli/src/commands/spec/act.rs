@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
 use loop_spec::{CommitScope, Files, Inputs, Patience, SpecLoop};
-use perform::{AgentFact, AgentFault, AgentLimits, COPIES, Guarded, Loop as _, Outcome, Record, drive};
+use perform::{AgentFact, AgentFault, AgentLimits, AgentRecord, COPIES, Guarded, Loop as _, Outcome, drive};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -92,7 +92,7 @@ pub fn begin(
     let begun = Begun { which, version, inputs, item, agent: workspace.args.clone() };
     folder.store_json(RUN_JSON, &begun).map_err(cannot_begin(&folder))?;
     let mut observer = lines.clone();
-    let record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
+    let record = AgentRecord::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
     lead(workspace, &begun.inputs, record, &[], lines)
 }
 
@@ -118,7 +118,7 @@ pub fn resume(
 ) -> Result<(Outcome, RunFolder), Failure> {
     workspace.output.note(&format!("going on with {}", folder.path().display()));
     let mut observer = lines.clone();
-    let (mut record, mut facts) = Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
+    let (mut record, mut facts) = AgentRecord::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
     if let Some(AgentFact::Ended { .. }) = facts.last() {
         record.note(&AgentFact::Resumed).map_err(anyhow::Error::from)?;
         facts.push(AgentFact::Resumed);
@@ -129,7 +129,7 @@ pub fn resume(
 fn lead(
     workspace: &Workspace<'_>,
     inputs: &Inputs,
-    mut record: Record<'_, AgentFact>,
+    mut record: AgentRecord<'_, AgentFact>,
     so_far: &[AgentFact],
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role};
-use perform::{AgentFact, AgentFault, AgentStep, AgentUsage, Executor as _, Guarded, Record};
+use perform::{AgentFact, AgentFault, AgentRecord, AgentStep, AgentUsage, Executor as _, Guarded};
 use prompt::spec::{Who, audit, system};
 use runner::Cancel;
 
@@ -75,7 +75,7 @@ pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Res
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
     let mut executor = workspace.executor("", &Files::of(&id), &mut ear, &mut around, cancel);
     let mut observer = lines.clone();
-    let mut record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
+    let mut record = AgentRecord::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
     let specs = &workspace.config.specs;
     let step = AgentStep::Turn {
         number: 1,

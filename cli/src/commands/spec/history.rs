@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use logging::{Redactor, RunFolder};
-use perform::{AgentFact, Observer as _, Outcome, Turned};
+use perform::{AgentFact, AgentObserver as _, Outcome, Turned};
 use repo::WorkTree;
 use serde_json::json;
 
@@ -144,7 +144,7 @@ pub fn show(past: &Past, output: &Output) -> Result<(), Failure> {
         if let AgentFact::Turned(turned) = fact {
             output.report(&turn(turned, output));
         }
-        lines.see(&perform::Event::Fact(fact));
+        lines.see(fact);
     }
     output.report(&format!("ended: {}", word(past.outcome().as_ref())));
     output.report(&format!("files: {}", past.path.display()));

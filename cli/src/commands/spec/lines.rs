@@ -8,7 +8,7 @@ use std::rc::Rc;
 use agent::Event;
 use loop_spec::watch::WatchEvent;
 use loop_spec::{PhaseEvent, TBD};
-use perform::{AgentFact, Checkpoint, Ended, Observer, PutBack};
+use perform::{AgentFact, AgentObserver, Checkpoint, Ended, PutBack};
 
 pub use self::ear::{Ear, in_session};
 use crate::commands::agents::as_changed;
@@ -211,9 +211,8 @@ impl Lines {
     }
 }
 
-impl Observer<AgentFact> for Lines {
-    fn see(&mut self, event: &perform::Event<'_, AgentFact>) {
-        let perform::Event::Fact(fact) = event else { return };
+impl AgentObserver<AgentFact> for Lines {
+    fn see(&mut self, fact: &AgentFact) {
         let iteration = self.screen.borrow().iteration;
         if let Some(value) = events::fact(iteration, fact) {
             self.output.object(&value);

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use loop_spec::{Files, LOG, STORE};
-use perform::{AgentExecutor, AgentFact, AgentFault, AgentStep, Executor, Place, Record, Turned};
+use perform::{AgentExecutor, AgentFact, AgentFault, AgentRecord, AgentStep, Executor, Place, Turned};
 
 use crate::commands::spec::lines::in_session;
 use crate::commands::spec::project::{self, Mailboxes};
@@ -29,7 +29,7 @@ impl Executor<AgentStep, AgentFact> for Mending<'_, '_> {
     fn perform(
         &mut self,
         step: &AgentStep,
-        record: &mut Record<'_, AgentFact>,
+        record: &mut AgentRecord<'_, AgentFact>,
     ) -> Result<AgentFact, AgentFault> {
         project::mend_folders(self.root).map_err(|source| self.fault(source))?;
         let AgentStep::Turn { role, .. } = step else { return self.executor.perform(step, record) };

@@ -1,8 +1,12 @@
-//! Everything that a loop needs and meets, in memory.
+//! Everything that the loop needs and meets, in memory.
 
-use llm::Usage;
-use logging::Stored;
-use perform::{Ended, Finish, Tail, Text, WhyRefused};
+use std::collections::BTreeMap;
+
+use engine::{
+    Answered, AskAnswer, Committed, Digest, Ended, Finish, Journaled, Kept, Live, Looked, Measured, Ran,
+    Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried, Usage, WhyRefused, WriteAnswer,
+    Written,
+};
 use serde_json::json;
 
 use super::*;
@@ -31,110 +35,187 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
     }
 }
 
-pub(super) fn text(content: &str) -> Text {
-    Text::new(
-        Stored { file: "t".to_owned(), bytes: content.len() as u64, sha256: String::new() },
-        content.into(),
-    )
-}
-
-/// What the world answers: all is well but for the commands whose first word is in `failing`.
+/// Answers that all is well but for the commands whose first word is in `failing`, keeps what was
+/// asked for and the journal, and may be stopped.
+#[derive(Clone)]
 pub(super) struct World {
     pub(super) failing: Vec<&'static str>,
     pub(super) reply: &'static str,
     pub(super) conditions_hold: bool,
+    pub(super) has_model: bool,
+    pub(super) breaks: bool,
+    /// Requests that were performed, a line each.
+    pub(super) steps: Vec<String>,
+    /// What was kept.
+    pub(super) kept: BTreeMap<String, String>,
+    pub(super) journal: Vec<Recorded>,
+    /// After this many answers the run is stopped.
+    pub(super) stop_after: usize,
 }
+
+/// The run was stopped.
+#[derive(Debug)]
+pub(super) struct Stopped;
 
 impl World {
     pub(super) fn failing(commands: &[&'static str]) -> Self {
-        Self { failing: commands.to_vec(), reply: REPLY, conditions_hold: true }
-    }
-
-    pub(super) fn answer(&self, step: &OrderStep) -> OrderFact {
-        match step {
-            OrderStep::Stamp => OrderFact::Stamped { at: "now".to_owned() },
-            OrderStep::Look { conditions } => {
-                let failed = if self.conditions_hold { Vec::new() } else { conditions.clone() };
-                OrderFact::Looked { failed }
-            }
-            OrderStep::Ask { attempt, .. } => OrderFact::Call(answered(*attempt, self.reply)),
-            OrderStep::Write { attempt, answer, .. } if &*answer.reply == REPLY => OrderFact::Written {
-                attempt: *attempt,
-                touched: vec!["a".to_owned()],
-                changes: Vec::new(),
-                warnings: Vec::new(),
-                verify_script: true,
-            },
-            OrderStep::Write { attempt, .. } => OrderFact::Refused {
-                attempt: *attempt,
-                why: WhyRefused::Unusable,
-                touched: Vec::new(),
-                problems: Vec::new(),
-            },
-            OrderStep::Run { log, argv } => {
-                let command = argv.join(" ");
-                let fails = self.failing.iter().any(|failing| command.starts_with(failing));
-                let tail = || Tail { file: String::new(), text: String::new() };
-                OrderFact::Ran {
-                    log: log.clone(),
-                    argv: argv.clone(),
-                    ended: Ended::Exited(i32::from(fails)),
-                    seal_broken: false,
-                    stdout: tail(),
-                    stderr: tail(),
-                    elapsed_ms: 0,
-                }
-            }
-            OrderStep::RollBack => OrderFact::RolledBack { warnings: vec![] },
-            OrderStep::Keep { file, text } => {
-                let sha256 = crate::ids::sha256_hex(text.as_bytes());
-                let stored = Stored { file: file.clone(), bytes: 0, sha256 };
-                OrderFact::Kept { stored }
-            }
-            OrderStep::Measure => OrderFact::Measured { tree_sha256: "t1".to_owned() },
-            OrderStep::Commit { .. } => OrderFact::Committed { commit: Some("c1".to_owned()) },
+        Self {
+            failing: commands.to_vec(),
+            reply: REPLY,
+            conditions_hold: true,
+            has_model: true,
+            breaks: false,
+            steps: Vec::new(),
+            kept: BTreeMap::new(),
+            journal: Vec::new(),
+            stop_after: usize::MAX,
         }
     }
 
-    /// Lets the loop run to its end; its steps, a line each.
-    pub(super) fn run(&self, decide: &mut OrderLoop) -> String {
-        let mut steps = Vec::new();
-        while let Next::Do(step) = decide.next() {
-            steps.push(line(&step));
-            decide.learn(&self.answer(&step));
-            assert!(steps.len() < 200, "no end: {steps:#?}");
+    /// Runs the order from these answers on; what it came to, and the world after it.
+    pub(super) fn run(self, inputs: &Inputs) -> (Option<Finished>, Self) {
+        let recorded = self.journal.clone();
+        let mut harness = Journaled::new(self, recorded);
+        let finished = match order(&mut harness, inputs) {
+            Ok(finished) => Some(finished),
+            Err(Stop::Fault(Stopped)) => None,
+            Err(stop) => panic!("{stop:?}"),
+        };
+        (finished, harness.world().clone())
+    }
+
+    fn step(&mut self, line: String) -> Result<(), Stopped> {
+        if self.journal.len() >= self.stop_after {
+            return Err(Stopped);
         }
-        steps.join("\n")
+        self.steps.push(line);
+        assert!(self.steps.len() < 200, "no end: {:#?}", self.steps);
+        Ok(())
     }
 }
 
-fn answered(round: u32, reply: &str) -> CallFact {
-    let reply = text(reply);
-    CallFact::Answered {
-        round,
-        raw: reply.stored.clone(),
-        reply,
-        finish: Finish::Complete,
-        held_key: false,
-        usage: Usage::default(),
-        served_model: None,
-        cost_usd: None,
-        elapsed_ms: 0,
+impl engine::World for World {
+    type Fault = Stopped;
+
+    fn record(&mut self, entry: &Recorded, _is_synced: bool) -> Result<(), Stopped> {
+        self.journal.push(entry.clone());
+        Ok(())
+    }
+
+    fn fetch(&mut self, text: &mut Text) -> Result<(), Stopped> {
+        text.fill(self.reply.into());
+        Ok(())
+    }
+
+    fn fetch_output(&mut self, _: &mut Text) -> Result<(), Stopped> {
+        Ok(())
+    }
+
+    fn recall(&mut self, _: &Digest) -> Option<String> {
+        None
     }
 }
 
-fn line(step: &OrderStep) -> String {
-    match step {
-        OrderStep::Stamp => "stamp".to_owned(),
-        OrderStep::Look { conditions } => format!("look at {} conditions", conditions.len()),
-        OrderStep::Ask { attempt, .. } => format!("ask {attempt}"),
-        OrderStep::Write { attempt, .. } => format!("write {attempt}"),
-        OrderStep::Run { log, argv } => format!("run {} as {log}", argv.join(" ")),
-        OrderStep::RollBack => "roll back".to_owned(),
-        OrderStep::Keep { file, .. } => format!("keep {file}"),
-        OrderStep::Measure => "measure".to_owned(),
-        OrderStep::Commit { message } => {
-            format!("commit by the line {}", message.lines().next_back().unwrap_or_default())
+impl Live<Stamp> for World {
+    fn perform(&mut self, _: &Stamp) -> Result<Stamped, Stopped> {
+        self.step("stamp".to_owned())?;
+        Ok(Stamped { at: "now".to_owned() })
+    }
+}
+
+impl Live<Look> for World {
+    fn perform(&mut self, Look { conditions }: &Look) -> Result<Tried<Looked>, Stopped> {
+        self.step(format!("look at {} conditions", conditions.len()))?;
+        let failed = if self.conditions_hold { Vec::new() } else { conditions.clone() };
+        Ok(Tried::Done(Looked { failed }))
+    }
+}
+
+impl Live<Ask> for World {
+    fn perform(&mut self, Ask { round, .. }: &Ask) -> Result<AskAnswer, Stopped> {
+        self.step(format!("ask {round}"))?;
+        let round = *round;
+        if !self.has_model {
+            let cause = Cause { code: "x".to_owned(), message: "gone".to_owned(), remedy: None };
+            return Ok(AskAnswer::Unanswered(engine::Unanswered { round, cause }));
         }
+        Ok(AskAnswer::Answered(Answered {
+            round,
+            reply: Text::in_file("reply", self.reply),
+            raw: Stored { file: "raw".to_owned(), bytes: 0, sha256: String::new() },
+            finish: Finish("complete".into()),
+            for_person: None,
+            held_key: false,
+            usage: Usage::default(),
+            served_model: None,
+            cost_usd: None,
+            elapsed_ms: 0,
+        }))
+    }
+}
+
+impl Live<Write> for World {
+    fn perform(&mut self, Write { attempt, reply, .. }: &Write) -> Result<Tried<WriteAnswer>, Stopped> {
+        self.step(format!("write {attempt}"))?;
+        let (attempt, changes) = (*attempt, Vec::new());
+        Ok(Tried::Done(if &*reply.text == REPLY {
+            let (touched, warnings) = (vec!["a".to_owned()], Vec::new());
+            WriteAnswer::Written(Written { attempt, touched, changes, warnings, verify_script: true })
+        } else {
+            let (touched, problems) = (Vec::new(), Vec::new());
+            WriteAnswer::Refused(Refused { attempt, why: WhyRefused::Unusable, touched, problems })
+        }))
+    }
+}
+
+impl Live<Run> for World {
+    fn perform(&mut self, Run { log, argv }: &Run) -> Result<Tried<Ran>, Stopped> {
+        let command = argv.join(" ");
+        self.step(format!("run {command} as {log}"))?;
+        if self.breaks {
+            return Ok(Tried::Broke(Broke { message: "the disk is gone".to_owned() }));
+        }
+        let fails = self.failing.iter().any(|failing| command.starts_with(failing));
+        let tail = || Tail { file: String::new(), text: String::new() };
+        Ok(Tried::Done(Ran {
+            log: log.clone(),
+            argv: argv.clone(),
+            ended: Ended::Exited(i32::from(fails)),
+            seal_broken: false,
+            stdout: tail(),
+            stderr: tail(),
+            elapsed_ms: 0,
+        }))
+    }
+}
+
+impl Live<RollBack> for World {
+    fn perform(&mut self, _: &RollBack) -> Result<RolledBack, Stopped> {
+        self.step("roll back".to_owned())?;
+        Ok(RolledBack { warnings: vec![] })
+    }
+}
+
+impl Live<Keep> for World {
+    fn perform(&mut self, Keep { file, text }: &Keep) -> Result<Kept, Stopped> {
+        self.step(format!("keep {file}"))?;
+        self.kept.insert(file.clone(), text.to_string());
+        let Digest { bytes, sha256 } = Digest::of(text);
+        Ok(Kept { stored: Stored { file: file.clone(), bytes, sha256 } })
+    }
+}
+
+impl Live<Measure> for World {
+    fn perform(&mut self, _: &Measure) -> Result<Tried<Measured>, Stopped> {
+        self.step("measure".to_owned())?;
+        Ok(Tried::Done(Measured { tree_sha256: "t1".to_owned() }))
+    }
+}
+
+impl Live<Commit> for World {
+    fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Stopped> {
+        self.step(format!("commit by the line {}", message.lines().next_back().unwrap_or_default()))?;
+        let commit = Some("c1".to_owned());
+        Ok(CommitAnswer::Committed(Committed { repository: None, message: None, commit }))
     }
 }

@@ -9,7 +9,7 @@ use runner::{Confinement, Env};
 use super::*;
 use crate::agents::Watched;
 use crate::agents::executor::tests::{Deaf, executor, unguarded};
-use crate::{Silent, outline_of};
+use crate::agents::record::{Silent, outline_of};
 
 /// Says, as Codex does, what its session has used so far: 100 tokens more in each turn.
 const CODEX: &str = r#"#!/bin/sh

@@ -1,6 +1,7 @@
 use logging::{Durability, Redactor, Stored};
-use perform::{AgentFact, CallFact, Cause, OrderFact, Text, Turned};
+use perform::{AgentFact, Text, Turned};
 use serde::Serialize;
+use serde_json::json;
 
 use super::*;
 
@@ -25,24 +26,15 @@ fn text() -> Text {
     Text::new(stored(), "".into())
 }
 
-fn asked() -> OrderFact {
-    CallFact::Asked { round: 1, prompt: text() }.into()
+fn asked() -> Value {
+    json!({ "what": "asked", "round": 1, "prompt": stored() })
 }
 
-fn answered(usage: Usage, cost_usd: Option<f64>) -> OrderFact {
-    let (reply, raw) = (text(), stored());
-    CallFact::Answered {
-        round: 1,
-        reply,
-        raw,
-        finish: llm::Finish::Complete,
-        held_key: false,
-        usage,
-        served_model: None,
-        cost_usd,
-        elapsed_ms: 1,
-    }
-    .into()
+fn answered(usage: Usage, cost_usd: Option<f64>) -> Value {
+    json!({
+        "what": "answered", "round": 1, "reply": stored(), "raw": stored(), "finish": "complete",
+        "usage": usage, "served_model": null, "cost_usd": cost_usd, "elapsed_ms": 1,
+    })
 }
 
 fn used(input: u64, output: u64) -> Usage {
@@ -51,11 +43,8 @@ fn used(input: u64, output: u64) -> Usage {
 
 #[test]
 fn each_call_of_an_order_is_counted_also_one_whose_answer_never_came() {
-    let unanswered = CallFact::Unanswered {
-        round: 3,
-        cause: Cause { code: "c".into(), message: "m".into(), remedy: None },
-    };
-    let facts = [asked(), answered(used(10, 2), Some(0.5)), asked(), asked(), unanswered.into(), asked()];
+    let unanswered = json!({ "what": "unanswered", "round": 3, "cause": { "code": "c", "message": "m" } });
+    let facts = [asked(), answered(used(10, 2), Some(0.5)), asked(), asked(), unanswered, asked()];
     let calls = calls(r#"{"loop":"order","model":"openai/gpt-own"}"#, &facts);
     let totals: Vec<_> = calls.iter().map(|call| (call.total, call.cost_usd)).collect();
     assert_eq!(totals, [(Some(12), Some(0.5)), (None, None), (None, None), (None, None)]);

@@ -52,7 +52,7 @@ impl Outcome {
     }
 }
 
-/// Why a model gave no usable answer, in words for a person.
+/// Why a run cannot go on, in words for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
     /// A stable kebab-case code.

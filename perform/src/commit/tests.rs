@@ -1,16 +1,19 @@
-use llm::{Finish, Scripted};
+use llm::Scripted;
 use logging::{Redactor, RunFolder};
 use runner::{Confinement, Env, Limits};
 
 use super::*;
-use crate::Silent;
 use crate::intake::tests::rules;
+use crate::{Silent, reply_of};
 
 /// What is kept of the words of these replies, one after another; the number says in which round each came.
 fn kept(replies: &[(u32, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let said_log = folder.path().join("said.txt");
-    let mut executor = CommitExecutor {
+    let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
+    let mut observer = Silent;
+    let mut world = CommitWorld {
+        record: Record::begin(run, &mut observer).unwrap(),
         rules: rules(folder.path()),
         model: &Scripted::new(Vec::new()),
         asking: Asking::default(),
@@ -26,12 +29,8 @@ fn kept(replies: &[(u32, &str)]) -> String {
         said_log: Some(said_log.clone()),
         cancel: Cancel::new().unwrap(),
     };
-    let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
-    let mut observer = Silent;
-    let mut record = Record::begin(run, &mut observer).unwrap();
     for (round, reply) in replies {
-        let answer = Answer { reply: (*reply).into(), finish: Finish::Complete, held_key: false };
-        executor.perform(&Step::Apply { round: *round, answer }, &mut record).unwrap();
+        world.perform(&Apply { round: *round, reply: reply_of(reply) }).unwrap();
     }
     std::fs::read_to_string(said_log).unwrap()
 }

@@ -1,50 +1,18 @@
 use logging::{Redactor, RunFolder};
-use serde::ser::Error as _;
-use serde::{Deserialize, Serialize, Serializer};
 
 use super::*;
-use crate::{Outcome, Silent, outline_of};
-
-/// A fact for which there is no room where it is that of a first attempt.
-#[derive(Debug, PartialEq, Deserialize)]
-struct Row(CallFact);
-
-impl Serialize for Row {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let is_first = matches!(&self.0, CallFact::Attempted { attempt, .. } if attempt.number == 1);
-        if is_first { Err(S::Error::custom("no room")) } else { self.0.serialize(serializer) }
-    }
-}
-
-impl From<CallFact> for Row {
-    fn from(fact: CallFact) -> Self {
-        Self(fact)
-    }
-}
-
-impl Facts for Row {
-    fn ended(_: Outcome) -> Self {
-        unreachable!("no run ends here")
-    }
-
-    fn texts_mut(&mut self) -> Vec<&mut crate::Text> {
-        self.0.texts_mut()
-    }
-
-    fn durability(&self) -> Durability {
-        self.0.durability()
-    }
-}
+use crate::{Past, Silent};
+use engine::Line;
 
 /// A call, which is to end early where the answer names a file that `forbid` refuses. Gives its record.
 fn with_call(
     forbid: Option<&Guard>,
-    check: impl FnOnce(&mut Call<'_, '_, Row>),
+    check: impl FnOnce(&mut Call<'_, '_>),
 ) -> (tempfile::TempDir, RunFolder) {
     let base = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
     let mut observer = Silent;
-    let mut record = Record::<Row>::begin(folder.clone(), &mut observer).unwrap();
+    let mut record = Record::begin(folder.clone(), &mut observer).unwrap();
     let spending = Spending::default();
     let forecast = llm::Forecast::of(&Request::default(), None, None);
     let model = llm::Scripted::new(Vec::new());
@@ -65,12 +33,16 @@ fn with_call(
 #[test]
 fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
     let (_base, folder) = with_call(None, |call| {
-        for number in 1..=2 {
-            call.attempt(&Attempt { number, ..Attempt::default() });
-        }
+        let attempt = |number| Attempt { number, ..Attempt::default() };
+        call.attempt(&attempt(1));
+        let source = serde_json::from_str::<u8>("").unwrap_err();
+        call.failed = Some(RecordError::OtherVersion { path: "journal".into(), line: 2, source });
+        call.attempt(&attempt(3));
         assert!(call.failed.is_some());
     });
-    assert_eq!(outline_of::<Row>(&folder).unwrap(), []);
+    let lines = Past::read(folder.path()).unwrap().lines;
+    let [Line::Attempted(only)] = lines.as_slice() else { panic!("{lines:?}") };
+    assert_eq!(only.attempt["number"], 1);
 }
 
 #[test]

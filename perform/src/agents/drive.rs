@@ -1,7 +1,32 @@
 //! The driver: performs what a loop asks for, one step after another. It decides nothing.
 
-use crate::record::{Facts, RecordError};
-use crate::{Loop, Next, Outcome, Record};
+use engine::Outcome;
+
+use crate::agents::record::{Facts, Record};
+use crate::record::RecordError;
+
+/// A decision: the facts so far in, the next step out.
+pub trait Loop {
+    /// What it can ask for.
+    type Step;
+    /// What it can be told.
+    type Fact;
+
+    /// What to do now. Asked again without a new fact, the answer is the same.
+    fn next(&self) -> Next<Self::Step>;
+
+    /// Takes in what happened.
+    fn learn(&mut self, fact: &Self::Fact);
+}
+
+/// A loop's answer to "what now?".
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next<S> {
+    /// Do this, and tell me what came of it.
+    Do(S),
+    /// It is over.
+    Stop(Outcome),
+}
 
 /// Whoever performs steps: the real executor, or the facts of a recorded run.
 pub trait Executor<S, F> {
@@ -20,7 +45,7 @@ pub fn drive<L, H>(
     record: &mut Record<'_, L::Fact>,
 ) -> Result<Outcome, H::Fault>
 where
-    L: Loop<Fact: Facts> + ?Sized,
+    L: Loop<Fact: Facts>,
     H: Executor<L::Step, L::Fact>,
 {
     loop {

@@ -2,17 +2,19 @@
 
 use std::time::{Duration, Instant};
 
+use engine::{Answered, AskAnswer, Asked, Attempted, Cause, Note, Unanswered};
 use guard::Guard;
 use llm::{Attempt, CallError, Model, Progress, Reply, Request, Waited, Watch};
 use logging::{Durability, millis};
 use parser::partial::Openers;
 use runner::Cancel;
 
-use crate::executor::reserve::Reserve;
-use crate::executor::spending::{self, CallSpending, Spending};
-use crate::executor::{CommitExecutor, Fault, store};
-use crate::record::RecordError;
-use crate::{CallFact, Cause, Event, Fact, Facts, Record};
+use crate::Event;
+use crate::fault::{Fault, with_sources};
+use crate::record::{Record, RecordError, store, to_engine};
+use crate::reserve::Reserve;
+use crate::spending::{self, CallSpending, Spending};
+use crate::translate;
 
 /// Settings of the model calls.
 #[derive(Debug, Clone, Default)]
@@ -72,27 +74,9 @@ pub(crate) struct Asker<'a> {
     pub(crate) forbid: Option<&'a Guard>,
 }
 
-impl CommitExecutor<'_> {
-    pub(super) fn ask(&mut self, round: u32, prompt: &str, record: &mut Record<'_>) -> Result<Fact, Fault> {
-        let files = Files {
-            prompt: self.layout.query(round),
-            raw: self.layout.response_json(round),
-            reply: self.layout.response_text(round),
-        };
-        let question = Question { round, prompt, schema: None, files: &files };
-        let forbid = self.asking.early_stop.then_some(&self.rules.guard);
-        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel, forbid };
-        asker.ask(&question, record).map(Fact::from)
-    }
-}
-
 impl Asker<'_> {
-    /// Ends in [`CallFact::Answered`] or [`CallFact::Unanswered`]; what happens on the way goes to the record.
-    pub(crate) fn ask<F: Facts + From<CallFact>>(
-        &self,
-        question: &Question<'_>,
-        record: &mut Record<'_, F>,
-    ) -> Result<CallFact, Fault> {
+    /// The answer; what happens on the way goes to the record.
+    pub(crate) fn ask(&self, question: &Question<'_>, record: &mut Record<'_>) -> Result<AskAnswer, Fault> {
         let Question { round, prompt, schema, files } = *question;
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
@@ -103,11 +87,11 @@ impl Asker<'_> {
         let spending = &self.asking.spending;
         let forecast = match spending.allow(self.model, &mut request, &mut Waiting(self.cancel)) {
             Ok(forecast) => forecast,
-            Err(error) => return Ok(CallFact::Unanswered { round, cause: spending::cause(&error) }),
+            Err(error) => return Ok(unanswered(round, spending::cause(&error))),
         };
         let reserve = Reserve::hold(record.folder().path())?;
         record.tell(&Event::AskBegins { round, prompt_bytes: prompt.len() as u64 });
-        record.note(&CallFact::Asked { round, prompt: query }.into())?;
+        record.note(&Note::Asked(Asked { round, prompt: query.stored }))?;
         let bill = CallSpending { spending, forecast, model: self.model.id() };
         let openers = Openers::default();
         let forbid = self.forbid;
@@ -126,12 +110,12 @@ impl Asker<'_> {
                 answered(question, reply, cost_usd, elapsed_ms, record)
             }
             Err(CallError::Cancelled) => Err(Fault::Interrupted),
-            Err(error) => Ok(CallFact::Unanswered { round, cause: self.cause(&error, record) }),
+            Err(error) => Ok(unanswered(round, self.cause(&error, record))),
         }
     }
 
     /// A call that ran out of time because the run did is told as the run's limit: `--timeout` could not help it.
-    fn cause<F: Facts>(&self, error: &CallError, record: &Record<'_, F>) -> Cause {
+    fn cause(&self, error: &CallError, record: &Record<'_>) -> Cause {
         let is_timeout = matches!(error, CallError::Timeout { .. });
         let limit = is_timeout.then(|| self.asking.spending.out_of_time()).flatten();
         limit.map_or_else(|| cause(error, record), |limit| spending::cause(&limit))
@@ -139,13 +123,13 @@ impl Asker<'_> {
 }
 
 /// The answer's files are on disk before the fact that names them.
-fn answered<F: Facts>(
+fn answered(
     question: &Question<'_>,
     reply: Reply,
     cost_usd: Option<f64>,
     elapsed_ms: u64,
-    record: &Record<'_, F>,
-) -> Result<CallFact, Fault> {
+    record: &Record<'_>,
+) -> Result<AskAnswer, Fault> {
     let folder = record.folder();
     // Nothing is decided from the raw answer: only the text has to outlive a power cut.
     let stored = folder.store_with(&question.files.raw, Durability::Written, |out| reply.write_raw(out))?;
@@ -153,20 +137,26 @@ fn answered<F: Facts>(
     // As large as its text, of which a copy is made next.
     drop(raw);
     let held_key = folder.redactor().finds_key(&text);
-    Ok(CallFact::Answered {
+    let (finish, for_person) = translate::finish(&finish);
+    Ok(AskAnswer::Answered(Answered {
         round: question.round,
         reply: store(record, &question.files.reply, &text, Durability::Synced)?,
-        raw: stored,
+        raw: to_engine(stored),
         finish,
+        for_person,
         held_key,
-        usage,
+        usage: translate::usage(usage),
         served_model,
         cost_usd,
         elapsed_ms,
-    })
+    }))
 }
 
-fn cause<F: Facts>(error: &CallError, record: &Record<'_, F>) -> Cause {
+fn unanswered(round: u32, cause: Cause) -> AskAnswer {
+    AskAnswer::Unanswered(Unanswered { round, cause })
+}
+
+fn cause(error: &CallError, record: &Record<'_>) -> Cause {
     let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
     Cause {
         code: error.code().to_owned(),
@@ -175,21 +165,10 @@ fn cause<F: Facts>(error: &CallError, record: &Record<'_, F>) -> Cause {
     }
 }
 
-/// An error and everything below it in one line.
-pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut below = error.source();
-    while let Some(source) = below {
-        text = format!("{text}: {source}");
-        below = source.source();
-    }
-    text
-}
-
 /// What a call reports while it runs.
-struct Call<'c, 'o, F> {
+struct Call<'c, 'o> {
     round: u32,
-    record: &'c mut Record<'o, F>,
+    record: &'c mut Record<'o>,
     cancel: &'c Cancel,
     began: Instant,
     forbid: Option<&'c Guard>,
@@ -201,7 +180,7 @@ struct Call<'c, 'o, F> {
     reserve: Reserve,
 }
 
-impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
+impl Watch for Call<'_, '_> {
     fn progress(&mut self, progress: Progress<'_>) {
         if let Progress::Bytes(bytes) = progress {
             self.record.tell(&Event::Receiving { round: self.round, elapsed: self.began.elapsed(), bytes });
@@ -229,8 +208,9 @@ impl<F: Facts + From<CallFact>> Watch for Call<'_, '_, F> {
         // Behind a gap nothing is noted: whoever goes on with the record counts what it holds.
         if self.failed.is_none() {
             self.reserve.give_a_line();
-            let fact = CallFact::Attempted { round: self.round, attempt: attempt.clone() };
-            self.failed = self.record.note(&fact.into()).err();
+            let attempt = serde_json::to_value(attempt).unwrap_or_default();
+            let note = Note::Attempted(Attempted { round: self.round, attempt });
+            self.failed = self.record.note(&note).err();
         }
     }
 

@@ -3,7 +3,7 @@ use llm::scripted::Entry;
 use llm::{Blind, Money};
 
 use super::*;
-use crate::{CallFact, Text};
+use engine::{Answered, Asked, Ended, Finish, Stored, Text, Unanswered};
 
 fn flash() -> ModelId {
     "gemini-3.8-flash".parse().unwrap()
@@ -105,63 +105,72 @@ fn a_retry_is_made_only_where_there_is_something_left_for_it() {
 
 #[test]
 fn a_run_that_goes_on_counts_what_it_used_before() {
-    let asked = |round| Fact::Call(CallFact::Asked { round, prompt: text("1234567890") });
-    let attempted = |round| Fact::Call(CallFact::Attempted { round, attempt: paid(1000, 500) });
-    let built = Fact::Built {
-        round: 1,
-        ended: crate::Ended::Exited(1),
-        seal_broken: false,
-        output: text(""),
-        elapsed_ms: 1500,
-    };
-    let facts = [asked(1), attempted(1), answered(1, 2000), built, asked(2), asked(2), attempted(2)];
+    let lines = [
+        asked(1),
+        attempted(&paid(1000, 500)),
+        answered(2000),
+        Line::Built(Built {
+            round: 1,
+            ended: Ended::Exited(1),
+            seal_broken: false,
+            output: Text::in_file("f", ""),
+            elapsed_ms: 1500,
+        }),
+        asked(2),
+        asked(2),
+        attempted(&paid(1000, 500)),
+    ];
     let spending = Spending { since: None, ..spending(Budget::default()) };
-    spending.count(&facts, &flash());
+    spending.count(&lines, &flash());
     let spent = spending.spent();
-    // The first asking of round 2 was killed: all that it can have used is counted.
-    assert_eq!(spent.calls, 3 + 1, "the last asking has no answer either");
+    // The first call of round 2 was killed: the most it can have used is counted.
+    assert_eq!(spent.calls, 3 + 1, "the last call has no answer either");
     assert_eq!(spent.time, Duration::from_millis(3500));
     assert!(spent.tokens > 2 * (1500 + 65_536), "{spent:?}");
 }
 
 #[test]
 fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
-    let asked = |round| Fact::Call(CallFact::Asked { round, prompt: text("1234567890") });
-    let attempted = |ms, wait_ms| {
-        let attempt = Attempt { duration_ms: ms, wait_ms, ..Attempt::default() };
-        Fact::Call(CallFact::Attempted { round: 1, attempt })
-    };
-    let none = Cause { code: "c".to_owned(), message: String::new(), remedy: None };
-    let unanswered = Fact::Call(CallFact::Unanswered { round: 1, cause: none });
-    let count = |facts: &[Fact]| {
+    let tried = |ms, wait_ms| attempted(&Attempt { duration_ms: ms, wait_ms, ..Attempt::default() });
+    let cause = Cause { code: "c".to_owned(), message: String::new(), remedy: None };
+    let unanswered = Line::Unanswered(Unanswered { round: 1, cause });
+    let count = |lines: &[Line]| {
         let spending = Spending { since: None, ..spending(Budget::default()) };
-        spending.count(facts, &flash());
+        spending.count(lines, &flash());
         spending.spent().time.as_millis()
     };
-    let failed =
-        [asked(1), attempted(1000, Some(200)), attempted(30, None), unanswered.clone(), Fact::Resumed];
+    let resumed = Line::Resumed { kept: 0 };
+    let failed = [asked(1), tried(1000, Some(200)), tried(30, None), unanswered.clone(), resumed.clone()];
     assert_eq!(count(&failed), 1230);
-    // The answer's own time holds its attempts.
-    let answered = [asked(1), attempted(1000, Some(200)), attempted(30, None), answered(1, 1250)];
+    // The answer's own time includes its attempts.
+    let answered = [asked(1), tried(1000, Some(200)), tried(30, None), answered(1250)];
     assert_eq!(count(&answered), 1250);
-    // A wait that nothing came behind may have been cut short at once.
-    assert_eq!(count(&[asked(1), attempted(1000, Some(60_000)), Fact::Resumed]), 1000);
-    assert_eq!(count(&[asked(1), attempted(7, None), asked(1), attempted(8, None), unanswered]), 15);
+    // A wait that nothing followed may have been cut short at once.
+    assert_eq!(count(&[asked(1), tried(1000, Some(60_000)), resumed]), 1000);
+    assert_eq!(count(&[asked(1), tried(7, None), asked(1), tried(8, None), unanswered]), 15);
 }
 
-fn text(text: &str) -> Text {
-    let stored = logging::Stored { file: "f".to_owned(), bytes: 0, sha256: String::new() };
-    Text::new(stored, text.into())
+fn stored(bytes: u64) -> Stored {
+    Stored { file: "f".to_owned(), bytes, sha256: String::new() }
 }
 
-fn answered(round: u32, elapsed_ms: u64) -> Fact {
-    Fact::Call(CallFact::Answered {
-        round,
-        reply: text("r"),
-        raw: logging::Stored { file: "r".to_owned(), bytes: 0, sha256: String::new() },
-        finish: llm::Finish::Complete,
+fn asked(round: u32) -> Line {
+    Line::Asked(Asked { round, prompt: stored(10) })
+}
+
+fn attempted(attempt: &Attempt) -> Line {
+    Line::Attempted(Attempted { round: 1, attempt: serde_json::to_value(attempt).unwrap() })
+}
+
+fn answered(elapsed_ms: u64) -> Line {
+    Line::Answered(Answered {
+        round: 1,
+        reply: Text::in_file("f", "r"),
+        raw: stored(1),
+        finish: Finish("complete".into()),
+        for_person: None,
         held_key: false,
-        usage: Usage::default(),
+        usage: engine::Usage::default(),
         served_model: None,
         cost_usd: None,
         elapsed_ms,

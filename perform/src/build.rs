@@ -3,15 +3,18 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use engine::Built;
 use logging::{RedactWriter, millis};
-use runner::{Captured, Command, Confinement, Ended, Env, Limits, Output};
+use runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
 
-use crate::executor::trial::{Broken, Trial, tell_about, under_seal};
-use crate::executor::{CommitExecutor, Fault};
-use crate::{Event, Fact, Record, Text};
+use crate::Event;
+use crate::fault::Fault;
+use crate::record::{Record, output_text};
+use crate::translate;
+use crate::trial::{Broken, Hints, Trial, tell_about, under_seal};
 
 /// What decides whether the work is done.
 #[derive(Debug, Clone)]
@@ -30,23 +33,33 @@ pub struct BuildCommand {
     pub sealed: Vec<PathBuf>,
 }
 
-impl CommitExecutor<'_> {
-    pub(super) fn run_build(&mut self, round: u32, record: &mut Record<'_>) -> Result<Fact, Fault> {
+impl BuildCommand {
+    /// Runs it at `root`, once more where it broke the seal. What it prints goes to `file`.
+    pub(crate) fn run(
+        &self,
+        round: u32,
+        file: &str,
+        root: &Path,
+        cancel: &Cancel,
+        record: &mut Record<'_>,
+    ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
-        let file = self.layout.build(round);
-        let (root, sealed) = (&self.rules.root, &self.build.sealed);
-        let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.build_once(&file, trial, record);
-        let (output, broken) = under_seal("build", root, sealed, record, once)?;
-        let elapsed_ms = millis(output.elapsed);
-        let output_text = Text::of_output(record.folder(), &file)?;
-        let seal_broken = broken.note.is_some();
-        Ok(Fact::Built { round, ended: output.ended, seal_broken, output: output_text, elapsed_ms })
+        let once = |trial: &Trial<'_>, record: &mut Record<'_>| self.once(file, root, cancel, trial, record);
+        let (output, broken) = under_seal("build", root, &self.sealed, record, once)?;
+        Ok(Built {
+            round,
+            ended: translate::ended(output.ended),
+            seal_broken: broken.note.is_some(),
+            output: output_text(record.folder(), file)?,
+            elapsed_ms: millis(output.elapsed),
+        })
     }
 
-    /// Runs the build once.
-    fn build_once(
+    fn once(
         &self,
         file: &str,
+        root: &Path,
+        cancel: &Cancel,
         trial: &Trial<'_>,
         record: &mut Record<'_>,
     ) -> Result<(Output, Broken), Fault> {
@@ -55,12 +68,12 @@ impl CommitExecutor<'_> {
         let mut log = folder.redactor().writer(Tee { file: folder.create_file(file)?, record });
         log.write_all(trial.head().as_bytes()).map_err(failed)?;
         let command = Command {
-            deadline: self.build.timeout,
-            limits: self.build.limits,
-            ..Command::new(&self.build.argv, &self.rules.root, self.build.env.clone())
+            deadline: self.timeout,
+            limits: self.limits,
+            ..Command::new(&self.argv, root, self.env.clone())
         };
         let mut lost: Option<io::Error> = None;
-        let ran = runner::run(&command, &self.build.confinement, &self.cancel, &mut |_, bytes| {
+        let ran = runner::run(&command, &self.confinement, cancel, &mut |_, bytes| {
             if let Err(error) = log.write_all(bytes) {
                 lost.get_or_insert(error);
             }
@@ -75,7 +88,7 @@ impl CommitExecutor<'_> {
             }
         };
         lost.map_or_else(|| close(log, &output, broken.note.as_deref()), Err).map_err(failed)?;
-        tell_about(&output, &self.build.confinement, record)?;
+        tell_about(&output, &self.confinement, Hints::Recorded, record)?;
         Ok((output, broken))
     }
 }

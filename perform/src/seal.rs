@@ -16,7 +16,7 @@ use dir::Folder;
 use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use rustix::io::Errno;
 
-use crate::executor::Fault;
+use crate::fault::Fault;
 use content::{Contents, Place};
 
 pub(crate) use attic::Attic;

@@ -5,13 +5,23 @@ use std::path::{Path, PathBuf};
 use logging::RunFolder;
 use runner::{Confinement, Output};
 
-use crate::executor::Fault;
-use crate::executor::seal::{Attic, Seal};
-use crate::record::RecordError;
-use crate::{Facts, Problem, Record};
+use engine::Problem;
 
-/// Code of the hint how to open a wall.
-pub(crate) const WALL: &str = "wall";
+use crate::fault::Fault;
+use crate::record::{Record, RecordError};
+use crate::seal::{Attic, Seal};
+
+/// Code of the hint how to widen the sandbox.
+const WALL: &str = "wall";
+
+/// Where hints about the sandbox go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hints {
+    /// To the record as well: the sandbox hides it.
+    Recorded,
+    /// To the person alone: the record may lie in the tree, where a command could read how to get out.
+    Told,
+}
 
 /// One of at most two times.
 pub(crate) struct Trial<'t> {
@@ -40,12 +50,12 @@ pub(crate) struct Broken {
 }
 
 /// Does `once`, and again where it broke the seal; gives what came of the last time and what that left of the seal.
-pub(crate) fn under_seal<F: Facts, T>(
+pub(crate) fn under_seal<T>(
     what: &'static str,
     root: &Path,
     sealed: &[PathBuf],
-    record: &mut Record<'_, F>,
-    once: impl Fn(&Trial<'_>, &mut Record<'_, F>) -> Result<(T, Broken), Fault>,
+    record: &mut Record<'_>,
+    once: impl Fn(&Trial<'_>, &mut Record<'_>) -> Result<(T, Broken), Fault>,
 ) -> Result<(T, Broken), Fault> {
     let seal = Seal::take(root, sealed).map_err(Fault::file("look at", root))?;
     let (came, broken) = once(&Trial { what, seal: &seal, time: Time::First }, record)?;
@@ -69,11 +79,7 @@ impl Broken {
     }
 
     /// For a person, when the command came to no end and is not run again.
-    pub(crate) fn tell<F: Facts>(
-        &self,
-        trial: &Trial<'_>,
-        record: &mut Record<'_, F>,
-    ) -> Result<(), RecordError> {
+    pub(crate) fn tell(&self, trial: &Trial<'_>, record: &mut Record<'_>) -> Result<(), RecordError> {
         if self.changed.is_empty() {
             return Ok(());
         }
@@ -114,18 +120,20 @@ impl Trial<'_> {
 
 /// Records, and tells whoever watches, what a person should know of a command that is over, apart from its end. How to open the walls, if
 /// they are what it failed at, goes to the person alone: a model decides nothing about them, and what it learned here it could ask for.
-pub(crate) fn tell_about<F: Facts>(
+pub(crate) fn tell_about(
     output: &Output,
     confinement: &Confinement,
-    record: &mut Record<'_, F>,
+    hints: Hints,
+    record: &mut Record<'_>,
 ) -> Result<(), RecordError> {
-    let walls = runner::explain(output, confinement).map(|message| Problem {
-        code: WALL.to_owned(),
-        path: None,
-        line: None,
-        message,
-    });
-    walls.into_iter().chain(survivors(output.survivors_left)).try_for_each(|warning| record.warn(warning))
+    if let Some(message) = runner::explain(output, confinement) {
+        let hint = Problem::new(WALL, message);
+        match hints {
+            Hints::Recorded => record.warn(hint)?,
+            Hints::Told => record.hint(hint),
+        }
+    }
+    survivors(output.survivors_left).map_or(Ok(()), |warning| record.warn(warning))
 }
 
 /// No process of a command outlives it, but those that we cannot end.
@@ -138,13 +146,14 @@ fn survivors(left: usize) -> Option<Problem> {
     let message = format!(
         "the command is over, but {those} could not be ended: another user's, or stuck in the kernel"
     );
-    Some(Problem { code: "survivors".to_owned(), path: None, line: None, message })
+    Some(Problem::new("survivors", message))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, Fact, Observer, outline_of};
+    use crate::{Event, Observer, Past};
+    use engine::Line;
     use logging::{Redactor, RunFolder};
     use runner::{Captured, Ended};
     use std::time::Duration;
@@ -153,7 +162,7 @@ mod tests {
     struct Warnings(Vec<String>);
 
     impl Observer for Warnings {
-        fn see(&mut self, event: &Event<'_, Fact>) {
+        fn see(&mut self, event: &Event<'_>) {
             if let Event::Warning(problem) = event {
                 self.0.push(format!("{}: {}", problem.code, problem.message));
             }
@@ -175,11 +184,11 @@ mod tests {
                 survivors_killed: 0,
                 survivors_left,
             };
-            tell_about(&output, &Confinement::off(), &mut record).unwrap();
+            tell_about(&output, &Confinement::off(), Hints::Recorded, &mut record).unwrap();
         }
         drop(record);
-        let noted: Vec<Fact> = outline_of(&run).unwrap();
-        assert!(matches!(noted.as_slice(), [Fact::Warned { .. }, Fact::Warned { .. }]), "{noted:?}");
+        let noted = Past::read(run.path()).unwrap().lines;
+        assert!(matches!(noted.as_slice(), [Line::Warned { .. }, Line::Warned { .. }]), "{noted:?}");
         let [one, three] = heard.0.as_slice() else { panic!("{:?}", heard.0) };
         assert!(one.contains("survivors: ") && one.contains("a process that it started"), "{one}");
         assert!(three.contains("3 processes"), "{three}");

@@ -1,13 +1,11 @@
 //! Texts of any length: in memory for the loop, one file in the run folder, a name and a hash in the journal.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use logging::{FolderError, RunFolder, Stored};
-use runner::Captured;
 use serde::{Deserialize, Serialize};
+
+use crate::record::both_ends;
 
 /// Of a command's output so many bytes of its beginning and as many of its end are held, whatever it prints: it may print more than there
 /// is memory. A prompt has room for less.
@@ -57,26 +55,4 @@ impl Text {
         self.text = folder.recall(&self.stored)?.into();
         Ok(())
     }
-
-    /// The same of what a command has printed.
-    pub(crate) fn fetch_output(&mut self, folder: &RunFolder) -> Result<(), FolderError> {
-        let now = Self::of_output(folder, &self.stored.file)?;
-        if now.stored != self.stored {
-            return Err(FolderError::Changed { path: folder.path().join(&self.stored.file) });
-        }
-        *self = now;
-        Ok(())
-    }
-}
-
-/// Read from the file, where keys are struck out: an end of what the command printed could hold one half of a key.
-pub(crate) fn both_ends(whole: &File, head_bytes: usize, tail_bytes: usize) -> io::Result<Captured> {
-    let total_bytes = whole.metadata()?.len();
-    let total = usize::try_from(total_bytes).map_err(io::Error::other)?;
-    let mut head = vec![0; total.min(head_bytes)];
-    whole.read_exact_at(&mut head, 0)?;
-    let mut tail = vec![0; (total - head.len()).min(tail_bytes)];
-    let start = (total - tail.len()) as u64;
-    whole.read_exact_at(&mut tail, start)?;
-    Ok(Captured { head, tail, total_bytes })
 }

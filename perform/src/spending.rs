@@ -8,8 +8,9 @@ use llm::{
     Spent, Usage, Watch,
 };
 
-use crate::executor::ask::now;
-use crate::{CallFact, Cause, Fact};
+use engine::{Attempted, Built, Cause, Line, Ran};
+
+use crate::ask::now;
 
 /// The limits of a run, the prices they are kept by, and what was used so far.
 #[derive(Debug, Clone, Default)]
@@ -29,37 +30,29 @@ impl Spending {
         Self { budget, prices, today, spent: Cell::default(), since: Some(now()) }
     }
 
-    /// Counts what a run that goes on has used before. A call whose answer never came counts with the most it can have used, and with
-    /// the time that its attempts took.
-    pub fn count<'f>(&self, facts: impl IntoIterator<Item = &'f Fact>, model: &ModelId) {
+    /// Counts what a run that goes on has used before. A call whose answer never came counts with the
+    /// most it can have used, and with the time that its attempts took.
+    pub fn count(&self, lines: &[Line], model: &ModelId) {
         let mut asked: Option<Forecast> = None;
         let mut attempts = Attempts::default();
-        for fact in facts {
-            match fact {
-                Fact::Call(CallFact::Asked { prompt, .. }) => {
-                    self.lost(asked.take(), model);
-                    self.take_time(std::mem::take(&mut attempts).took_ms);
-                    let request = Request { prompt: prompt.as_str(), ..Request::default() };
-                    asked = Some(Forecast::of(&request, None, self.price(model, None)));
+        for line in lines {
+            if let Line::Asked(now) = line {
+                self.lost(asked.take(), model);
+                self.take_time(std::mem::take(&mut attempts).took_ms);
+                asked = Some(Forecast::of_prompt_bytes(now.prompt.bytes, self.price(model, None)));
+            } else if let Line::Attempted(attempted) = line {
+                let attempt = attempt_of(attempted);
+                attempts.add(&attempt);
+                if let Some(forecast) = &asked {
+                    self.add(&attempt, forecast, model);
                 }
-                Fact::Call(CallFact::Attempted { attempt, .. }) => {
-                    attempts.add(attempt);
-                    if let Some(forecast) = &asked {
-                        self.add(attempt, forecast, model);
-                    }
-                }
-                Fact::Call(CallFact::Answered { elapsed_ms, .. }) => {
-                    (asked, attempts) = (None, Attempts::default());
-                    self.take_time(*elapsed_ms);
-                }
-                Fact::Call(CallFact::Unanswered { .. }) => asked = None,
-                Fact::Built { elapsed_ms, .. } => self.take_time(*elapsed_ms),
-                Fact::Applied { .. }
-                | Fact::Rejected { .. }
-                | Fact::Warned { .. }
-                | Fact::Restored { .. }
-                | Fact::Resumed
-                | Fact::Ended { .. } => {}
+            } else if let Line::Answered(answered) = line {
+                (asked, attempts) = (None, Attempts::default());
+                self.take_time(answered.elapsed_ms);
+            } else if let Line::Unanswered(_) = line {
+                asked = None;
+            } else if let Line::Built(Built { elapsed_ms, .. }) | Line::Ran(Ran { elapsed_ms, .. }) = line {
+                self.take_time(*elapsed_ms);
             }
         }
         self.lost(asked, model);
@@ -145,6 +138,11 @@ impl Spending {
             Provider::Gemini | Provider::OpenAi => self.budget,
         }
     }
+}
+
+/// An attempt as the client tells it.
+pub fn attempt_of(attempted: &Attempted) -> Attempt {
+    serde_json::from_value(attempted.attempt.clone()).unwrap_or_default()
 }
 
 /// How long the attempts of a call took whose answer is not on record.

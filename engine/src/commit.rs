@@ -1,0 +1,147 @@
+//! What the commit loops ask for (S0, S1) besides a model: apply a reply, build, restore.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Changed, Ended, Problem, Reply, Request, Text};
+
+/// Parse the reply, judge every path, write all of it or nothing.
+#[derive(Debug, Clone, Serialize)]
+pub struct Apply {
+    /// The round.
+    pub round: u32,
+    /// What the model answered.
+    pub reply: Reply,
+}
+
+impl Request for Apply {
+    const KIND: &'static str = "apply";
+    const SUBJECT: &'static str = "the reply";
+    type Answer = ApplyAnswer;
+
+    fn round(&self) -> Option<u32> {
+        Some(self.round)
+    }
+
+    fn text(&self) -> Option<&str> {
+        Some(&self.reply.text)
+    }
+}
+
+/// What comes of an [`Apply`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum ApplyAnswer {
+    /// The reply's changes are on disk, all of them.
+    Applied(Applied),
+    /// The reply could not be used; nothing of it is on disk.
+    Rejected(Rejected),
+}
+
+impl Answer for ApplyAnswer {
+    fn texts_mut(&mut self) -> Vec<&mut Text> {
+        match self {
+            Self::Applied(_) => Vec::new(),
+            Self::Rejected(rejected) => vec![&mut rejected.report],
+        }
+    }
+}
+
+/// A reply that was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// The round.
+    pub round: u32,
+    /// Every file of the reply.
+    pub changes: Vec<Changed>,
+    /// What a person should look at. None of it stopped the change.
+    pub warnings: Vec<Problem>,
+    /// The reason, where the reply says that nothing has to change.
+    pub no_change: Option<String>,
+}
+
+impl Applied {
+    /// Whether every file is what it was before.
+    pub fn changed_nothing(&self) -> bool {
+        self.changes.iter().all(|change| change.before_sha256 == change.after_sha256)
+    }
+}
+
+/// A reply that was not used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejected {
+    /// The round.
+    pub round: u32,
+    /// Everything that is wrong with it.
+    pub problems: Vec<Problem>,
+    /// The same for the model, in place of the build's output.
+    pub report: Text,
+}
+
+/// Run the build.
+#[derive(Debug, Clone, Serialize)]
+pub struct Build {
+    /// The round.
+    pub round: u32,
+}
+
+impl Request for Build {
+    const KIND: &'static str = "build";
+    type Answer = Built;
+
+    fn round(&self) -> Option<u32> {
+        Some(self.round)
+    }
+}
+
+/// The build ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "built")]
+pub struct Built {
+    /// The round.
+    pub round: u32,
+    /// How it ended.
+    pub ended: Ended,
+    /// Whether it changed, twice, what decides whether it passes. Then it counts as failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub seal_broken: bool,
+    /// Everything it printed, and its exit code: `N-build.txt`. Memory holds both ends of a long one.
+    pub output: Text,
+    /// How long it took.
+    pub elapsed_ms: u64,
+}
+
+impl Built {
+    /// Whether it exited with 0 and left alone what decides about it.
+    pub fn passed(&self) -> bool {
+        self.ended == Ended::Exited(0) && !self.seal_broken
+    }
+}
+
+impl Answer for Built {
+    fn outputs_mut(&mut self) -> Vec<&mut Text> {
+        vec![&mut self.output]
+    }
+}
+
+/// Restore every file that the run changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Restore;
+
+impl Request for Restore {
+    const KIND: &'static str = "restore";
+    type Answer = Restored;
+}
+
+/// The files that the run changed are as they were before it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "restored")]
+pub struct Restored {
+    /// Every file that was restored.
+    pub paths: Vec<String>,
+}
+
+impl Answer for Restored {
+    fn is_synced(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,255 @@
+//! The harness that remembers: it answers from the record as long as that lasts, then performs and
+//! records.
+//!
+//! Resume and replay are this one mechanism. A run that goes on calls its loop from the beginning:
+//! requests that the record holds are answered from it, after they were compared; the first one
+//! that it does not hold is performed. In a replay the world that would perform has nothing left to
+//! answer with.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Answer, Digest, Harness, Outcome, Request, Stops, Text};
+
+/// A request and its answer, as the journal has them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The request's kind.
+    pub kind: String,
+    /// The request.
+    pub request: Value,
+    /// The answer.
+    pub answer: Value,
+}
+
+impl Recorded {
+    /// What the journal holds of a request and its answer.
+    ///
+    /// # Errors
+    ///
+    /// Only for a type that has no JSON form, which is a fault of ours.
+    pub fn of<R: Request>(request: &R, answer: &R::Answer) -> serde_json::Result<Self> {
+        let (request, answer) = (serde_json::to_value(request)?, serde_json::to_value(answer)?);
+        Ok(Self { kind: R::KIND.to_owned(), request, answer })
+    }
+}
+
+/// What is behind the harness: it keeps the record, and performs.
+pub trait World {
+    /// What stops a run.
+    type Fault;
+
+    /// Writes an answer to the journal. Nobody has heard of it before.
+    ///
+    /// # Errors
+    ///
+    /// Fails where it is not on disk afterwards.
+    fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Self::Fault>;
+
+    /// Reads back a text that the journal names.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the file is not what it was.
+    fn fetch(&mut self, text: &mut Text) -> Result<(), Self::Fault>;
+
+    /// The same for what a command printed: both ends of a long one.
+    ///
+    /// # Errors
+    ///
+    /// As [`fetch`](Self::fetch).
+    fn fetch_output(&mut self, text: &mut Text) -> Result<(), Self::Fault>;
+
+    /// The content that a recorded request named by its digest, where it is still on disk.
+    fn recall(&mut self, digest: &Digest) -> Option<String>;
+}
+
+/// A world that can perform requests of this kind.
+pub trait Live<R: Request>: World {
+    /// Performs it.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the run cannot go on. The journal stays as it is, so that it can be resumed.
+    fn perform(&mut self, request: &R) -> Result<R::Answer, Self::Fault>;
+
+    /// Called where the record answers. A replay does again what the harness itself did then, and
+    /// compares.
+    ///
+    /// # Errors
+    ///
+    /// Fails where it comes out differently.
+    fn replayed(&mut self, _request: &R, _answer: &R::Answer) -> Result<(), Self::Fault> {
+        Ok(())
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop<F> {
+    /// The record does not fit this run.
+    #[error(transparent)]
+    Differs(Difference),
+    /// A recorded answer cannot be read.
+    #[error("the record's answer to `{kind}` cannot be read")]
+    Unreadable {
+        /// The request's kind.
+        kind: &'static str,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// Something outside stopped the run.
+    #[error(transparent)]
+    Fault(F),
+}
+
+impl<F> From<F> for Stop<F> {
+    fn from(fault: F) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// The first request that differs from the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The round or attempt; 0 before the first.
+    pub round: u32,
+    /// What differs: `the prompt`, `the command`, `the next request`.
+    pub what: &'static str,
+    /// As recorded: the first line that differs; of a long line, the part around the difference.
+    pub recorded: String,
+    /// As it is now.
+    pub now: String,
+}
+
+impl std::error::Error for Difference {}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { round, what, recorded, now } = self;
+        write!(f, "{what} of round {round} differs: recorded `{recorded}`, now `{now}`")
+    }
+}
+
+/// A line is shown from its start if the difference begins within this many bytes of it.
+const LINE_START: usize = 120;
+/// This many characters are shown: a path and two hashes.
+const SHOWN: usize = 240;
+
+impl Difference {
+    /// Of two texts: the first line that differs.
+    pub fn between(round: u32, what: &'static str, recorded: &str, now: &str) -> Self {
+        let same = recorded.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
+        let cut = |text: &str| -> String {
+            let (near, at) = (same.saturating_sub(20), text.floor_char_boundary(same));
+            let line = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+            let start = if same - line <= LINE_START { line } else { text.floor_char_boundary(near) };
+            let line = text.get(start..).and_then(|from| from.lines().next());
+            line.unwrap_or_default().chars().take(SHOWN).collect()
+        };
+        Self { round, what, recorded: cut(recorded), now: cut(now) }
+    }
+}
+
+/// Answers from the record, then performs and records.
+#[derive(Debug)]
+pub struct Journaled<W> {
+    world: W,
+    recorded: VecDeque<Recorded>,
+    round: u32,
+}
+
+impl<W: World> Journaled<W> {
+    /// A run with these answers on record: none for one that begins.
+    pub fn new(world: W, recorded: impl Into<VecDeque<Recorded>>) -> Self {
+        Self { world, recorded: recorded.into(), round: 0 }
+    }
+
+    /// The loop is over, and this is how it ended.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the record holds more than the loop asked for: then it is not of this run.
+    pub fn ends(&mut self, outcome: &Outcome) -> Result<(), Stop<W::Fault>> {
+        let Some(more) = self.recorded.pop_front() else { return Ok(()) };
+        let now = serde_json::to_value(outcome).unwrap_or_default();
+        Err(self.differs("the end", &shown(&more.kind, &more.request), &shown("end", &now)))
+    }
+
+    /// What performs and records.
+    pub fn world(&mut self) -> &mut W {
+        &mut self.world
+    }
+
+    /// The same, for good.
+    pub fn into_world(self) -> W {
+        self.world
+    }
+
+    fn differs(&self, what: &'static str, recorded: &str, now: &str) -> Stop<W::Fault> {
+        Stop::Differs(Difference::between(self.round, what, recorded, now))
+    }
+
+    /// Where the recorded request is another one.
+    fn compare<R: Request>(&mut self, recorded: &Recorded, request: &R) -> Result<(), Stop<W::Fault>> {
+        let now = serde_json::to_value(request).map_err(unreadable::<R, _>)?;
+        if recorded.kind != R::KIND {
+            let recorded = shown(&recorded.kind, &recorded.request);
+            return Err(self.differs("the next request", &recorded, &shown(R::KIND, &now)));
+        }
+        if recorded.request == now {
+            return Ok(());
+        }
+        let then = find_digest(&recorded.request).and_then(|digest| self.world.recall(&digest));
+        match then.zip(request.text()) {
+            Some((then, text)) if then != text => Err(self.differs(R::SUBJECT, &then, text)),
+            _ => Err(self.differs(R::SUBJECT, &shown(R::KIND, &recorded.request), &shown(R::KIND, &now))),
+        }
+    }
+}
+
+impl<W: World> Stops for Journaled<W> {
+    type Stop = Stop<W::Fault>;
+}
+
+impl<R: Request, W: Live<R>> Harness<R> for Journaled<W> {
+    fn perform(&mut self, request: R) -> Result<R::Answer, Self::Stop> {
+        self.round = request.round().unwrap_or(self.round);
+        let Some(recorded) = self.recorded.pop_front() else {
+            let answer = self.world.perform(&request)?;
+            let entry = Recorded::of(&request, &answer).map_err(unreadable::<R, _>)?;
+            self.world.record(&entry, answer.is_synced())?;
+            return Ok(answer);
+        };
+        self.compare(&recorded, &request)?;
+        let mut answer: R::Answer = serde_json::from_value(recorded.answer).map_err(unreadable::<R, _>)?;
+        for text in answer.texts_mut() {
+            self.world.fetch(text)?;
+        }
+        for output in answer.outputs_mut() {
+            self.world.fetch_output(output)?;
+        }
+        self.world.replayed(&request, &answer)?;
+        Ok(answer)
+    }
+}
+
+fn unreadable<R: Request, F>(source: serde_json::Error) -> Stop<F> {
+    Stop::Unreadable { kind: R::KIND, source }
+}
+
+fn shown(kind: &str, request: &Value) -> String {
+    if request.is_null() { kind.to_owned() } else { format!("{kind} {request}") }
+}
+
+/// The digest of a request's long text. A request has one at most.
+fn find_digest(value: &Value) -> Option<Digest> {
+    let members = value.as_object()?;
+    serde_json::from_value(value.clone()).ok().or_else(|| members.values().find_map(find_digest))
+}
+
+#[cfg(test)]
+mod tests;

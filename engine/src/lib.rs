@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+
+mod agent;
+mod commit;
+mod journaled;
+mod line;
+mod model;
+mod order;
+mod outcome;
+mod request;
+mod scripted;
+mod text;
+mod vocabulary;
+
+pub use agent::{
+    Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, Delete, Denial,
+    LimitReached, List, Listed, Marked, Place, Project, Read, Replace, Session, Shell, ShellRan, Survey,
+    Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead,
+    Wrote,
+};
+pub use commit::{Applied, Apply, ApplyAnswer, Build, Built, Rejected, Restore, Restored};
+pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
+pub use line::{Line, Note};
+pub use model::{Answered, Ask, AskAnswer, Asked, Attempted, Finish, ModelUsage, Reply, Unanswered, Usage};
+pub use order::{
+    Broke, Commit, CommitAnswer, Committed, Condition, Keep, Kept, Look, Looked, Measure, Measured,
+    NotCommitted, Ran, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Tail, Tried, WhyRefused, Write,
+    WriteAnswer, Written,
+};
+pub use outcome::{Cause, Outcome};
+pub use request::{Answer, Harness, Request, Stops};
+pub use scripted::{NoSuchAnswer, Scripted};
+pub use text::{Digest, Stored, Text, digest};
+pub use vocabulary::{Action, Changed, Ended, Problem};

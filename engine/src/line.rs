@@ -1,0 +1,86 @@
+//! A line of the journal, for whoever reads one: renderers, lists, accounts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{LimitReached, TurnBegins};
+use crate::{
+    Announced, Answered, Applied, Asked, Attempted, Broke, Built, Checkpointed, Committed, Kept, Listed,
+    Looked, Measured, NotCommitted, Outcome, Problem, Ran, Refused, Rejected, Restored, RolledBack, ShellRan,
+    Stamped, Surveyed, Turned, Unanswered, Waited, WasRead, Written, Wrote,
+};
+
+/// Something that is noted on the way. It answers no request, and no loop hears of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum Note {
+    /// A prompt is about to be sent.
+    Asked(Asked),
+    /// One HTTP attempt of a call is over.
+    Attempted(Attempted),
+    /// A turn of an agent is about to begin.
+    TurnBegins(TurnBegins),
+    /// A person should know this; the run goes on.
+    Warned {
+        /// What.
+        warning: Problem,
+    },
+    /// The run was stopped and goes on.
+    Resumed {
+        /// This many answers still hold, counted from the first of those that held before. The
+        /// requests behind them are performed again.
+        kept: usize,
+    },
+    /// The run is over.
+    Ended {
+        /// How.
+        #[serde(flatten)]
+        outcome: Outcome,
+    },
+}
+
+/// One line: an answer, or a [`Note`]. Read only; what writes a line is the answer itself.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each is documented where it is an answer or a note")]
+pub enum Line {
+    Answered(Answered),
+    Unanswered(Unanswered),
+    Applied(Applied),
+    Rejected(Rejected),
+    Built(Built),
+    Restored(Restored),
+    Stamped(Stamped),
+    Looked(Looked),
+    Written(Written),
+    Refused(Refused),
+    Ran(Ran),
+    RolledBack(RolledBack),
+    Kept(Kept),
+    Measured(Measured),
+    Committed(Committed),
+    NotCommitted(NotCommitted),
+    Broke(Broke),
+    Listed(Listed),
+    Turned(Box<Turned>),
+    LimitReached(LimitReached),
+    ShellRan(ShellRan),
+    Surveyed(Surveyed),
+    Checkpointed(Checkpointed),
+    Waited(Waited),
+    Announced(Announced),
+    WasRead(WasRead),
+    Wrote(Wrote),
+    Asked(Asked),
+    Attempted(Attempted),
+    TurnBegins(TurnBegins),
+    Warned {
+        warning: Problem,
+    },
+    Resumed {
+        kept: usize,
+    },
+    Ended {
+        #[serde(flatten)]
+        outcome: Outcome,
+    },
+}

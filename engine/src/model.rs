@@ -1,0 +1,187 @@
+//! Asking a model.
+
+use std::ops::AddAssign;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Answer, Cause, Request, Stored, Text, digest};
+
+/// Send a prompt to the model.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ask {
+    /// The round or attempt, from 1.
+    pub round: u32,
+    /// The whole prompt.
+    #[serde(serialize_with = "digest")]
+    pub prompt: Arc<str>,
+}
+
+impl Request for Ask {
+    const KIND: &'static str = "ask";
+    const SUBJECT: &'static str = "the prompt";
+    type Answer = AskAnswer;
+
+    fn round(&self) -> Option<u32> {
+        Some(self.round)
+    }
+
+    fn text(&self) -> Option<&str> {
+        Some(&self.prompt)
+    }
+}
+
+/// What comes of an [`Ask`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum AskAnswer {
+    /// The model answered.
+    Answered(Answered),
+    /// There is no answer.
+    Unanswered(Unanswered),
+}
+
+impl Answer for AskAnswer {
+    fn texts_mut(&mut self) -> Vec<&mut Text> {
+        match self {
+            Self::Answered(answered) => vec![&mut answered.reply],
+            Self::Unanswered(_) => Vec::new(),
+        }
+    }
+
+    /// An answer was paid for.
+    fn is_synced(&self) -> bool {
+        matches!(self, Self::Answered(_))
+    }
+}
+
+/// A model's answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The round.
+    pub round: u32,
+    /// The text, keys redacted.
+    pub reply: Text,
+    /// The whole answer as the service sent it.
+    pub raw: Stored,
+    /// How the answer ended.
+    pub finish: Finish,
+    /// Set where only a person can do something about how it ended, such as a filter: what to tell
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_person: Option<Cause>,
+    /// Whether a key was redacted in the text. Such a reply is rejected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held_key: bool,
+    /// Tokens, as the service reports them.
+    pub usage: Usage,
+    /// The model that really answered.
+    pub served_model: Option<String>,
+    /// What it cost in US dollars, where the price is known.
+    pub cost_usd: Option<f64>,
+    /// From the request to the end of the answer.
+    pub elapsed_ms: u64,
+}
+
+impl Answered {
+    /// What is to be judged of it.
+    pub fn reply(&self) -> Reply {
+        Reply { text: self.reply.share(), finish: self.finish.clone(), held_key: self.held_key }
+    }
+}
+
+/// No answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unanswered {
+    /// The round.
+    pub round: u32,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// How a service says that its answer ended: opaque to loops, which only pass it on to whoever
+/// judges the reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Finish(pub Value);
+
+/// A model's answer as it is judged.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reply {
+    /// Its text, keys redacted.
+    #[serde(serialize_with = "digest")]
+    pub text: Arc<str>,
+    /// Anything but a complete answer is rejected.
+    pub finish: Finish,
+    /// Whether a key was redacted in it; such a reply is rejected.
+    pub held_key: bool,
+}
+
+/// A prompt is about to be sent. Noted before the call, so that a call whose answer never came is
+/// known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The round.
+    pub round: u32,
+    /// The prompt's file.
+    pub prompt: Stored,
+}
+
+/// One HTTP attempt of a call is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attempted {
+    /// The round.
+    pub round: u32,
+    /// What came of it, in the words of the client.
+    pub attempt: Value,
+}
+
+/// Tokens of one or more calls. None means that the service did not say, which is not zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Everything that went in, cached tokens included.
+    pub input_tokens: Option<u64>,
+    /// The part of the input that came from a cache.
+    pub cache_read_tokens: Option<u64>,
+    /// The part of the input that was written to a cache.
+    pub cache_write_tokens: Option<u64>,
+    /// Everything that came out, reasoning included.
+    pub output_tokens: Option<u64>,
+    /// The part of the output that was reasoning.
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Input and output together; none unless both are known.
+    pub fn total(&self) -> Option<u64> {
+        Some(self.input_tokens?.saturating_add(self.output_tokens?))
+    }
+}
+
+impl AddAssign for Usage {
+    /// Unknown plus known is the known part: a sum never forgets what was reported.
+    fn add_assign(&mut self, other: Self) {
+        let add = |sum: &mut Option<u64>, more: Option<u64>| {
+            *sum = sum.zip(more).map(|(a, b)| a.saturating_add(b)).or(*sum).or(more);
+        };
+        add(&mut self.input_tokens, other.input_tokens);
+        add(&mut self.cache_read_tokens, other.cache_read_tokens);
+        add(&mut self.cache_write_tokens, other.cache_write_tokens);
+        add(&mut self.output_tokens, other.output_tokens);
+        add(&mut self.reasoning_tokens, other.reasoning_tokens);
+    }
+}
+
+/// What one model used in one turn of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// The model's name.
+    pub model: String,
+    /// Its tokens.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// What the agent says that it cost, in US dollars.
+    pub cost_usd: Option<f64>,
+}

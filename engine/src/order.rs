@@ -1,0 +1,357 @@
+//! What the loop of work orders asks for (S2) besides a model.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Changed, Ended, Problem, Reply, Request, Stored, digest};
+
+/// The answer to a request that may be impossible to carry out at all, for a reason that lies
+/// neither with the model nor with the project. The loop ends the run then, so that the tree is
+/// left as it was and there is a summary.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Tried<A> {
+    /// It was done.
+    Done(A),
+    /// It was not.
+    Broke(Broke),
+}
+
+impl<A> Tried<A> {
+    /// For `?`.
+    ///
+    /// # Errors
+    ///
+    /// What broke.
+    pub fn done(self) -> Result<A, Broke> {
+        match self {
+            Self::Done(answer) => Ok(answer),
+            Self::Broke(broke) => Err(broke),
+        }
+    }
+}
+
+impl<A: Answer> Answer for Tried<A> {
+    fn is_synced(&self) -> bool {
+        match self {
+            Self::Done(answer) => answer.is_synced(),
+            Self::Broke(_) => false,
+        }
+    }
+}
+
+/// Something could not be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "broke")]
+pub struct Broke {
+    /// The error and its causes.
+    pub message: String,
+}
+
+/// Say what time it is.
+#[derive(Debug, Clone, Serialize)]
+pub struct Stamp;
+
+impl Request for Stamp {
+    const KIND: &'static str = "stamp";
+    type Answer = Stamped;
+}
+
+/// What time it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "stamped")]
+pub struct Stamped {
+    /// UTC, RFC 3339.
+    pub at: String,
+}
+
+impl Answer for Stamped {}
+
+/// Check whether files are there, or are not.
+#[derive(Debug, Clone, Serialize)]
+pub struct Look {
+    /// What has to hold.
+    pub conditions: Vec<Condition>,
+}
+
+impl Request for Look {
+    const KIND: &'static str = "look";
+    type Answer = Tried<Looked>;
+}
+
+/// Something that has to hold before or after the change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    /// A regular file is there.
+    FileExists(String),
+    /// Nothing is there.
+    FileAbsent(String),
+}
+
+/// Conditions were checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "looked")]
+pub struct Looked {
+    /// Those that do not hold.
+    pub failed: Vec<Condition>,
+}
+
+impl Answer for Looked {}
+
+/// Read the reply as a proposal, judge every path, write all of it or nothing.
+#[derive(Debug, Clone, Serialize)]
+pub struct Write {
+    /// The attempt.
+    pub attempt: u32,
+    /// What the model answered.
+    pub reply: Reply,
+    /// Files that the prompt showed only in part. They may not be replaced.
+    pub shown_in_part: Vec<String>,
+}
+
+impl Request for Write {
+    const KIND: &'static str = "write";
+    const SUBJECT: &'static str = "the reply";
+    type Answer = Tried<WriteAnswer>;
+
+    fn round(&self) -> Option<u32> {
+        Some(self.attempt)
+    }
+
+    fn text(&self) -> Option<&str> {
+        Some(&self.reply.text)
+    }
+}
+
+/// What comes of a [`Write`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum WriteAnswer {
+    /// The proposal is on disk, all of it.
+    Written(Written),
+    /// Nothing of the reply is on disk.
+    Refused(Refused),
+}
+
+impl Answer for WriteAnswer {
+    fn is_synced(&self) -> bool {
+        matches!(self, Self::Written(_))
+    }
+}
+
+/// A proposal that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// The attempt.
+    pub attempt: u32,
+    /// The files that it names, normalized.
+    pub touched: Vec<String>,
+    /// What became of them.
+    pub changes: Vec<Changed>,
+    /// What a person should look at. None of it stopped the change.
+    pub warnings: Vec<Problem>,
+    /// Whether `scripts/verify.sh` is a file now.
+    pub verify_script: bool,
+}
+
+/// A reply that was not written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The attempt.
+    pub attempt: u32,
+    /// Why, in one word.
+    pub why: WhyRefused,
+    /// The files that it names, where they could be read.
+    pub touched: Vec<String>,
+    /// Everything that is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+/// Why a reply was not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhyRefused {
+    /// It is not a proposal.
+    Unusable,
+    /// It names a file that it may not write.
+    OutOfScope,
+    /// It was made for another content of a file.
+    Stale,
+    /// The system did not allow it; nothing of it is on disk.
+    NotWritten,
+}
+
+/// Run a command at the root.
+#[derive(Debug, Clone, Serialize)]
+pub struct Run {
+    /// `LOG_stdout.txt` and `LOG_stderr.txt` take what it prints.
+    pub log: String,
+    /// Program and arguments; never a shell line.
+    pub argv: Vec<String>,
+}
+
+impl Request for Run {
+    const KIND: &'static str = "run";
+    const SUBJECT: &'static str = "the command";
+    type Answer = Tried<Ran>;
+}
+
+/// A command ran, or could not be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "ran")]
+pub struct Ran {
+    /// The beginning of the names of its files.
+    pub log: String,
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// How it ended.
+    pub ended: Ended,
+    /// Whether it changed, twice, what it may not change. Then it has failed, whatever its exit code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub seal_broken: bool,
+    /// Its standard output.
+    pub stdout: Tail,
+    /// Its standard error.
+    pub stderr: Tail,
+    /// How long it took.
+    pub elapsed_ms: u64,
+}
+
+impl Ran {
+    /// Whether it exited with 0 and left alone what it may not change.
+    pub fn passed(&self) -> bool {
+        self.ended == Ended::Exited(0) && !self.seal_broken
+    }
+}
+
+impl Answer for Ran {}
+
+/// The end of what a command wrote to one stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tail {
+    /// The file with all of it.
+    pub file: String,
+    /// Its last 200 lines, or its last 8,000 characters where those are fewer (S2 §6.4).
+    pub text: String,
+}
+
+/// Restore the tree as it was before the first attempt.
+#[derive(Debug, Clone, Serialize)]
+pub struct RollBack;
+
+impl Request for RollBack {
+    const KIND: &'static str = "roll-back";
+    type Answer = RolledBack;
+}
+
+/// The tree is as it was before the first attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "rolled-back")]
+pub struct RolledBack {
+    /// What a person should know: what else was there, and which ignored files differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Problem>,
+}
+
+impl Answer for RolledBack {
+    fn is_synced(&self) -> bool {
+        true
+    }
+}
+
+/// Keep an artifact in the run folder.
+#[derive(Debug, Clone, Serialize)]
+pub struct Keep {
+    /// Its file.
+    pub file: String,
+    /// Its content.
+    #[serde(serialize_with = "digest")]
+    pub text: Arc<str>,
+}
+
+impl Request for Keep {
+    const KIND: &'static str = "keep";
+    const SUBJECT: &'static str = "an artifact";
+    type Answer = Kept;
+
+    fn text(&self) -> Option<&str> {
+        Some(&self.text)
+    }
+}
+
+/// An artifact is in the run folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "kept")]
+pub struct Kept {
+    /// Its file.
+    #[serde(flatten)]
+    pub stored: Stored,
+}
+
+impl Answer for Kept {}
+
+/// Hash the tree.
+#[derive(Debug, Clone, Serialize)]
+pub struct Measure;
+
+impl Request for Measure {
+    const KIND: &'static str = "measure";
+    type Answer = Tried<Measured>;
+}
+
+/// The tree's hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "measured")]
+pub struct Measured {
+    /// SHA-256 in hex.
+    pub tree_sha256: String,
+}
+
+impl Answer for Measured {}
+
+/// Commit what the run changed, and nothing else. That it cannot be committed is an answer: it has
+/// passed, and a person may commit it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Commit {
+    /// Names the run, so that the commit of a harness that was killed is found again.
+    pub message: String,
+}
+
+impl Request for Commit {
+    const KIND: &'static str = "commit";
+    type Answer = CommitAnswer;
+}
+
+/// What comes of a [`Commit`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum CommitAnswer {
+    /// There is a commit, or nothing to commit.
+    Committed(Committed),
+    /// The changes are in place, but git refused to commit them.
+    NotCommitted(NotCommitted),
+}
+
+impl Answer for CommitAnswer {}
+
+/// A commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Committed {
+    /// Which of the loop's repositories, where it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// The message, where several repositories are committed to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Its hash in hex; none where the run changed nothing.
+    pub commit: Option<String>,
+}
+
+/// Git refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotCommitted {
+    /// Why.
+    pub message: String,
+}

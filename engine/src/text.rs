@@ -1,0 +1,94 @@
+//! Texts of any length: in memory for the loop, in one file of the run folder, by name and hash in
+//! the journal.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+/// A file of the run folder, as the journal names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// Its name in the run folder.
+    pub file: String,
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256 of its content, in hex.
+    pub sha256: String,
+}
+
+/// A text that stands in a file of the run folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text {
+    /// The file.
+    #[serde(flatten)]
+    pub stored: Stored,
+    #[serde(skip)]
+    text: Arc<str>,
+}
+
+impl Text {
+    /// `text`, which was stored as `stored`.
+    pub fn new(stored: Stored, text: Arc<str>) -> Self {
+        Self { stored, text }
+    }
+
+    /// A text in a file of this name, for tests of loops.
+    pub fn in_file(file: &str, text: &str) -> Self {
+        let Digest { bytes, sha256 } = Digest::of(text);
+        Self::new(Stored { file: file.to_owned(), bytes, sha256 }, text.into())
+    }
+
+    /// The length of the whole text in bytes. More than [`as_str`](Self::as_str) has where memory
+    /// holds only both ends of what a command printed.
+    pub fn whole_bytes(&self) -> usize {
+        self.text.len().max(usize::try_from(self.stored.bytes).unwrap_or(usize::MAX))
+    }
+
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The text itself, shared.
+    pub fn share(&self) -> Arc<str> {
+        Arc::clone(&self.text)
+    }
+
+    /// Puts in the content that was read back from the file.
+    pub fn fill(&mut self, text: Arc<str>) {
+        self.text = text;
+    }
+}
+
+/// What stands for a long text in a request: enough to compare, nothing to read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digest {
+    /// The text's length.
+    pub bytes: u64,
+    /// SHA-256 of the text, in hex.
+    pub sha256: String,
+}
+
+impl Digest {
+    /// Of this text.
+    pub fn of(text: &str) -> Self {
+        let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { bytes: text.len() as u64, sha256 }
+    }
+}
+
+/// Serializes a long text as its [`Digest`].
+///
+/// # Errors
+///
+/// Only the serializer's own.
+pub fn digest<S: Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+    Digest::of(text).serialize(to)
+}
+
+/// Serializes anything else that would be long as the [`Digest`] of its JSON.
+pub(crate) fn digest_json<T: Serialize, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    let json = serde_json::to_string(value).map_err(serde::ser::Error::custom)?;
+    Digest::of(&json).serialize(to)
+}

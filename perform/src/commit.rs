@@ -1,0 +1,214 @@
+//! The world of the commit loops: asks models, applies replies, runs builds, restores.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use apply::Action;
+use engine::{
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Digest, Live, Problem, Recorded, Rejected,
+    Restore, Restored, Text, World,
+};
+use llm::Model;
+use logging::{Durability, Layout, Stamp};
+use runner::Cancel;
+
+use crate::Event;
+use crate::ask::{Asker, Asking, Files, Question};
+use crate::build::BuildCommand;
+use crate::fault::Fault;
+use crate::intake::{Intake, Rules};
+use crate::kept::{UNDO, folders_to_undo, undo_folders};
+use crate::record::{Record, store};
+use crate::translate::{changes, untidy};
+
+/// Everything that a run of a commit loop needs.
+pub struct CommitWorld<'w, 'o> {
+    /// The run's record.
+    pub record: Record<'o>,
+    /// Where replies go and by which rules.
+    pub rules: Rules,
+    /// Who is asked.
+    pub model: &'w dyn Model,
+    /// Settings of the calls.
+    pub asking: Asking,
+    /// What decides whether the work is done.
+    pub build: BuildCommand,
+    /// What the files of a round are called.
+    pub layout: Layout,
+    /// Where the model's words for the person are kept besides the terminal (S0 §Implementation
+    /// Details).
+    pub said_log: Option<PathBuf>,
+    /// Raised by Ctrl-C.
+    pub cancel: Cancel,
+}
+
+impl World for CommitWorld<'_, '_> {
+    type Fault = Fault;
+
+    fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
+        Ok(self.record.answer(entry, is_synced)?)
+    }
+
+    fn fetch(&mut self, text: &mut Text) -> Result<(), Fault> {
+        Ok(self.record.texts().fetch(text)?)
+    }
+
+    fn fetch_output(&mut self, text: &mut Text) -> Result<(), Fault> {
+        Ok(self.record.texts().fetch_output(text)?)
+    }
+
+    fn recall(&mut self, digest: &Digest) -> Option<String> {
+        self.record.texts().recall(digest)
+    }
+}
+
+impl Live<Ask> for CommitWorld<'_, '_> {
+    fn perform(&mut self, Ask { round, prompt }: &Ask) -> Result<AskAnswer, Fault> {
+        self.cancel_point()?;
+        let files = Files {
+            prompt: self.layout.query(*round),
+            raw: self.layout.response_json(*round),
+            reply: self.layout.response_text(*round),
+        };
+        let question = Question { round: *round, prompt, schema: None, files: &files };
+        let forbid = self.asking.early_stop.then_some(&self.rules.guard);
+        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel, forbid };
+        asker.ask(&question, &mut self.record)
+    }
+}
+
+impl Live<Apply> for CommitWorld<'_, '_> {
+    fn perform(&mut self, Apply { round, reply }: &Apply) -> Result<ApplyAnswer, Fault> {
+        self.cancel_point()?;
+        let round = *round;
+        let folder = self.record.folder().clone();
+        let undo = folder.path().join(UNDO).join(round.to_string());
+        let report_file = self.layout.build(round);
+        // A run that was killed before it could record what came of this reply may have kept its
+        // words already.
+        let may_be_kept = undo.exists() || folder.path().join(&report_file).exists();
+        let append: fn(&Path, &str) -> io::Result<()> =
+            if may_be_kept { |path, lines| dir::append_once(path, "", lines) } else { dir::append };
+        match self.rules.take_in(reply, &undo)? {
+            Intake::Applied { applied, mut warnings, said, no_change } => {
+                self.say(round, &said, append)?;
+                warnings.extend(applied.warnings.iter().map(untidy));
+                let prompt = folder.path().join(self.layout.query(round));
+                warnings.extend(written_over(&applied, &prompt, &undo, &self.rules)?);
+                let changes = changes(applied.changes);
+                Ok(ApplyAnswer::Applied(Applied { round, changes, warnings, no_change }))
+            }
+            Intake::Rejected { problems, report, said } => {
+                let report = store(&self.record, &report_file, &report, Durability::Written)?;
+                self.say(round, &said, append)?;
+                Ok(ApplyAnswer::Rejected(Rejected { round, problems, report }))
+            }
+        }
+    }
+}
+
+impl Live<Build> for CommitWorld<'_, '_> {
+    fn perform(&mut self, Build { round }: &Build) -> Result<Built, Fault> {
+        self.cancel_point()?;
+        let file = self.layout.build(*round);
+        self.build.run(*round, &file, &self.rules.root, &self.cancel, &mut self.record)
+    }
+}
+
+impl Live<Restore> for CommitWorld<'_, '_> {
+    /// Takes back the changes of every round, the newest first.
+    fn perform(&mut self, _: &Restore) -> Result<Restored, Fault> {
+        self.cancel_point()?;
+        let rounds = folders_to_undo(self.record.folder())?;
+        // A build may have formatted what the reply wrote: that is part of the run, and is kept
+        // beside the pre-images.
+        let undo = || apply::undo(&self.rules.lock, &self.rules.root, &rounds, apply::Force::Yes);
+        let undone = match undo() {
+            Err(apply::UndoError::Blocked { .. }) => {
+                self.make_way(&rounds)?;
+                undo()
+            }
+            done => done,
+        };
+        let undone = undone.map_err(Fault::Restore)?;
+        Ok(Restored { paths: undone.applied.changes.into_iter().map(|change| change.path).collect() })
+    }
+}
+
+impl CommitWorld<'_, '_> {
+    fn cancel_point(&self) -> Result<(), Fault> {
+        if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
+    }
+
+    /// Shows the model's words at once, and appends them to what is kept of earlier ones.
+    fn say(
+        &mut self,
+        round: u32,
+        said: &[String],
+        append: fn(&Path, &str) -> io::Result<()>,
+    ) -> Result<(), Fault> {
+        let mut lines = String::new();
+        for text in said {
+            self.record.tell(&Event::Said { round, text });
+            lines.push_str(text);
+            lines.push_str(if text.is_empty() || text.ends_with('\n') { "" } else { "\n" });
+        }
+        if let Some(path) = &self.said_log {
+            let lines = self.record.folder().redactor().redact(&lines);
+            append(path, &lines).map_err(Fault::file("append to", path))?;
+        }
+        Ok(())
+    }
+
+    /// A build may have put a symlink or a folder in the place of a file. It is moved away.
+    fn make_way(&self, rounds: &[PathBuf]) -> Result<(), Fault> {
+        let left = self.record.folder().path().join(format!("left-{}", Stamp::now().folder_name()));
+        for path in apply::hashes_after(rounds).map_err(Fault::Restore)?.keys() {
+            // Where it stays, the next attempt says what is in the way.
+            let _ = dir::obstacle::move_away(&self.rules.root, path, &left);
+        }
+        Ok(())
+    }
+}
+
+/// Files that were changed between two writes of this run, or while the model was at the first: by the build, or by a person, whose
+/// words are kept. What was changed since then is younger than the prompt.
+fn written_over(
+    applied: &apply::Applied,
+    prompt: &Path,
+    undo: &Path,
+    rules: &Rules,
+) -> Result<Vec<Problem>, Fault> {
+    let run = prompt.parent().unwrap_or(prompt);
+    let earlier: Vec<PathBuf> = undo_folders(run)?.into_iter().filter(|folder| folder != undo).collect();
+    let left = apply::hashes_after(&earlier).map_err(Fault::Undo)?;
+    let asked = modified(prompt);
+    let mut problems = Vec::new();
+    for (number, change) in applied.changes.iter().enumerate().filter(|(_, one)| one.action != Action::None) {
+        let kept = undo.join(apply::kept_name(number));
+        let since = match left.get(&change.path) {
+            Some(left) if *left != change.before_sha256 => "this run last wrote it",
+            None if asked.is_some() && modified(&kept) > asked => "the model was asked",
+            Some(_) | None => continue,
+        };
+        let kept = kept.strip_prefix(&rules.root).unwrap_or(&kept).display();
+        let happened = match change.before_sha256 {
+            Some(_) => {
+                format!("changed since {since}, by the build or by a person; that content is kept in {kept}")
+            }
+            None => format!("removed since {since}, by the build or by a person"),
+        };
+        let message = format!("`{}` had been {happened}.", change.path);
+        let path = Some(change.path.clone());
+        problems.push(Problem { code: "written-over".to_owned(), path, line: None, message });
+    }
+    Ok(problems)
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.symlink_metadata().and_then(|found| found.modified()).ok()
+}
+
+#[cfg(test)]
+mod tests;

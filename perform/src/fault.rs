@@ -1,0 +1,88 @@
+//! What stops a run of a loop that asks a model.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use logging::FolderError;
+
+use crate::record::RecordError;
+
+/// What stops a run from the outside. The journal stays as it is, so that the run can be resumed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A person pressed Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+    /// The prompt holds a key: it is not sent.
+    #[error("the prompt of round {round} holds an API key and was not sent")]
+    KeyInPrompt {
+        /// Which round.
+        round: u32,
+    },
+    /// The record could not be kept.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The guard could not look at the tree.
+    #[error("cannot judge the reply's paths")]
+    Judge(#[source] guard::JudgeError),
+    /// The changes could not be written. The tree is as it was before them unless the error says otherwise
+    /// ([`apply::ApplyError::leaves_tree_changed`]).
+    #[error("cannot write the reply's changes")]
+    Apply(#[source] apply::ApplyError),
+    /// What an earlier part of the run has written could not be read back.
+    #[error("cannot read what was applied before")]
+    Undo(#[source] apply::UndoError),
+    /// The run's changes could not be taken back.
+    #[error("cannot put the tree back")]
+    Restore(#[source] apply::UndoError),
+    /// Git could not say how the tree is.
+    #[error("cannot ask git about the tree")]
+    Git(#[source] repo::GitError),
+    /// Git could not put the tree back.
+    #[error("cannot put the tree back")]
+    RollBack(#[source] repo::GitError),
+    /// A build or a command changed what it may not change, and it could not be put back.
+    #[error("the build changed {paths}, which cannot be put back")]
+    Seal {
+        /// Which, relative to the root.
+        paths: String,
+    },
+    /// A file or folder of the tree or of the harness.
+    #[error("cannot {doing} {}", path.display())]
+    File {
+        /// What was tried: `look at`, `append to`, `remove`.
+        doing: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The build could not be watched over.
+    #[error("cannot run the build")]
+    Run(#[source] runner::RunError),
+}
+
+impl Fault {
+    /// What was tried with this file.
+    pub(crate) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { doing, path: path.to_owned(), source }
+    }
+}
+
+impl From<FolderError> for Fault {
+    fn from(error: FolderError) -> Self {
+        Self::Record(error.into())
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut below = error.source();
+    while let Some(source) = below {
+        text = format!("{text}: {source}");
+        below = source.source();
+    }
+    text
+}

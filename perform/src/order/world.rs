@@ -1,0 +1,216 @@
+//! Everything that a work order needs to be carried out. The loop decides when.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use engine::{
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked, Measure,
+    Measured, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write,
+    WriteAnswer, Written,
+};
+use llm::Model;
+use logging::Durability;
+use runner::Cancel;
+
+use crate::ask::{Asker, Asking, Files, Question};
+use crate::fault::{Fault, with_sources};
+use crate::intake::{Rules, Taken};
+use crate::kept::UNDO;
+use crate::order::baseline::Baseline;
+use crate::order::command::{self, CommandSettings};
+use crate::order::commit::commit;
+use crate::record::{Record, to_engine};
+use crate::translate::{changes, untidy};
+
+/// The world of a work order.
+pub struct OrderWorld<'w, 'o> {
+    /// The run's record.
+    pub record: Record<'o>,
+    /// Where proposals go and by which rules.
+    pub rules: Rules,
+    /// The script that verifies the project, where there is one (S2 §6.5).
+    pub verify_script: &'static str,
+    /// Who is asked.
+    pub model: &'w dyn Model,
+    /// Settings of the calls.
+    pub asking: Asking,
+    /// What an answer must look like, for services that can be held to it.
+    pub schema: serde_json::Value,
+    /// How commands are run.
+    pub commands: CommandSettings,
+    /// What the tree is rolled back to.
+    pub baseline: Baseline,
+    /// Raised by Ctrl-C.
+    pub cancel: Cancel,
+}
+
+impl World for OrderWorld<'_, '_> {
+    type Fault = Fault;
+
+    fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
+        Ok(self.record.answer(entry, is_synced)?)
+    }
+
+    fn fetch(&mut self, text: &mut Text) -> Result<(), Fault> {
+        Ok(self.record.texts().fetch(text)?)
+    }
+
+    fn fetch_output(&mut self, text: &mut Text) -> Result<(), Fault> {
+        Ok(self.record.texts().fetch_output(text)?)
+    }
+
+    fn recall(&mut self, digest: &Digest) -> Option<String> {
+        self.record.texts().recall(digest)
+    }
+}
+
+impl Live<Stamp> for OrderWorld<'_, '_> {
+    fn perform(&mut self, _: &Stamp) -> Result<Stamped, Fault> {
+        self.cancel_point()?;
+        Ok(Stamped { at: logging::Stamp::now().rfc3339() })
+    }
+}
+
+impl Live<Look> for OrderWorld<'_, '_> {
+    fn perform(&mut self, Look { conditions }: &Look) -> Result<Tried<Looked>, Fault> {
+        self.cancel_point()?;
+        tried(self.failed(conditions).map(|failed| Looked { failed }))
+    }
+}
+
+impl Live<Ask> for OrderWorld<'_, '_> {
+    fn perform(&mut self, Ask { round, prompt }: &Ask) -> Result<AskAnswer, Fault> {
+        self.cancel_point()?;
+        let file = |name: &str| format!("attempt_{round}/{name}");
+        let files =
+            Files { prompt: file("prompt.txt"), raw: file("response.json"), reply: file("response.txt") };
+        self.make_parent(&files.prompt)?;
+        let question = Question { round: *round, prompt, schema: Some(&self.schema), files: &files };
+        let asker = Asker { model: self.model, asking: &self.asking, cancel: &self.cancel, forbid: None };
+        asker.ask(&question, &mut self.record)
+    }
+}
+
+impl Live<Write> for OrderWorld<'_, '_> {
+    fn perform(&mut self, write: &Write) -> Result<Tried<WriteAnswer>, Fault> {
+        self.cancel_point()?;
+        tried(self.write(write))
+    }
+}
+
+impl Live<Run> for OrderWorld<'_, '_> {
+    fn perform(&mut self, Run { log, argv }: &Run) -> Result<Tried<Ran>, Fault> {
+        self.cancel_point()?;
+        self.make_parent(log)?;
+        let (settings, root, cancel) = (&self.commands, &self.rules.root, &self.cancel);
+        tried(command::Run { settings, root, cancel, log, argv }.run(&mut self.record))
+    }
+}
+
+impl Live<RollBack> for OrderWorld<'_, '_> {
+    /// A tree that cannot be rolled back stops the run: there is nothing to go on with.
+    fn perform(&mut self, _: &RollBack) -> Result<RolledBack, Fault> {
+        self.cancel_point()?;
+        let Rules { root, lock, .. } = &self.rules;
+        let warnings = self.baseline.restore(lock, root, self.record.folder().path())?;
+        Ok(RolledBack { warnings })
+    }
+}
+
+impl Live<Keep> for OrderWorld<'_, '_> {
+    fn perform(&mut self, Keep { file, text }: &Keep) -> Result<Kept, Fault> {
+        self.cancel_point()?;
+        self.make_parent(file)?;
+        let stored = self.record.folder().store(file, text, Durability::Written)?;
+        Ok(Kept { stored: to_engine(stored) })
+    }
+}
+
+impl Live<Measure> for OrderWorld<'_, '_> {
+    fn perform(&mut self, _: &Measure) -> Result<Tried<Measured>, Fault> {
+        self.cancel_point()?;
+        let hashed = repo::stable_hash(&self.rules.root).map_err(unreadable);
+        tried(hashed.map(|tree_sha256| Measured { tree_sha256 }))
+    }
+}
+
+impl Live<Commit> for OrderWorld<'_, '_> {
+    fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
+        self.cancel_point()?;
+        commit(&self.baseline.git, &self.rules.root, self.record.folder().path(), message)
+    }
+}
+
+impl OrderWorld<'_, '_> {
+    fn cancel_point(&self) -> Result<(), Fault> {
+        if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
+    }
+
+    /// The conditions that do not hold.
+    fn failed(&self, conditions: &[Condition]) -> Result<Vec<Condition>, Fault> {
+        let mut failed = Vec::new();
+        for condition in conditions {
+            let (Condition::FileExists(path) | Condition::FileAbsent(path)) = condition;
+            let found = stat(&self.rules.root.join(path))?;
+            let holds = match condition {
+                Condition::FileExists(_) => found.is_some_and(|found| found.is_file()),
+                Condition::FileAbsent(_) => found.is_none(),
+            };
+            if !holds {
+                failed.push(condition.clone());
+            }
+        }
+        Ok(failed)
+    }
+
+    fn write(&self, Write { attempt, reply, shown_in_part }: &Write) -> Result<WriteAnswer, Fault> {
+        let attempt = *attempt;
+        let undo = self.record.folder().path().join(UNDO).join(attempt.to_string());
+        Ok(match self.rules.take_in_proposal(reply, shown_in_part, &undo)? {
+            Taken::Written { touched, applied, mut warnings } => {
+                warnings.extend(applied.warnings.iter().map(untidy));
+                let script = fs::symlink_metadata(self.rules.root.join(self.verify_script));
+                let verify_script = script.is_ok_and(|found| found.is_file());
+                let changes = changes(applied.changes);
+                WriteAnswer::Written(Written { attempt, touched, changes, warnings, verify_script })
+            }
+            Taken::Refused { why, touched, problems } => {
+                WriteAnswer::Refused(Refused { attempt, why, touched, problems })
+            }
+        })
+    }
+
+    fn make_parent(&self, file: &str) -> Result<(), Fault> {
+        let folder = self.record.folder();
+        let parent: PathBuf = folder.path().join(file).parent().map(Path::to_owned).unwrap_or_default();
+        fs::create_dir_all(&parent).map_err(|source| folder.error("create", file, source).into())
+    }
+}
+
+/// The loop ends the run where something breaks, so that it leaves the tree as it was and a summary.
+fn tried<A>(answer: Result<A, Fault>) -> Result<Tried<A>, Fault> {
+    let broke = |error: &dyn std::error::Error| Ok(Tried::Broke(Broke { message: with_sources(error) }));
+    match answer {
+        Ok(answer) => Ok(Tried::Done(answer)),
+        Err(Fault::Judge(error)) => broke(&error),
+        Err(Fault::Run(error)) => broke(&error),
+        Err(error @ (Fault::File { .. } | Fault::Undo(_) | Fault::Seal { .. })) => broke(&error),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// What stands at a path; a symlink is not followed.
+fn stat(path: &Path) -> Result<Option<fs::Metadata>, Fault> {
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(Fault::file("look at", path)(error)),
+    }
+}
+
+pub(super) fn unreadable(error: repo::TreeError) -> Fault {
+    Fault::File { doing: "look at", path: error.path, source: error.source }
+}
