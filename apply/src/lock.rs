@@ -12,8 +12,6 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// Name of a state folder inside of the work tree.
-const IN_TREE: &str = ".code-commit";
 /// Name of the file that is locked, in the state folder. It is empty unless somebody holds the lock, or was killed with it.
 pub const LOCK: &str = "lock";
 
@@ -122,7 +120,7 @@ impl Drop for Lock {
 }
 
 fn is_in_tree(state_dir: &Path) -> bool {
-    state_dir.file_name() == Some(OsStr::new(IN_TREE))
+    state_dir.file_name() == Some(OsStr::new(names::ours::STATE))
 }
 
 /// Makes the folder if it is not there; none if a link stands in its place.

@@ -123,7 +123,7 @@ fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failu
     let state = match &tree {
         Some(tree) => state(tree)?,
         // Agents work in folders without a repository, too. Transactions are found by the command that looks for one.
-        None if folder.join(repo::STATE_IN_TREE).is_dir() => state_of(folder)?,
+        None if folder.join(names::ours::STATE).is_dir() => state_of(folder)?,
         None => return Ok(()),
     };
     let lock = match acquire(&state) {

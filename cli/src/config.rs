@@ -13,6 +13,8 @@ mod weaken;
 
 use std::path::{Path, PathBuf};
 
+use names::ours::PROJECT_FILE;
+
 use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::output::Output;
@@ -22,9 +24,6 @@ pub use file::{Build, CommitScope, Dialect, Layer, Limits, Model, Walls};
 pub use read::File;
 pub use settings::{Origin, Setting, Settings};
 pub use trust::{PinError, Standing, Trust};
-
-/// The project's file, at its root. No model may write it.
-pub const PROJECT_FILE: &str = "code-commit.toml";
 
 /// The configuration files that bear on one project.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path};
 
-use guard::{Binds, Writer};
+use names::{Binds, Writer};
 
 use crate::config::Settings;
 
@@ -22,8 +22,8 @@ pub struct Decider {
 /// All of them, as they are on disk now. What lies outside of the project no model can write.
 pub fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
     let Ok(root) = fs::canonicalize(root) else { return Vec::new() };
-    let rows = guard::PROTECTED.iter().filter(|row| row.binds <= Binds::Commit && !row.is_folder());
-    let names = rows.map(|row| (row.at_root(), row.writer == Writer::Build)).collect::<Vec<_>>();
+    let rows = names::protected(Binds::Commit).filter(|row| !row.is_folder());
+    let names = rows.map(|row| (row.at_root(), row.writer() == Some(Writer::Build))).collect::<Vec<_>>();
     let program = settings.build.value.argv.first().filter(|program| program.contains('/'));
     // By its name also where it is not there, by its place also where the name has `..` or a link in it.
     let places = program.into_iter().flat_map(|program| [below(&root, program), end(&root, program)]);

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use llm::{Provider, Secret};
+use names::ours::AGENT_CONFIG;
 
 use crate::environment::Environment;
-use crate::preflight::AGENT_CONFIG;
 
 /// Variables that hold keys. All of them are struck out of every output, whichever model is asked.
 const VARIABLES: [(&str, Option<Provider>); 5] = [

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
-use guard::{Binds, Policy};
+use guard::Policy;
 use logging::{Layout, RunFolder, Stored};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, commit, implement};
+use names::Binds;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::registry::Known;
@@ -178,7 +179,7 @@ impl Task {
     pub fn said_log(&self, root: &Path) -> Option<PathBuf> {
         match self {
             Self::Commit { .. } => None,
-            Self::Implement { .. } => Some(root.join("llm-user-output.txt")),
+            Self::Implement { .. } => Some(root.join(names::ours::USER_OUTPUT)),
         }
     }
 

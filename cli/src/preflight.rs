@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use llm::{ModelId, Provider};
+use names::ours::{AGENT_CONFIG, BUILD};
 use repo::WorkTree;
 
 use crate::commands::doctor::on_path;
@@ -20,14 +21,10 @@ use crate::exit::Failure;
 use crate::keys::{self, Keys};
 use crate::output::printable;
 
-/// Folder of the supervisor's settings, queries and keys.
-pub const AGENT_CONFIG: &str = "agent-config";
 /// Where the supervisor writes what should change.
 pub const QUERY: &str = "agent-config/query.txt";
 /// Where `rollup` writes the code.
 pub const CODE_ROLLUP: &str = "agent-config/codeRollup.txt";
-/// The build.
-pub const BUILD: &str = "build.sh";
 
 /// Something that is missing, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,8 @@ use sha2::{Digest, Sha256};
 
 use dir::Folder;
 
+use crate::fold::fold;
+
 /// What a reply wants to do to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
@@ -68,7 +70,7 @@ impl Admitted {
 
     /// Whether the file runs code or changes what others see, and so deserves a line in the summary.
     pub fn is_flagged(&self) -> bool {
-        crate::protected::is_flagged(&self.path)
+        names::runs_later(&fold(&self.path)).is_some()
     }
 
     /// The nearest folder on the way that existed.

@@ -7,8 +7,8 @@ use rustix::fs::FileType;
 
 use crate::Guard;
 use crate::fold::fold;
+use crate::folded::Folded;
 use crate::patterns::{Kind, Within};
-use crate::protected::Folded;
 use crate::rules::{Rules, is_closed};
 use crate::tree::shown_from_root;
 use dir::Folder;
@@ -27,7 +27,7 @@ pub struct ExistingError {
 
 impl Guard {
     /// The files below the root, seen when the guard was opened, whose names are protected in whatever folder they lie
-    /// ([`is_protected_anywhere`](crate::is_protected_anywhere)); not those that git ignores.
+    /// ([`is_protected_anywhere`](names::is_protected_anywhere)); not those that git ignores.
     pub fn protected_anywhere(&self) -> impl Iterator<Item = &str> {
         let prefix = &self.work_tree.prefix;
         self.captured.protected.iter().filter_map(|path| path.strip_prefix(prefix.as_str()))

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use gix::glob::pattern::Case;
+use names::Binds;
 
 use crate::fold::fold;
+use crate::folded::Folded;
 use crate::patterns::{Kind, Patterns};
-use crate::protected::{Binds, Folded, PROTECTED};
 use crate::refusal::{Code, Refusal};
 
 /// What a run may write. Every policy refuses `.git`, the harness's own state and its configuration.
@@ -79,9 +80,8 @@ impl Policy {
     }
 
     fn binding(strictest: Binds) -> Self {
-        let names = PROTECTED.iter().filter(|name| name.binds <= strictest);
         Policy {
-            protected: names.map(|name| Folded::new(name.pattern, name.what)).collect(),
+            protected: names::protected(strictest).map(|row| Folded::new(row.pattern, row.why)).collect(),
             scope: Scope::Everything,
             ignored: Ignored::Refused,
             configuration: Configuration::All,

@@ -45,9 +45,9 @@ pub fn left_out(path: &str, bytes: u64) -> Option<LeftOut> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if path.contains(char::is_control) {
         Some(LeftOut::OddName)
-    } else if is_secret(&name) {
+    } else if names::is_secret(&name) {
         Some(LeftOut::Secret)
-    } else if is_lock_file(&name) {
+    } else if names::is_lock_file(&name) {
         Some(LeftOut::LockFile)
     } else if bytes > LARGEST_FILE {
         Some(LeftOut::TooLarge)
@@ -73,48 +73,6 @@ pub fn append(out: &mut dyn io::Write, path: &str, content: &[u8]) -> io::Result
     }
     out.write_all(b"\n")?;
     Ok(Ok(()))
-}
-
-/// Names under which tools keep keys and passwords. `.env.example` and its like are meant to be read.
-fn is_secret(name: &str) -> bool {
-    let example = [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end));
-    let ends = [
-        ".pem",
-        ".key",
-        ".p12",
-        ".pfx",
-        ".jks",
-        ".keystore",
-        ".kdbx",
-        "-key.txt",
-        "_rsa",
-        "_ed25519",
-        "_ecdsa",
-    ];
-    let whole = [
-        ".netrc",
-        ".npmrc",
-        ".pypirc",
-        ".git-credentials",
-        "credentials",
-        "credentials.toml",
-        "credentials.json",
-    ];
-    let environment = name == ".env" || name.starts_with(".env.") || name == ".envrc";
-    !example && (environment || whole.contains(&name) || ends.iter().any(|end| name.ends_with(end)))
-}
-
-fn is_lock_file(name: &str) -> bool {
-    matches!(
-        name,
-        "cargo.lock"
-            | "package-lock.json"
-            | "yarn.lock"
-            | "pnpm-lock.yaml"
-            | "poetry.lock"
-            | "uv.lock"
-            | "go.sum"
-    )
 }
 
 #[cfg(test)]

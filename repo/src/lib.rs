@@ -23,7 +23,7 @@ pub use look::{Asked, Look};
 pub use stable_hash::{
     EmptyFolder, TreeError, empty_folders, is_left_out, restore_empty_folders, stable_hash,
 };
-pub use state::{STATE_IN_TREE, hide_from_git, may_hold_state, state_dir_in_tree};
+pub use state::{hide_from_git, may_hold_state, state_dir_in_tree};
 pub use tracked::{Besides, Tracked};
 
 /// Why a folder is no work tree to run in.

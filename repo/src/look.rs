@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use gix::bstr::{BString, ByteSlice as _};
 use gix::index::{Entry, State};
+use names::ours::STATE;
 
-use crate::{RepoError, STATE_IN_TREE, WorkTree, dirty};
+use crate::{RepoError, WorkTree, dirty};
 
 /// What a look shall tell of the files that git tracks.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,7 +55,7 @@ impl WorkTree {
         look.dirty = seen.paths.iter().filter_map(relative).collect();
         look.dirty.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
         look.dirty.dedup();
-        look.dirty.retain(|path| !path.starts_with(STATE_IN_TREE));
+        look.dirty.retain(|path| !path.starts_with(STATE));
         Ok(look)
     }
 

@@ -7,22 +7,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use names::By;
+use names::ours::STATE;
 use sha2::{Digest as _, Sha256};
-
-use crate::STATE_IN_TREE;
-
-/// Folders that do not count, at every level (S2 §5).
-const LEFT_OUT: [&str; 9] = [
-    ".git",
-    "__pycache__",
-    ".pytest_cache",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".venv",
-    "venv",
-    "env",
-    "node_modules",
-];
 
 /// Why a tree could not be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +64,7 @@ pub fn stable_hash(root: &Path) -> Result<String, TreeError> {
 
 /// Whether a folder of this name does not count in the hash of a tree.
 pub fn is_left_out(name: &OsStr) -> bool {
-    LEFT_OUT.into_iter().any(|folder| name == folder)
+    names::left_out(By::Hash).any(|folder| name == folder)
 }
 
 /// Every folder below `root` that git does not know of because there is no file in it, outermost first.
@@ -168,7 +155,7 @@ fn counts(root: &Path, entry: &Entry) -> bool {
     match entry {
         Entry::Folder(path) => {
             let named = |name: &str| path.file_name().is_some_and(|last| last == name);
-            !(LEFT_OUT.into_iter().any(named) || (named(STATE_IN_TREE) && path.parent() == Some(root)))
+            !(path.file_name().is_some_and(is_left_out) || (named(STATE) && path.parent() == Some(root)))
         }
         Entry::File(path) => path.file_name().is_none_or(|name| name != ".git"),
         Entry::Other(_) => false,

@@ -5,14 +5,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use names::ours::STATE;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use crate::{RepoError, WorkTree};
 
 /// Name of the harness's folder inside of the git directory.
 const STATE_IN_GIT: &str = "code-commit";
-/// Its name at the root of the tree, where it cannot be in the git directory.
-pub const STATE_IN_TREE: &str = ".code-commit";
 /// Below the state folder: what is of roots below the top.
 const OF_ROOTS: &str = "below";
 /// Below [`STATE_IN_GIT`]: holds a file for each folder in the tree that was made here, named by its inode.
@@ -33,7 +32,7 @@ impl WorkTree {
                 return Ok(own);
             }
         }
-        let state = self.root().join(STATE_IN_TREE);
+        let state = self.root().join(STATE);
         let not_made_here = || RepoError::NotMadeHere { path: state.clone() };
         if self.tracks_state()? {
             return Err(not_made_here());
@@ -62,7 +61,7 @@ impl WorkTree {
 
     fn tracks_state(&self) -> Result<bool, RepoError> {
         let index = self.repository().index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
-        let is_state = |path: PathBuf| path.starts_with(STATE_IN_TREE);
+        let is_state = |path: PathBuf| path.starts_with(STATE);
         Ok(index.entries().iter().any(|entry| self.relative(entry.path(&index)).is_some_and(is_state)))
     }
 }
@@ -70,7 +69,7 @@ impl WorkTree {
 /// `.code-commit/` at `root`, with a `.gitignore` that hides it from git. Made if it is not there. For a folder without a repository,
 /// where nothing can say who made it.
 pub fn state_dir_in_tree(root: &Path) -> Result<PathBuf, RepoError> {
-    let state = root.join(STATE_IN_TREE);
+    let state = root.join(STATE);
     if make(&state).map_err(io_error(&state))?.is_none() {
         return Err(RepoError::NotMadeHere { path: state });
     }
@@ -85,7 +84,7 @@ pub fn may_hold_state(folder: &Path, name: &str) -> bool {
     let is_there = |path: &Path| {
         path.is_dir() || path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
     };
-    if is_there(&folder.join(STATE_IN_TREE).join(name)) {
+    if is_there(&folder.join(STATE).join(name)) {
         return true;
     }
     let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok());

@@ -109,7 +109,7 @@ impl Walls {
             |name: &str, default: &str| env.get(name).map(PathBuf::from).or_else(|| below_home(default));
         Self {
             tree: tree.into(),
-            cargo_home: folder("CARGO_HOME", ".cargo").filter(|folder| folder.is_dir()),
+            cargo_home: folder("CARGO_HOME", mounts::CARGO).filter(|folder| folder.is_dir()),
             rustup_home: folder("RUSTUP_HOME", ".rustup").filter(|folder| folder.is_dir()),
             path: env.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default(),
             home,

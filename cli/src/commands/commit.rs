@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Binds, Writer};
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
+use names::ours::AGENT_CONFIG;
+use names::{Binds, Writer};
 use repo::WorkTree;
 
 use crate::args::{OnFailure, RunArgs};
@@ -20,7 +21,7 @@ use crate::keys::Keys;
 use crate::models;
 use crate::output::Output;
 use crate::plan::{Plan, Task};
-use crate::preflight::{self, AGENT_CONFIG, CODE_ROLLUP, Missing, QUERY};
+use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
 
 /// Asked by the first loop (S0 §Implementation Details).
 const IMPLEMENT_MODEL: &str = "gemini-2.5-pro";
@@ -121,8 +122,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
 
 /// The build script and what else no build may write (S1 §Safety), there or not, whatever the configuration protects.
 fn sealed(settings: &Settings, root: &Path, binds: Binds) -> Vec<PathBuf> {
-    let files = guard::PROTECTED.iter().filter(|row| row.binds <= binds && !row.is_folder());
-    let files = files.filter(|row| row.writer != Writer::Build);
+    let files = names::protected(binds).filter(|row| !row.is_folder() && row.writer() != Some(Writer::Build));
     let mut sealed: Vec<PathBuf> = files.map(|row| PathBuf::from(row.at_root())).collect();
     let deciders = deciders::find(root, settings).into_iter().filter(|decider| !decider.is_builds);
     for path in deciders.map(|decider| PathBuf::from(decider.path)) {
@@ -188,7 +188,7 @@ fn refused(missing: Vec<Missing>) -> Failure {
 
 /// The protected set as the prompt lists it (S1 §Parsing the Response), and what the configuration adds.
 pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
-    let names = guard::PROTECTED.iter().filter(|name| name.binds <= Binds::Commit).map(|name| {
+    let names = names::protected(Binds::Commit).map(|name| {
         let path = name.pattern.trim_start_matches("**").trim_start_matches('/');
         match path.strip_suffix('/') {
             Some(folder) => format!("anything in the {folder} folder"),

@@ -6,13 +6,14 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use names::ours::{AGENT_CONFIG, BUILD};
 use repo::{OpenError, WorkTree};
 
 use crate::args::InitArgs;
 use crate::commands::commit;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::preflight::{self, AGENT_CONFIG, BUILD, QUERY};
+use crate::preflight::{self, QUERY};
 
 /// Makes what is missing and says what to do next.
 pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, Failure> {

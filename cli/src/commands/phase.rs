@@ -21,7 +21,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 
-pub use self::project::{ABL, read};
+pub use self::project::read;
 use crate::args::{Sandbox, duration};
 use crate::commands::agents::LimitArgs;
 use crate::commands::root;

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use logging::{Redactor, name_as_text};
+use names::ours::AGENT_CONFIG;
 use prompt::rollup::{LeftOut, append};
 use repo::{Besides, Tracked, WorkTree};
 use serde_json::json;
@@ -19,7 +20,7 @@ use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::keys::Keys;
 use crate::output::{Output, printable_name};
-use crate::preflight::{self, AGENT_CONFIG};
+use crate::preflight;
 use crate::terminal::phrases;
 
 /// Of the files left out so many are named.

@@ -10,12 +10,13 @@ use engine::Line;
 use llm::Reply;
 use logging::{Redactor, RunFolder};
 use perform::{Past, reply_again};
+use names::ours::{AGENT_CONFIG, LOGS};
 use repo::WorkTree;
 
 use crate::commands::order::Recorded;
 use crate::commands::registry::{self, Known};
 use crate::exit::{Exit, Failure};
-use crate::preflight::{self, AGENT_CONFIG};
+use crate::preflight;
 
 /// Of the runs that could have been meant so many are named.
 pub const NAMED_RUNS: usize = 5;
@@ -25,12 +26,12 @@ pub const RUNS: &str = "runs";
 
 /// Where the runs of the default loop are kept (S1 §Running the Build).
 pub fn logs(root: &Path) -> PathBuf {
-    root.join(AGENT_CONFIG).join("logs")
+    root.join(AGENT_CONFIG).join(LOGS)
 }
 
 /// Where the runs of the first loop are kept (S0 §Logging).
 pub fn implement_logs(root: &Path) -> PathBuf {
-    root.join("logs")
+    root.join(LOGS)
 }
 
 /// Where `apply` keeps its record: beside the runs where git does not see it, else in the harness's own state.

@@ -3,10 +3,11 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use anyhow::{Context as _, anyhow};
+use names::ours::PROJECT_FILE;
 use serde_json::json;
 
 use crate::args::TrustArgs;
-use crate::config::{self, File, Files, PROJECT_FILE, PinError, Standing};
+use crate::config::{self, File, Files, PinError, Standing};
 use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};

@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Binds, Guard, Policy, Protected, Writer};
+use guard::{Guard, Policy};
+use names::ours::AGENT_CONFIG;
+use names::{Binds, Name, Writer};
 use repo::{RepoError, WorkTree};
 use runner::{Confinement, Env, Mode, NoSandbox, Rung, Walls};
 
@@ -17,7 +19,6 @@ use crate::exit::Failure;
 use crate::keys;
 use crate::output::Output;
 use crate::plan::{Plan, RUN_JSON};
-use crate::preflight::AGENT_CONFIG;
 
 /// Whether a build of our own may run without a wall where none can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,9 +137,8 @@ fn is_all_of_home(root: &Path, environment: &Environment) -> bool {
 /// What commands may read but not change, by the one table of protected names, relative to the root: whatever binds so, but for what a
 /// build has to write. `agent-config/` is not to be read either.
 pub fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
-    let held =
-        guard::PROTECTED.iter().filter(move |name| name.binds <= binds && name.writer != Writer::Build);
-    std::iter::once(".git").chain(held.map(Protected::at_root)).filter(|name| *name != AGENT_CONFIG)
+    let held = names::protected(binds).filter(|name| name.writer() != Some(Writer::Build));
+    std::iter::once(DOT_GIT).chain(held.map(Name::at_root)).filter(|name| *name != AGENT_CONFIG)
 }
 
 /// The same as far as it is there, as paths.
@@ -154,7 +154,7 @@ pub const MOST_HELD: usize = 500;
 pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item = PathBuf> {
     let by_name = move |path: &Path| {
         let name = path.file_name().unwrap_or_default();
-        let is_known = name == DOT_GIT || guard::is_protected_anywhere(name.as_encoded_bytes());
+        let is_known = name == DOT_GIT || names::is_protected_anywhere(name.as_encoded_bytes());
         path.is_file() && path.parent() != Some(root) && is_known
     };
     let paths = sealed.iter().map(|name| root.join(name));

@@ -33,12 +33,12 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     crates.sort_unstable();
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: runner
-    apply: dir guard
-    cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec parser perform prompt repo runner
+    apply: dir guard names
+    cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo runner
     dir:
     engine:
     fixtures: llm
-    guard: dir
+    guard: dir names
     llm-gemini: llm
     llm-openai: llm
     llm:
@@ -47,11 +47,12 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     loop-order: engine parser prompt
     loop-phase: agent perform prompt
     loop-spec: agent perform prompt
+    names:
     parser:
-    perform: agent apply dir engine guard llm logging parser repo runner
-    prompt:
-    repo:
-    runner:
+    perform: agent apply dir engine guard llm logging names parser repo runner
+    prompt: names
+    repo: names
+    runner: names
     ");
 }
 

@@ -52,7 +52,7 @@ impl Ignored {
         let (mut small, mut others, mut room) = (Vec::new(), Vec::new(), MOST_FILES);
         for name in git.ignored().map_err(Fault::Git)? {
             // The harness writes there while the run is under way.
-            if name.split('/').next() == Some(repo::STATE_IN_TREE) {
+            if name.split('/').next() == Some(names::ours::STATE) {
                 continue;
             }
             let path = PathBuf::from(&name);

@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use names::Kind;
+
 use super::Walls;
 
 /// One thing to be seen inside.
@@ -68,8 +70,8 @@ const ETC: [&str; 19] = [
 /// What it takes to find a host by its name.
 const ETC_NETWORK: [&str; 4] = ["gai.conf", "host.conf", "hosts", "resolv.conf"];
 
-/// The parts of `CARGO_HOME` that a build needs; `credentials.toml` is not among them.
-const CARGO: [&str; 4] = ["bin", "env", "git", "registry"];
+/// The usual place of `CARGO_HOME`, by which the table knows what is in it.
+pub(super) const CARGO: &str = ".cargo";
 
 /// Beside the programs of a toolchain; `share` and `etc` may hold more than it needs.
 const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "versions"];
@@ -227,14 +229,13 @@ fn beside_programs(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     folders.filter(|part| part.is_dir()).chain(chosen).collect()
 }
 
-fn cargo_parts(home: &Path) -> Vec<PathBuf> {
-    let mut parts: Vec<PathBuf> = CARGO.iter().map(|name| home.join(name)).collect();
-    // A configuration may name mirrors that an offline build needs, and should not hold a token.
-    parts.extend(["config.toml", "config"].map(|name| home.join(name)).into_iter().filter(|file| {
-        fs::read_to_string(file).is_ok_and(|text| !text.to_ascii_lowercase().contains("token"))
-    }));
-    parts.retain(|part| part.exists());
-    parts
+/// The parts of `CARGO_HOME` that a build needs; no file that holds a token.
+fn cargo_parts(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let has_no_token =
+        |file: &Path| fs::read_to_string(file).is_ok_and(|text| !text.to_ascii_lowercase().contains("token"));
+    names::at_home(CARGO, Kind::Shown)
+        .map(|name| home.join(name))
+        .filter(move |part| part.is_dir() || has_no_token(part))
 }
 
 /// Those that are there and not part of the tree. What is part of it has the tree's rights already,
@@ -262,7 +263,7 @@ pub(super) fn masked(walls: &Walls) -> Vec<PathBuf> {
     let credentials = walls
         .cargo_home
         .iter()
-        .flat_map(|home| ["credentials.toml", "credentials"].map(|name| home.join(name)));
+        .flat_map(|home| names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name)));
     let shown: Vec<&PathBuf> =
         [&walls.tree].into_iter().chain(&walls.readable).chain(&walls.writable).collect();
     let mut masked = held(walls, &walls.masked);

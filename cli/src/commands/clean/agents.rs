@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use logging::Redactor;
+use names::ours::ABL;
 use perform::{COPIES, TAKEN};
 
 use crate::commands::clean::place::Place;
 use crate::commands::clean::{Run, UNREADABLE, is_no_record};
-use crate::commands::phase::ABL;
 use crate::commands::phase::past::{self, LOGS, Past};
 use crate::commands::spec;
 use crate::exit::Failure;

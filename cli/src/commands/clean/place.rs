@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use apply::Lock;
-use repo::{OpenError, STATE_IN_TREE, WorkTree};
+use names::ours::STATE;
+use repo::{OpenError, WorkTree};
 
 use crate::commands::{self, registry};
 use crate::exit::Failure;
@@ -23,7 +24,7 @@ impl Place {
     pub(super) fn here() -> Result<Self, Failure> {
         let root = commands::root()?;
         let is_no_repository = matches!(WorkTree::at(&root), Err(OpenError::NotARepository { .. }));
-        if is_no_repository && root.join(STATE_IN_TREE).is_dir() {
+        if is_no_repository && root.join(STATE).is_dir() {
             let state = repo::state_dir_in_tree(&root)?;
             return Ok(Self { root, tree: None, state });
         }

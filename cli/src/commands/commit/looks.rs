@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use guard::{Binds, Guard, Writer};
+use guard::Guard;
 use repo::{Asked, WorkTree};
 
 use super::{Which, beside_or_above, refused};
@@ -16,6 +16,7 @@ use crate::output::{Output, printable_name};
 use crate::plan::{Plan, Task};
 use crate::preflight::{self, CODE_ROLLUP};
 use crate::terminal::phrases;
+use names::{Binds, Writer};
 
 /// Of the files that are not committed so many are named.
 const NAMED_FILES: usize = 5;
@@ -111,8 +112,7 @@ fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Ou
 
 /// What the harness itself writes into the project is no sign of unfinished work.
 fn is_own(path: &str, binds: Binds) -> bool {
-    let own = guard::PROTECTED.iter().filter(|name| name.writer == Writer::Harness);
-    let mut own = own.filter(|name| name.binds <= binds);
+    let mut own = names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
     own.any(|name| Path::new(path).starts_with(name.at_root()))
 }
 

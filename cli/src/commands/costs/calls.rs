@@ -8,13 +8,14 @@ use agent::ModelUsage;
 use llm::{Attempt, Usage};
 use logging::Journal;
 use loop_phase::tokens::{self, Row, Table};
+use names::ours::{ABL, STATE};
 use repo::WorkTree;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::commands::costs::prices::Today;
 use crate::commands::phase::past::LOGS;
-use crate::commands::phase::{ABL, read};
+use crate::commands::phase::read;
 use crate::commands::{registry, runs, spec};
 use crate::exit::Failure;
 use crate::plan::RUN_JSON;
@@ -154,7 +155,7 @@ fn of_row(row: &Row) -> Call {
 fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
     let mut own = BTreeSet::new();
     // The harness's own state holds nothing that a repository has brought along.
-    let mut state = root.join(repo::STATE_IN_TREE);
+    let mut state = root.join(STATE);
     if let Ok(tree) = WorkTree::at(root) {
         own.extend(registry::all(&tree)?.iter().map(|run| run.path(tree.root())));
         state = tree.state_of_root()?;

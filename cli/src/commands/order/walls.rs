@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use guard::{Binds, Guard};
+use guard::Guard;
+use names::Binds;
+use names::ours::PROJECT_FILE;
 use repo::WorkTree;
 use runner::{Confinement, Walls};
 
 use crate::commands::order::act::Setting;
 use crate::commands::wall;
-use crate::config::{PROJECT_FILE, Settings};
+use crate::config::Settings;
 use crate::exit::Failure;
 use crate::keys;
 

@@ -9,6 +9,7 @@ use apply::Lock;
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
 use perform::{AgentExecutor, AgentFact, AgentFault, AgentRecord, COPIES, Guarded, Kept, Outcome, drive};
+use names::ours::{ABL, PHASE_CONFIG};
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 
@@ -16,7 +17,7 @@ use crate::commands::agents::{
     can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls,
 };
 use crate::commands::phase::agents::{self, Chosen, Secrets};
-use crate::commands::phase::config::{self, Config};
+use crate::commands::phase::config::Config;
 use crate::commands::phase::desk::Counter;
 use crate::commands::phase::past::{LOGS, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
@@ -70,7 +71,7 @@ fn warn_of_commands(config: &Config, output: &Output) {
     if !names.is_empty() {
         output.warn(&format!(
             "commands of {} run outside of the walls, with all your rights: {}",
-            config::FILE,
+            PHASE_CONFIG,
             names.join(", ")
         ));
     }
@@ -132,7 +133,7 @@ impl Setup<'_> {
         redactor: Redactor,
     ) -> Result<Exit, Failure> {
         let phase = inputs.phase;
-        let logs = self.project.root.join(project::ABL).join(LOGS);
+        let logs = self.project.root.join(ABL).join(LOGS);
         let desks = self.desks()?;
         let role = |name: &str, chosen| {
             Ok::<_, Failure>((name.to_owned(), self.role(name, chosen, desks.get(name), &logs)?))

@@ -8,9 +8,6 @@ use serde::{Deserialize, Deserializer};
 
 use crate::commands::phase::request::Entry;
 
-/// Where it is.
-pub const FILE: &str = ".abl/abl.config.yaml";
-
 /// Asked when nothing else is said.
 const DEFAULT_MODEL: &str = "gemini-3.8-flash";
 

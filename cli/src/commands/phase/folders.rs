@@ -4,9 +4,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::anyhow;
+use names::ours::{ABL, PHASE_CONFIG};
 
-use crate::commands::phase::config::{self, Config};
-use crate::commands::phase::project::{ABL, SPECS};
+use crate::commands::phase::config::Config;
+use crate::commands::phase::project::SPECS;
 use crate::commands::phase::walls::HIDDEN;
 use crate::exit::Failure;
 
@@ -93,7 +94,7 @@ fn link_on_the_way<'p>(root: &Path, path: &'p Path) -> Option<&'p Path> {
 }
 
 fn refused(message: &str) -> Failure {
-    Failure::refused(anyhow!("{}: {message}", config::FILE), "name a folder of the project for each role")
+    Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "name a folder of the project for each role")
 }
 
 #[cfg(test)]

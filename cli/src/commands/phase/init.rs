@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
+use names::ours::PHASE_CONFIG;
 
-use crate::commands::phase::config;
 use crate::commands::phase::project::{PROJECT, SPECS};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -25,7 +25,7 @@ pub fn left_of_template(spec: &str) -> Option<usize> {
 pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     let first_spec = format!("{SPECS}/phase1.md");
     let files = [
-        (config::FILE, CONFIG),
+        (PHASE_CONFIG, CONFIG),
         (PROJECT, DESCRIPTION),
         (first_spec.as_str(), FIRST_SPEC),
         ("prompts/builder.md", prompt::phase::BUILDER),

@@ -7,8 +7,9 @@ use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::Start;
 use loop_phase::state::Status;
 use perform::{AgentFact, AgentRecord, AgentSilent, Outcome};
+use names::ours::ABL;
 
-use crate::commands::phase::project::{ABL, Project};
+use crate::commands::phase::project::Project;
 use crate::commands::spec::is_unfinished;
 use crate::exit::Failure;
 use crate::plan::RUN_JSON;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use loop_phase::state::{State, Status};
 use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, RoleInputs, Start};
+use names::ours::{ABL, PHASE_CONFIG};
 use repo::Git;
 
-use crate::commands::phase::config::{self, Config};
+use crate::commands::phase::config::Config;
 use crate::commands::phase::folders::{Folders, refuse_links};
 use crate::commands::text;
 use crate::environment::Environment;
@@ -17,8 +18,6 @@ use crate::exit::Failure;
 
 /// Where the specs are.
 pub const SPECS: &str = ".abl/specs";
-/// Where the phases' own files are.
-pub const ABL: &str = ".abl";
 /// The person's description.
 pub const PROJECT: &str = ".abl/project.md";
 /// Where prompts of the roles may be, the first that is there.
@@ -51,8 +50,8 @@ impl Project {
             return Err(Failure::refused(error, "move the project to a folder of another name"));
         }
         refuse_links(root)?;
-        let config = Config::parse(read(&root.join(config::FILE))?.as_deref())
-            .map_err(|message| Failure::refused(anyhow!("{}: {message}", config::FILE), "mend the file"))?;
+        let config = Config::parse(read(&root.join(PHASE_CONFIG))?.as_deref())
+            .map_err(|message| Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "mend the file"))?;
         let folders = Folders::find(root, &config)?;
         if folders.src() == root {
             // Only what is there can be hidden: a builder could else write the verifier's prompt of the next run.

@@ -3,29 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use names::By;
+use names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
 use repo::WorkTree;
 use runner::{Env, Mode, Probed, Walls, probe};
 
 use crate::args::Sandbox;
-use crate::commands::phase::project::{ABL, SPECS};
+use crate::commands::phase::project::SPECS;
 use crate::commands::wall;
 use crate::exit::Failure;
 use crate::keys::DOT_ENV;
 use crate::output::Output;
-use crate::preflight::AGENT_CONFIG;
 
 /// What no role may see, relative to the root, besides the other one's folder: secrets, the harness's own files, and the
 /// prompts of both.
-pub const HIDDEN: [&str; 8] = [
-    DOT_ENV,
-    AGENT_CONFIG,
-    "prompts",
-    repo::STATE_IN_TREE,
-    ".abl/logs",
-    ".abl/prompts",
-    ".abl/state.json",
-    ".abl/abl.config.yaml",
-];
+pub const HIDDEN: [&str; 8] =
+    [DOT_ENV, AGENT_CONFIG, "prompts", STATE, ".abl/logs", ".abl/prompts", ".abl/state.json", PHASE_CONFIG];
 
 /// The `.git` of every repository inside of a role's folder that is neither hidden from it nor in the other's, relative to that folder.
 pub fn dot_gits(root: &Path, own: &Path, other: &Path) -> Result<Vec<PathBuf>, Failure> {
@@ -119,7 +112,5 @@ fn said(probed: Probed, output: &Output) -> Probed {
 
 /// Folders that are part of neither role's work, left out of lists.
 pub fn skipped() -> Vec<String> {
-    [".git", "node_modules", "target", "__pycache__", ".venv", "venv", "dist", ".next", ABL]
-        .map(str::to_owned)
-        .into()
+    names::left_out(By::Phase).map(str::to_owned).collect()
 }

@@ -12,12 +12,12 @@ use engine::Line;
 use guard::Guard;
 use logging::{Redactor, RunFolder};
 use perform::{RecordOnly, Replayed, Rules, UNDO, undo_folders};
+use names::ours::AGENT_CONFIG;
 use repo::WorkTree;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::exit::Failure;
 use crate::plan::Plan;
-use crate::preflight::AGENT_CONFIG;
 
 /// The project as it is now, with the run's pre-images put back.
 pub struct ScratchCopy {

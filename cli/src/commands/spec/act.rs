@@ -7,18 +7,18 @@ use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
 use loop_spec::{CommitScope, Files, Inputs, Patience, SpecLoop};
 use perform::{AgentFact, AgentFault, AgentLimits, AgentRecord, COPIES, Guarded, Loop as _, Outcome, drive};
+use names::ours::{PROJECT_FILE, SPEC_CONFIG};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::commands::agents::{self, limits};
 use crate::commands::runs;
 use crate::commands::runs::cannot_begin;
-use crate::commands::spec::config::FILE;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
 use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{AgentArgs, project, uuid};
-use crate::config::{CommitScope as Scope, Origin, PROJECT_FILE, Settings};
+use crate::config::{CommitScope as Scope, Origin, Settings};
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
 use crate::plan::RUN_JSON;
@@ -163,7 +163,7 @@ fn say_put_back(output: &Output, paths: &[String]) -> Result<(), Failure> {
         let path = printable(path);
         output.warn(&format!("{path} was not for the agent to change that was cut off; it was put back"));
     }
-    if paths.iter().any(|path| [FILE, PROJECT_FILE].contains(&path.as_str())) {
+    if paths.iter().any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str())) {
         let why = anyhow!("the configuration has just been put back as it was before the agent changed it");
         return Err(Failure::refused(why, "say it once more: code-commit spec run --resume"));
     }

@@ -4,13 +4,11 @@ use std::path::{Component, Path};
 
 use anyhow::anyhow;
 use loop_spec::STORE;
+use names::ours::SPEC_CONFIG;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::text;
 use crate::exit::Failure;
-
-/// Where it is.
-pub const FILE: &str = ".cuggino.json";
 
 /// The file. An empty text is the same as none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,10 +57,10 @@ impl Default for Config {
 impl Config {
     /// Reads the project's file. One that is not there gives the defaults; one with an error is a refusal.
     pub fn read(root: &Path) -> Result<Self, Failure> {
-        let text = text::read(&root.join(FILE))?.unwrap_or_default();
+        let text = text::read(&root.join(SPEC_CONFIG))?.unwrap_or_default();
         Self::parse(&text).map_err(|why| {
             Failure::refused(
-                anyhow!("{FILE}: {why}"),
+                anyhow!("{SPEC_CONFIG}: {why}"),
                 "mend the file, or answer the questions of: code-commit spec setup",
             )
         })
@@ -113,7 +111,7 @@ impl Config {
 /// Specs are what a talk may write, and what the focus may open to agents: none of these is either. In any case, for file systems that
 /// know none.
 fn is_taken(name: &str) -> bool {
-    [".git", STORE, repo::STATE_IN_TREE].iter().any(|taken| name.eq_ignore_ascii_case(taken))
+    [".git", STORE, names::ours::STATE].iter().any(|taken| name.eq_ignore_ascii_case(taken))
 }
 
 /// A folder below the root, as agents and git are told of it: without `./` and final slash.

@@ -4,8 +4,9 @@ use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use names::ours::SPEC_CONFIG;
 
-use crate::commands::spec::config::{self, Config, FILE};
+use crate::commands::spec::config::{self, Config};
 use crate::commands::spec::project;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -18,7 +19,7 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::refused(
             anyhow!("spec setup needs a terminal"),
-            format!("write {FILE} yourself: every key of it may be left out"),
+            format!("write {SPEC_CONFIG} yourself: every key of it may be left out"),
         ));
     }
     let present = Config::read(root)?;
@@ -29,10 +30,10 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
     };
     project::make_folders(root)?;
     let text = config.to_json();
-    project::write(&root.join(FILE), &text)
-        .with_context(|| format!("cannot write {FILE}"))
+    project::write(&root.join(SPEC_CONFIG), &text)
+        .with_context(|| format!("cannot write {SPEC_CONFIG}"))
         .map_err(|error| Failure::refused(error, "see who may write there"))?;
-    output.report(&format!("Saved to {FILE}:\n{}", text.trim_end()));
+    output.report(&format!("Saved to {SPEC_CONFIG}:\n{}", text.trim_end()));
     Ok(Exit::Done)
 }
 

@@ -19,7 +19,7 @@ use crate::commands::phase::request::{Desk, Entry, SOCKET};
 use crate::commands::phase::walls;
 use crate::exit::Failure;
 use crate::keys::DOT_ENV;
-use crate::preflight::AGENT_CONFIG;
+use names::ours::{ABL, AGENT_CONFIG, STATE};
 
 impl Setup<'_> {
     /// By role.
@@ -35,7 +35,7 @@ impl Setup<'_> {
     }
 
     pub(super) fn places(&self) -> BTreeMap<String, PathBuf> {
-        let own = self.project.root.join(project::ABL);
+        let own = self.project.root.join(ABL);
         [(loop_phase::ABL, own), (TESTS, self.project.tests().to_owned())]
             .map(|(name, path)| (name.to_owned(), path))
             .into()
@@ -121,7 +121,7 @@ impl Setup<'_> {
     /// Where a role's folder is the root itself, what is not its own stays out of its commits.
     fn never_committed(&self, top: &Path) -> Vec<String> {
         let root = &self.project.root;
-        let names = [DOT_ENV, project::ABL, AGENT_CONFIG, repo::STATE_IN_TREE];
+        let names = [DOT_ENV, ABL, AGENT_CONFIG, STATE];
         let inside = names
             .iter()
             .map(|name| root.join(name))

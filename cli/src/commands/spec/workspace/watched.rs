@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD, asks_to_change};
+use names::By;
+use names::ours::{AGENT_CONFIG, PROJECT_FILE, SPEC_CONFIG, STATE};
 use perform::Watched;
 use repo::WorkTree;
 
@@ -11,10 +13,10 @@ use crate::commands::spec::workspace::Workspace;
 use crate::output::printable;
 
 /// What no agent may change, whatever its role.
-const OURS: [&str; 5] =
-    ["!.cuggino/", "!.cuggino.json", "!code-commit.toml", "!.code-commit/", "!agent-config/"];
-/// Folders that are not looked into where there is no git to say what counts.
-const PRODUCTS: [&str; 5] = ["node_modules", "target", ".venv", "__pycache__", "dist"];
+fn ours() -> impl Iterator<Item = String> {
+    let folders = [STORE, STATE, AGENT_CONFIG].map(|name| format!("!{name}/"));
+    folders.into_iter().chain([SPEC_CONFIG, PROJECT_FILE].map(|name| format!("!{name}")))
+}
 
 /// What a person is told of a change that was put back. Only who implements can be asked for one of the specs.
 pub fn put_back(path: &str, role: &str, specs: &str) -> String {
@@ -37,8 +39,7 @@ impl Workspace<'_> {
         };
         let folders = [BACKLOG, ISSUES, TBD, MEMORY].map(|name| format!("{STORE}/{name}"));
         let session = [Files::path(&files.session())];
-        let skip =
-            [".git".to_owned(), repo::STATE_IN_TREE.to_owned()].into_iter().chain(folders).chain(session);
+        let skip = [".git".to_owned(), STATE.to_owned()].into_iter().chain(folders).chain(session);
         Watched {
             root: self.root.clone(),
             skip: skip.chain(self.products()).collect(),
@@ -54,10 +55,7 @@ impl Workspace<'_> {
         let own = [format!("{}/", self.config.specs)];
         Watched {
             root: self.root.clone(),
-            skip: [".git".to_owned(), repo::STATE_IN_TREE.to_owned()]
-                .into_iter()
-                .chain(self.products())
-                .collect(),
+            skip: [".git".to_owned(), STATE.to_owned()].into_iter().chain(self.products()).collect(),
             may_touch: Some(folders.into_iter().chain(own).collect()),
             ..Watched::default()
         }
@@ -65,16 +63,16 @@ impl Workspace<'_> {
 
     fn implementing(&self, focus: &str) -> Vec<String> {
         let specs = &self.config.specs;
-        let mut entries: Vec<String> = ["/"].iter().chain(&OURS).map(|&entry| entry.to_owned()).collect();
+        let mut entries: Vec<String> = std::iter::once("/".to_owned()).chain(ours()).collect();
         if !asks_to_change(focus, specs) {
             entries.push(format!("!{specs}/"));
         }
         entries
     }
 
-    /// Git says what counts where there is git.
+    /// Folders that are not looked into where there is no git to say what counts.
     fn products(&self) -> Vec<String> {
         let without = WorkTree::at(&self.root).is_err();
-        PRODUCTS.iter().filter(|_| without).map(|&name| name.to_owned()).collect()
+        names::left_out(By::Spec).filter(|_| without).map(str::to_owned).collect()
     }
 }

@@ -1,0 +1,196 @@
+//! The table, a section for each who asks.
+
+use crate::Binds::{Always, Commit, Implement, Unscoped};
+use crate::By::{Hash, Phase, Spec};
+use crate::Writer::{Build, Harness, Person};
+use crate::{Binds, By, Kind, Name, Writer};
+
+/// What no model may write. `.git` is not among them: `guard` refuses it at every level in every spelling, by its characters.
+pub const PROTECTED: &[Name] = &[
+    protected("/.code-commit/", Always, Harness, "the harness's own state"),
+    starts("/code-commit.toml", Always, "the harness's configuration"),
+    starts(".gitmodules", Always, "where git fetches submodules from"),
+    starts("**/.abl/abl.config.yaml", Unscoped, "the commands that code-commit phase runs"),
+    starts(".cuggino.json", Unscoped, "the commands that code-commit spec runs"),
+    protected(".gitignore", Unscoped, Person, "what git ignores decides what may be written"),
+    protected("/agent-config/", Unscoped, Person, "the harness's settings and keys"),
+    protected("/Cargo.lock", Commit, Build, "the versions of all dependencies"),
+    protected("/build.sh", Commit, Person, "the build decides whether the work is done"),
+    protected("/codeRollup.sh", Commit, Person, "the supervisor's script"),
+    protected("/LLMInstructions.md", Commit, Person, "the supervisor's instructions"),
+    protected("UserSpecification.md", Commit, Person, "the user's specification"),
+    protected("/target/", Commit, Build, "build output"),
+    protected("/logs/", Implement, Harness, "the records of runs"),
+    protected("/llm-user-output.txt", Implement, Harness, "the record of a run"),
+];
+
+/// What runs later or changes what others see, besides what [`PROTECTED`] has of that kind.
+pub const RUNS_LATER: &[Name] = &[
+    later(".gitattributes", "filters that git starts"),
+    later(".husky/", "hooks of git"),
+    later(".githooks/", "hooks of git"),
+    later(".pre-commit-config.yaml", "hooks of git"),
+    later(".pre-commit-hooks.yaml", "hooks of git"),
+    later("lefthook.yml", "hooks of git"),
+    later("lefthook.yaml", "hooks of git"),
+    later(".lefthook.yml", "hooks of git"),
+    later(".overcommit.yml", "hooks of git"),
+    // Hooks, servers that they start, what they may do without asking.
+    later(".claude/", "settings of a coding agent"),
+    later(".mcp.json", "servers that coding agents start"),
+    later("mcp.json", "servers that coding agents start"),
+    later(".gemini/", "settings of a coding agent"),
+    later(".codex/", "settings of a coding agent"),
+    later(".cursor/", "settings of a coding agent"),
+    later(".opencode/", "settings of a coding agent"),
+    later("opencode.json", "settings of a coding agent"),
+    later(".aider.conf.yml", "settings of a coding agent"),
+    later(".abl/", "prompts of code-commit phase"),
+    later(".cuggino/", "tasks of code-commit spec"),
+    // Tasks that run when a folder is opened, interpreters and servers by path, containers.
+    later(".vscode/", "settings of an editor"),
+    later(".idea/", "settings of an editor"),
+    later(".zed/", "settings of an editor"),
+    later(".devcontainer/", "a container that editors start"),
+    later(".devcontainer.json", "a container that editors start"),
+    later(".exrc", "settings of an editor"),
+    later(".nvimrc", "settings of an editor"),
+    later(".nvim.lua", "settings of an editor"),
+    later(".dir-locals.el", "settings of an editor"),
+    later(".envrc", "shells that enter the folder"),
+    later(".mise.toml", "shells that enter the folder"),
+    later("mise.toml", "shells that enter the folder"),
+    // Forges hold keys of their own.
+    later(".github/workflows/", "jobs of a forge"),
+    later(".github/actions/", "jobs of a forge"),
+    later(".gitea/workflows/", "jobs of a forge"),
+    later(".forgejo/workflows/", "jobs of a forge"),
+    later(".gitlab-ci.yml", "jobs of a forge"),
+    later(".circleci/", "jobs of a forge"),
+    later(".travis.yml", "jobs of a forge"),
+    later(".drone.yml", "jobs of a forge"),
+    later(".woodpecker.yml", "jobs of a forge"),
+    later(".woodpecker/", "jobs of a forge"),
+    later(".buildkite/", "jobs of a forge"),
+    later("azure-pipelines.yml", "jobs of a forge"),
+    later("bitbucket-pipelines.yml", "jobs of a forge"),
+    later("jenkinsfile", "jobs of a forge"),
+    // Tools that run code before they do what they were asked for, or fetch it from elsewhere.
+    later(".cargo/config", "programs that cargo starts"),
+    later(".cargo/config.toml", "programs that cargo starts"),
+    later("build.rs", "cargo runs it before it compiles"),
+    later("rust-toolchain", "the compiler that rustup fetches"),
+    later("rust-toolchain.toml", "the compiler that rustup fetches"),
+    later(".npmrc", "where npm fetches from"),
+    later(".yarnrc", "the program that yarn starts"),
+    later(".yarnrc.yml", "the program that yarn starts"),
+    later(".yarn/", "the program that yarn starts"),
+    later(".pnpmfile.cjs", "pnpm runs it"),
+    later(".mvn/", "programs that Maven starts"),
+    later("gradle/wrapper/", "the program that gradlew fetches"),
+    later(".bazelrc", "programs that Bazel starts"),
+    later("sitecustomize.py", "every Python runs it"),
+    later("usercustomize.py", "every Python runs it"),
+];
+
+/// What tools write to fix the versions of dependencies.
+pub const LOCK_FILES: &[Name] = &[
+    lock("cargo.lock", "cargo"),
+    lock("package-lock.json", "npm"),
+    lock("yarn.lock", "yarn"),
+    lock("pnpm-lock.yaml", "pnpm"),
+    lock("poetry.lock", "poetry"),
+    lock("uv.lock", "uv"),
+    lock("go.sum", "go"),
+];
+
+/// Folders of products. The lists differ on purpose: S2 fixes its own, and what is not watched an agent can change unseen.
+pub const LEFT_OUT: &[Name] = &[
+    left_out(".git/", &[Hash, Phase], "git's own"),
+    left_out("__pycache__/", &[Hash, Phase, Spec], "compiled Python"),
+    left_out(".pytest_cache/", &[Hash], "a cache of pytest"),
+    left_out(".mypy_cache/", &[Hash], "a cache of mypy"),
+    left_out(".ruff_cache/", &[Hash], "a cache of ruff"),
+    left_out(".venv/", &[Hash, Phase, Spec], "a virtual environment of Python"),
+    left_out("venv/", &[Hash, Phase], "a virtual environment of Python"),
+    left_out("env/", &[Hash], "a virtual environment of Python"),
+    left_out("node_modules/", &[Hash, Phase, Spec], "packages of npm"),
+    left_out("target/", &[Phase, Spec], "products of cargo or Maven"),
+    left_out("dist/", &[Phase, Spec], "products of a build"),
+    left_out(".next/", &[Phase], "products of Next.js"),
+    left_out(".abl/", &[Phase], "the files of code-commit phase"),
+];
+
+/// Names under which keys and passwords are kept.
+pub const SECRETS: &[Name] = &[
+    // `.env.example` and its like are meant to be read.
+    no_secret("*.example"),
+    no_secret("*.sample"),
+    no_secret("*.template"),
+    no_secret("*.dist"),
+    secret(".env", "variables with keys"),
+    secret(".env.*", "variables with keys"),
+    secret(".envrc", "variables with keys"),
+    secret(".netrc", "passwords of hosts"),
+    secret(".npmrc", "the token of npm"),
+    secret(".pypirc", "the token of PyPI"),
+    secret(".git-credentials", "passwords of git"),
+    secret("credentials", "passwords of a service"),
+    secret("credentials.toml", "the token of cargo"),
+    secret("credentials.json", "passwords of a service"),
+    secret("*.pem", "a private key"),
+    secret("*.key", "a private key"),
+    secret("*.p12", "a private key"),
+    secret("*.pfx", "a private key"),
+    secret("*.jks", "private keys of Java"),
+    secret("*.keystore", "private keys of Java"),
+    secret("*.kdbx", "a store of passwords"),
+    secret("*-key.txt", "the key of a model's service"),
+    secret("*_rsa", "a private key of ssh"),
+    secret("*_ed25519", "a private key of ssh"),
+    secret("*_ecdsa", "a private key of ssh"),
+];
+
+/// What commands in the sandbox may read below the home folder, and what they never may.
+pub const AT_HOME: &[Name] = &[
+    at_home(".cargo/bin/", Kind::Shown, "programs that cargo has installed"),
+    at_home(".cargo/env", Kind::Shown, "puts them into PATH"),
+    at_home(".cargo/git/", Kind::Shown, "dependencies from git"),
+    at_home(".cargo/registry/", Kind::Shown, "dependencies from registries"),
+    at_home(".cargo/config.toml", Kind::Shown, "mirrors that an offline build needs"),
+    at_home(".cargo/config", Kind::Shown, "mirrors that an offline build needs"),
+    at_home(".cargo/credentials.toml", Kind::Hidden, "the token of cargo"),
+    at_home(".cargo/credentials", Kind::Hidden, "the token of cargo"),
+];
+
+const fn protected(pattern: &'static str, binds: Binds, writer: Writer, why: &'static str) -> Name {
+    Name { pattern, kind: Kind::Protected(binds, writer), why }
+}
+
+const fn starts(pattern: &'static str, binds: Binds, why: &'static str) -> Name {
+    Name { pattern, kind: Kind::Starts(binds), why }
+}
+
+const fn later(pattern: &'static str, why: &'static str) -> Name {
+    Name { pattern, kind: Kind::RunsLater, why }
+}
+
+const fn lock(pattern: &'static str, tool: &'static str) -> Name {
+    Name { pattern, kind: Kind::LockFile, why: tool }
+}
+
+const fn left_out(pattern: &'static str, by: &'static [By], why: &'static str) -> Name {
+    Name { pattern, kind: Kind::LeftOut(by), why }
+}
+
+const fn secret(pattern: &'static str, why: &'static str) -> Name {
+    Name { pattern, kind: Kind::Secret, why }
+}
+
+const fn no_secret(pattern: &'static str) -> Name {
+    Name { pattern, kind: Kind::NoSecret, why: "an example to copy" }
+}
+
+const fn at_home(pattern: &'static str, kind: Kind, why: &'static str) -> Name {
+    Name { pattern, kind, why }
+}
