@@ -11,6 +11,12 @@ use rustix::io::Errno;
 
 /// Room for the entries that one system call gives.
 const BUFFER_BYTES: usize = 32 << 10;
+/// To read a file and nothing else: a symlink is not followed, a FIFO is not waited for.
+const READ: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 
 /// A folder that stays the same folder whatever happens to its name.
 #[derive(Debug)]
@@ -69,14 +75,36 @@ impl Folder {
 
     /// Opens a regular file inside this one for reading. Anything else fails, a FIFO without waiting for its other end.
     pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
-        let name = single(name.as_ref())?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let file = rustix::fs::openat(&self.fd, name, flags, Mode::empty())?;
-        if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).is_file() {
-            Ok(File::from(file))
-        } else {
-            Err(io::Error::other("it is not a regular file"))
+        let file = File::from(rustix::fs::openat(&self.fd, single(name.as_ref())?, READ, Mode::empty())?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    }
+
+    /// Opens the regular file at a path below this one for reading, on whatever mount it lies; none where nothing or anything else is
+    /// there, or where a symlink is on the way.
+    pub fn open_file_below(&self, path: &Path) -> io::Result<Option<File>> {
+        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let opened = match rustix::fs::openat2(&self.fd, path, READ, Mode::empty(), beneath) {
+            Err(Errno::NOSYS | Errno::PERM) => self.walk_to_file(path),
+            opened => opened,
+        };
+        let file = match opened {
+            // The last is a socket's.
+            Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR | Errno::NXIO) => return Ok(None),
+            opened => File::from(opened?),
+        };
+        Ok(file.metadata()?.is_file().then_some(file))
+    }
+
+    /// The same from name to name. `O_NOFOLLOW` speaks of the last name only, so each folder is opened by itself.
+    fn walk_to_file(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        let way = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut here = None;
+        for name in path.parent().into_iter().flat_map(Path::iter) {
+            let at = here.as_ref().unwrap_or(&self.fd);
+            here = Some(rustix::fs::openat(at, single(name)?, way, Mode::empty())?);
         }
+        let name = single(path.file_name().unwrap_or_default())?;
+        rustix::fs::openat(here.as_ref().unwrap_or(&self.fd), name, READ, Mode::empty())
     }
 
     /// What stands at `name`, a symlink for itself; `None` if nothing does.
@@ -142,10 +170,10 @@ fn beneath() -> ResolveFlags {
 }
 
 /// A name with a slash would be a path, and `..` would be a way up.
-fn single(name: &OsStr) -> io::Result<&OsStr> {
+fn single(name: &OsStr) -> rustix::io::Result<&OsStr> {
     let bytes = name.as_encoded_bytes();
     let is_single = !bytes.is_empty() && bytes != b"." && bytes != b".." && !bytes.contains(&b'/');
-    if is_single { Ok(name) } else { Err(Errno::INVAL.into()) }
+    if is_single { Ok(name) } else { Err(Errno::INVAL) }
 }
 
 #[cfg(test)]
@@ -163,6 +191,32 @@ mod tests {
         assert!(folder.open_file("file").is_ok());
         for other in ["folder", "link", "fifo"] {
             assert!(folder.open_file(other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_file_below_is_opened_through_no_symlink_with_openat2_and_without() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (root, outside) = (scratch.path().join("root"), scratch.path().join("outside"));
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::create_dir(&outside).unwrap();
+        for file in [root.join("a/b/file"), outside.join("file")] {
+            File::create(file).unwrap();
+        }
+        std::os::unix::fs::symlink(&outside, root.join("out")).unwrap();
+        std::os::unix::fs::symlink("a", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("file", root.join("a/b/link")).unwrap();
+        let folder = Folder::open(&root).unwrap();
+        let opened = |path: &str| folder.open_file_below(Path::new(path)).unwrap().is_some();
+        let walked = |path: &str| folder.walk_to_file(Path::new(path)).is_ok();
+        assert!(opened("a/b/file") && walked("a/b/file"));
+        for other in ["out/file", "link/b/file", "a/b/link", "a/b/none", "a/b/file/x"] {
+            assert!(!opened(other) && !walked(other), "{other}");
+        }
+        assert!(!opened("a/b"));
+        for way_up in ["../outside/file", "a/../../outside/file", ""] {
+            assert!(folder.open_file_below(Path::new(way_up)).ok().flatten().is_none(), "{way_up}");
+            assert!(!walked(way_up), "{way_up}");
         }
     }
 }

@@ -35,8 +35,8 @@ pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injecte
 pub struct Injected {
     pub code: Option<i32>,
     /// False where the program made fewer such calls.
-    was_hit: bool,
-    words: String,
+    pub was_hit: bool,
+    pub words: String,
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use fixtures::demo::MENDS_IT;
 use serde_json::Value;
 
+use crate::disk_errors::injected;
 use crate::harness::{KEY, Scene};
 
 #[test]
@@ -100,14 +101,35 @@ fn init_and_rollup_write_through_no_link_that_a_repository_has_brought() {
 
 #[test]
 fn a_roll_up_shows_nothing_through_a_folder_that_became_a_link() {
+    let scene = with_a_folder_that_became_a_link();
+    let ran = scene.run(&["rollup"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    no_diary(&scene);
+}
+
+#[test]
+fn a_roll_up_follows_no_link_either_where_openat2_is_denied() {
+    // An old kernel, and a container that denies the call.
+    for error in ["ENOSYS", "EPERM"] {
+        let scene = with_a_folder_that_became_a_link();
+        let Some(ran) = injected(&scene, &format!("openat2:error={error}"), &["rollup"]) else { return };
+        assert!(ran.code == Some(0) && ran.was_hit, "{error}: {}", ran.words);
+        no_diary(&scene);
+    }
+}
+
+/// What git tracks in `src` is behind a link, outside of the project.
+fn with_a_folder_that_became_a_link() -> Scene {
     let scene = Scene::with_replies([]);
     let (inside, outside) = (scene.project.root().join("src"), scene.project.beside().join("elsewhere"));
     scene.project.write("src/notes.txt", b"somebody's diary\n").unwrap();
     scene.project.git(&["add", "."]).unwrap();
     std::fs::rename(&inside, &outside).unwrap();
     symlink(&outside, &inside).unwrap();
-    let ran = scene.run(&["rollup"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    scene
+}
+
+fn no_diary(scene: &Scene) {
     let rollup = scene.project.read("agent-config/codeRollup.txt").unwrap();
     assert!(rollup.contains("--- FILE build.sh ---") && !rollup.contains("diary"), "{rollup}");
 }

@@ -1,17 +1,15 @@
 //! The files that git tracks as they are on disk.
 
-use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use dir::Folder;
 use prompt::rollup::{LARGEST_FILE, LeftOut, left_out};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
+use rustix::fs::FileType;
 
 /// The root of the project. No link below it is followed: to git a file behind one is deleted, and it may lie outside.
 pub struct OnDisk {
-    root: OwnedFd,
+    root: Folder,
 }
 
 /// What stands where git tracks a file.
@@ -28,26 +26,19 @@ pub enum Found {
 impl OnDisk {
     /// Opens the root.
     pub fn at(root: &Path) -> io::Result<Self> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self { root: rustix::fs::open(root, flags, Mode::empty())? })
+        Ok(Self { root: Folder::open(root)? })
     }
 
     /// Reads the file at a path relative to the root in place of `content`.
     pub fn read(&self, path: &str, content: &mut Vec<u8>) -> io::Result<Found> {
         content.clear();
-        let file = match self.open(path) {
-            Ok(file) => File::from(file),
-            Err(Errno::LOOP) => return Ok(if self.is_link(path) { Found::Link } else { Found::Other }),
-            // The last is a socket's.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::NXIO) => return Ok(Found::Other),
+        let file = match self.root.open_file_below(Path::new(path)) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(if self.is_link(path) { Found::Link } else { Found::Other }),
             // What its name leaves out need not be readable.
-            Err(error) => return left_out(path, 0).map(Found::LeftOut).ok_or_else(|| error.into()),
+            Err(error) => return left_out(path, 0).map(Found::LeftOut).ok_or(error),
         };
-        let stat = rustix::fs::fstat(&file)?;
-        if !FileType::from_raw_mode(stat.st_mode).is_file() {
-            return Ok(Found::Other);
-        }
-        if let Some(why) = left_out(path, u64::try_from(stat.st_size).unwrap_or_default()) {
+        if let Some(why) = left_out(path, file.metadata()?.len()) {
             return Ok(Found::LeftOut(why));
         }
         // It may have grown since.
@@ -55,18 +46,10 @@ impl OnDisk {
         Ok(left_out(path, content.len() as u64).map_or(Found::Content, Found::LeftOut))
     }
 
-    fn open(&self, path: &str) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        match rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve) {
-            // An old kernel, or a container that denies the call.
-            Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(&self.root, path, flags, Mode::empty()),
-            opened => opened,
-        }
-    }
-
     fn is_link(&self, path: &str) -> bool {
-        let stat = rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW);
-        stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink())
+        let path = Path::new(path);
+        let found =
+            self.root.folder_of(path).and_then(|folder| folder.stat(path.file_name().unwrap_or_default()));
+        found.is_ok_and(|stat| stat.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink()))
     }
 }
