@@ -10,10 +10,10 @@ use guard::Before;
 use rustix::fs::{Gid, Mode, Uid};
 use sha2::{Digest, Sha256};
 
-use crate::files::protect_like;
 use crate::journal::hex;
 use crate::place::Place;
 use crate::report::{Action, Changed};
+use dir::protect_like;
 
 /// What is to become of one file.
 #[derive(Debug)]

@@ -1,15 +1,14 @@
 //! After the commit: what is left of the transaction becomes the folder that `undo` reads.
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::Folder;
-use rustix::fs::{AtFlags, CWD};
-use rustix::io::Errno;
+use dir::{Folder, copy_all};
 
 use crate::Steps;
-use crate::files::{copy, sync};
 use crate::journal::{Journal, MANIFEST, kept_name};
 use crate::lock::Lock;
 use crate::recover::{RecoverError, drop_record, remove_folder, set_aside};
@@ -59,13 +58,13 @@ fn tidy(txn: &Folder, journal: &Journal) -> io::Result<()> {
         let is_shared = entry.old.as_ref().is_some_and(|old| old.links > 1 && old.id == old.kept_id);
         if is_shared {
             remove_if_there(txn, &copied)?;
-            copy(txn, &name, txn, &copied)?;
-            rustix::fs::renameat(txn, &copied, txn, &name)?;
+            copy_all(txn, &name, txn, &copied)?;
+            txn.rename(&copied, txn, &name)?;
         }
     }
     for (name, _) in txn.entries()? {
         if name.ends_with(b".new") {
-            rustix::fs::unlinkat(txn, &name, AtFlags::empty())?;
+            txn.remove_file(OsStr::from_bytes(&name))?;
         }
     }
     Ok(())
@@ -76,9 +75,9 @@ fn tidy(txn: &Folder, journal: &Journal) -> io::Result<()> {
 fn hand_over(lock: &Lock, txn: &Folder, undo: &Path, steps: Steps<'_>) -> io::Result<()> {
     let parent = undo.parent().unwrap_or(undo);
     std::fs::create_dir_all(parent)?;
-    match rustix::fs::renameat(&lock.state, TXN_FOLDER, CWD, undo) {
-        Err(Errno::XDEV) => {}
-        moved => return Ok(moved?),
+    match lock.state.rename_to(TXN_FOLDER, undo) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
+        moved => return moved,
     }
     std::fs::create_dir_all(undo)?;
     let target = Folder::open(undo)?;
@@ -87,16 +86,16 @@ fn hand_over(lock: &Lock, txn: &Folder, undo: &Path, steps: Steps<'_>) -> io::Re
     names.sort_by_key(|name| name == MANIFEST);
     for name in names {
         remove_if_there(&target, &name)?;
-        copy(txn, &name, &target, &name)?;
+        copy_all(txn, &name, &target, &name)?;
     }
-    sync(&target)?;
-    sync(&Folder::open(parent)?)?;
+    target.sync()?;
+    Folder::open(parent)?.sync()?;
     drop_record(lock, txn, MANIFEST, steps)
 }
 
 fn remove_if_there(folder: &Folder, name: &str) -> io::Result<()> {
-    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(error) => Err(error.into()),
+    match folder.remove_file(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
     }
 }

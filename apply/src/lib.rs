@@ -5,7 +5,6 @@ mod change;
 mod durable;
 mod emptied;
 mod error;
-mod files;
 mod finish;
 mod journal;
 mod lock;

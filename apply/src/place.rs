@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use dir::Folder;
 use guard::Admitted;
-use rustix::fs::Mode;
 use rustix::io::Errno;
 
 /// A file's place below the root.
@@ -149,7 +148,7 @@ impl Folders {
 
     /// Makes one folder. One that has appeared in the meantime is an error: nobody judged it.
     pub(crate) fn make(&mut self, path: &str, parent: &Folder) -> io::Result<Arc<Folder>> {
-        rustix::fs::mkdirat(parent, name_of(path), Mode::from_raw_mode(0o777))?;
+        parent.make_folder(name_of(path), 0o777)?;
         self.made.push(path.to_owned());
         let folder = Arc::new(parent.open_in(name_of(path))?);
         self.known.insert(path.to_owned(), Arc::clone(&folder));

@@ -1,18 +1,19 @@
 //! What the next start does about a transaction that was interrupted. May itself be interrupted, as often as it likes.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dir::Folder;
 use guard::Before;
-use rustix::fs::{AtFlags, FileType};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::belief::{find_root, undo_folder};
 use crate::durable::sync_all;
-use crate::files::{rename_new, sync};
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Unread, hex, kept_name, staged_name};
 use crate::lock::Lock;
 use crate::place::Place;
@@ -188,7 +189,7 @@ impl Touched {
 
     fn sync(&mut self) -> io::Result<()> {
         let folders: Vec<Arc<Folder>> = self.0.drain().map(|(_, folder)| folder).collect();
-        sync_all(&folders, |folder| sync(folder))
+        sync_all(&folders, |folder| folder.sync())
     }
 }
 
@@ -206,7 +207,7 @@ fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Re
         let new = entry.new_id.map(|id| id.1);
         return match (standing, place.parent()) {
             (Standing::Ours, Some(folder)) => {
-                rustix::fs::unlinkat(folder, place.name(), AtFlags::empty())?;
+                folder.remove_file(place.name())?;
                 Ok(PutBack::Restored)
             }
             // Without a rename that replaces nothing, ours has both names.
@@ -221,11 +222,11 @@ fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Re
         (Standing::Nothing | Standing::Other(_), _) if is_still_staged => Ok(PutBack::Untouched),
         (Standing::Other(_), _) | (_, None) => Ok(PutBack::Foreign),
         (Standing::Nothing, Some(folder)) => {
-            rename_new(txn, &kept_name(number), folder, place.name())?;
+            txn.rename_new(kept_name(number), folder, place.name())?;
             Ok(PutBack::Restored)
         }
         (Standing::Ours, Some(folder)) => {
-            rustix::fs::renameat(txn, kept_name(number), folder, place.name())?;
+            txn.rename(kept_name(number), folder, place.name())?;
             Ok(PutBack::Restored)
         }
     }
@@ -255,19 +256,19 @@ fn what_stands(entry: &Entry, place: &Place) -> io::Result<Standing> {
 pub(crate) fn remove_folder(root: &Arc<Folder>, path: &str) -> io::Result<Option<Arc<Folder>>> {
     let place = Place::find_unless_blocked(root, path)?;
     let Some(parent) = place.parent() else { return Ok(None) };
-    match rustix::fs::unlinkat(parent, place.name(), AtFlags::REMOVEDIR) {
-        Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {
+    match parent.remove_folder(place.name()).map_err(|error| (Errno::from_io_error(&error), error)) {
+        Ok(()) | Err((Some(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR), _)) => {
             Ok(Some(Arc::clone(parent)))
         }
-        Err(error) => Err(error.into()),
+        Err((_, error)) => Err(error),
     }
 }
 
 /// From here on there is nothing to put back or to hand over, which must be on the disk before the old files lose their names.
 pub(crate) fn drop_record(lock: &Lock, txn: &Folder, record: &str, steps: Steps<'_>) -> io::Result<()> {
     steps("drop the record");
-    rustix::fs::unlinkat(txn, record, AtFlags::empty())?;
-    sync(txn)?;
+    txn.remove_file(record)?;
+    txn.sync()?;
     discard(lock, steps)
 }
 
@@ -276,7 +277,7 @@ pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
     let mut number = 1;
     loop {
         let name = format!("left-{number}");
-        match rename_new(&lock.state, TXN_FOLDER, &lock.state, &name) {
+        match lock.state.rename_new(TXN_FOLDER, &lock.state, &name) {
             Ok(()) => return Ok(lock.path.join(name)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(error),
@@ -289,8 +290,8 @@ pub(crate) fn discard(lock: &Lock, steps: Steps<'_>) -> io::Result<()> {
     let txn = lock.state.open_in(TXN_FOLDER)?;
     for (name, _) in txn.entries()? {
         steps("discard a file");
-        rustix::fs::unlinkat(&txn, &name, AtFlags::empty())?;
+        txn.remove_file(OsStr::from_bytes(&name))?;
     }
     steps("discard the folder");
-    Ok(rustix::fs::unlinkat(&lock.state, TXN_FOLDER, AtFlags::REMOVEDIR)?)
+    lock.state.remove_folder(TXN_FOLDER)
 }

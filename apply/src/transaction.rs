@@ -11,14 +11,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dir::Folder;
-use rustix::fs::{AtFlags, Mode};
+use dir::{Folder, link_or_copy};
+use guard::Before;
 use rustix::io::Errno;
 
 use crate::change::{Change, write_staged};
 use crate::durable::sync_all;
 use crate::error::{ApplyError, with_causes};
-use crate::files::{check_unchanged, create_from, keep_old, sync};
 use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, kept_name, staged_name};
 use crate::lock::Lock;
 use crate::place::Folders;
@@ -92,10 +91,10 @@ fn begin(site: &Site<'_>) -> Result<Folder, ApplyError> {
     if let Some(parent) = site.undo.parent() {
         std::fs::create_dir_all(parent).map_err(ApplyError::io("make the folder", parent))?;
     }
-    match rustix::fs::mkdirat(&site.lock.state, TXN_FOLDER, Mode::from_raw_mode(0o700)) {
+    match site.lock.state.make_folder(TXN_FOLDER, 0o700) {
         Ok(()) => site.lock.state.open_in(TXN_FOLDER).map_err(ApplyError::io("open", path)),
-        Err(Errno::EXIST) => Err(ApplyError::Unrecovered { path }),
-        Err(error) => Err(ApplyError::io("make the folder", path)(error.into())),
+        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Err(ApplyError::Unrecovered { path }),
+        Err(error) => Err(ApplyError::io("make the folder", path)(error)),
     }
 }
 
@@ -184,7 +183,7 @@ impl Transaction<'_, '_> {
         };
         (self.steps)("keep");
         let Some(folder) = change.place.parent() else { return Ok(()) };
-        let kept = keep_old(folder, change.place.name(), &self.txn, &kept_name(number));
+        let kept = link_or_copy(folder, change.place.name(), &self.txn, &kept_name(number));
         match kept {
             Ok(id) => entry.old = Some(Old::new(before, id)),
             Err(error) => return Err(failed("keep the old file of", &change.place.path, error, self.site)),
@@ -197,12 +196,12 @@ impl Transaction<'_, '_> {
         (self.steps)("write the journal");
         self.journal.write(&self.txn, "journal.tmp").map_err(ApplyError::io("write", &path))?;
         (self.steps)("publish the journal");
-        let published = rustix::fs::renameat(&self.txn, "journal.tmp", &self.txn, JOURNAL);
-        published.map_err(|error| ApplyError::io("publish", &path)(error.into()))?;
+        let published = self.txn.rename("journal.tmp", &self.txn, JOURNAL);
+        published.map_err(ApplyError::io("publish", &path))?;
         (self.steps)("sync the transaction folder");
-        sync(&self.txn).map_err(ApplyError::io("write to the disk", &path))?;
+        self.txn.sync().map_err(ApplyError::io("write to the disk", &path))?;
         (self.steps)("sync the state folder");
-        sync(&self.site.lock.state).map_err(ApplyError::io("write to the disk", &self.site.lock.path))
+        self.site.lock.state.sync().map_err(ApplyError::io("write to the disk", &self.site.lock.path))
     }
 
     /// Changes the tree and commits.
@@ -219,15 +218,15 @@ impl Transaction<'_, '_> {
         }
         (self.steps)("sync the touched folders");
         let touched: Vec<Arc<Folder>> = touched.into_values().collect();
-        sync_all(&touched, |folder| sync(folder))
+        sync_all(&touched, |folder| folder.sync())
             .map_err(ApplyError::io("write to the disk", self.site.root_path))?;
         (self.steps)("commit");
         let path = self.site.lock.path.join(TXN_FOLDER);
-        let committed = rustix::fs::renameat(&self.txn, JOURNAL, &self.txn, MANIFEST);
-        committed.map_err(|error| ApplyError::io("commit", &path)(error.into()))?;
+        let committed = self.txn.rename(JOURNAL, &self.txn, MANIFEST);
+        committed.map_err(ApplyError::io("commit", &path))?;
         (self.steps)("sync the commit");
         // Too late to go back: if this fails, the new tree is in place, and only a power cut could still undo it.
-        if let Err(error) = sync(&self.txn) {
+        if let Err(error) = self.txn.sync() {
             self.journal.warnings.push(Warning::CleanUp { reason: format!("{}: {error}", path.display()) });
         }
         Ok(())
@@ -262,12 +261,21 @@ impl Transaction<'_, '_> {
             check_unchanged(&folder, name, before)?;
         }
         match action {
-            Action::Write if created => create_from(&self.txn, &staged_name(number), &folder, name),
-            Action::Write => Ok(rustix::fs::renameat(&self.txn, staged_name(number), &folder, name)?),
-            Action::Delete => Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?),
+            Action::Write if created => self.txn.place_new(staged_name(number), &folder, name),
+            Action::Write => self.txn.rename(staged_name(number), &folder, name),
+            Action::Delete => folder.remove_file(name),
             Action::None => Ok(()),
         }
     }
+}
+
+/// Looks at inode, size, time and content again, as late as possible. Fails with `ESTALE`.
+fn check_unchanged(folder: &Folder, name: &str, before: &Before) -> io::Result<()> {
+    let now = Before::of(&mut folder.open_file(name)?)?;
+    // The second name in the transaction folder counts as a link.
+    let unchanged = (now.id, now.len, now.mtime, now.mode, now.sha256)
+        == (before.id, before.len, before.mtime, before.mode, before.sha256);
+    if unchanged { Ok(()) } else { Err(Errno::STALE.into()) }
 }
 
 /// Tells a change by somebody else, and the wrong disk, from other failures.

@@ -170,7 +170,7 @@ fn beneath() -> ResolveFlags {
 }
 
 /// A name with a slash would be a path, and `..` would be a way up.
-fn single(name: &OsStr) -> rustix::io::Result<&OsStr> {
+pub(crate) fn single(name: &OsStr) -> rustix::io::Result<&OsStr> {
     let bytes = name.as_encoded_bytes();
     let is_single = !bytes.is_empty() && bytes != b"." && bytes != b".." && !bytes.contains(&b'/');
     if is_single { Ok(name) } else { Err(Errno::INVAL) }

@@ -1,11 +1,14 @@
 #![doc = include_str!("../README.md")]
 
+mod change;
 mod file;
 mod folder;
 pub mod obstacle;
 pub mod reach;
 mod replace;
+mod twin;
 
 pub use file::{Links, append, append_once, copy, copy_open, open_regular, read};
 pub use folder::Folder;
 pub use replace::{remove, replace, replace_with};
+pub use twin::{copy_all, link_or_copy, protect_like};

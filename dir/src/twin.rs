@@ -1,0 +1,53 @@
+//! A second file with the content and the rights of a first.
+
+use std::fs::File;
+use std::io;
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{AtFlags, Gid, Mode, Uid, XattrFlags};
+use rustix::io::Errno;
+
+use crate::Folder;
+
+/// A hard link, or a copy where there can be none: no support, too many, or a file of somebody else's. Gives device and inode.
+pub fn link_or_copy(folder: &Folder, name: &str, to: &Folder, twin: &str) -> io::Result<(u64, u64)> {
+    match rustix::fs::linkat(folder, name, to, twin, AtFlags::empty()) {
+        Ok(()) => {}
+        Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => copy_all(folder, name, to, twin)?,
+        Err(error) => return Err(error.into()),
+    }
+    let stat = to.stat(twin)?.ok_or(Errno::NOENT)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// Copies content, mode, access list, time and, where permitted, owner, through to the disk.
+pub fn copy_all(from: &Folder, name: &str, to: &Folder, twin: &str) -> io::Result<()> {
+    let mut source = from.open_file(name)?;
+    let mut target = to.create_file(twin, 0o600)?;
+    io::copy(&mut source, &mut target)?;
+    let stat = rustix::fs::fstat(&source)?;
+    let _ = rustix::fs::fchown(&target, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
+    protect_like(&source, &target, stat.st_mode & 0o777)?;
+    target.set_modified(source.metadata()?.modified()?)?;
+    target.sync_all()
+}
+
+/// Where Linux keeps a POSIX access list. The group bits of a file that has one are its mask, not what the group may do.
+const ACCESS_LIST: &str = "system.posix_acl_access";
+/// No attribute is longer.
+const ATTRIBUTE_BYTES: usize = 64 << 10;
+
+/// Sets the permission bits and the access list of another file. Where there can be no list, the group gets nothing rather than the
+/// mask.
+pub fn protect_like(model: &File, file: &File, mode: u32) -> io::Result<()> {
+    let mut list = Vec::with_capacity(ATTRIBUTE_BYTES);
+    let mode = match rustix::fs::fgetxattr(model, ACCESS_LIST, spare_capacity(&mut list)) {
+        Ok(_) => {
+            let given = rustix::fs::fsetxattr(file, ACCESS_LIST, &list, XattrFlags::empty());
+            if given.is_ok() { mode } else { mode & !0o070 }
+        }
+        Err(Errno::NODATA | Errno::NOTSUP | Errno::NOSYS) => mode,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+}
