@@ -3,6 +3,7 @@
 mod change;
 mod file;
 mod folder;
+mod found;
 pub mod obstacle;
 pub mod reach;
 mod replace;
@@ -10,5 +11,6 @@ mod twin;
 
 pub use file::{Links, append, append_once, copy, copy_open, open_regular, read};
 pub use folder::Folder;
+pub use found::{Found, Inode};
 pub use replace::{remove, replace, replace_with};
 pub use twin::{copy_all, link_or_copy, protect_like};

@@ -5,16 +5,12 @@
 //! and through no link, since a build may leave a link where a folder was.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr};
-use std::fs::File;
-use std::io::{self, BufRead};
-use std::os::unix::fs::PermissionsExt as _;
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
-use dir::Folder;
-use rustix::fs::{AtFlags, FileType, Mode, Stat};
-use rustix::io::Errno;
+use dir::{Folder, Found};
+use rustix::fs::{FileType, Mode};
 
 use crate::fault::Fault;
 use content::{Contents, Place};
@@ -37,29 +33,7 @@ pub(crate) struct Seal {
 #[derive(Debug)]
 struct Sealed {
     path: PathBuf,
-    state: State<Place>,
-}
-
-/// What stands at a path.
-#[derive(Debug)]
-enum State<C> {
-    /// Nothing is there, or no folder leads to it.
-    Absent,
-    /// A regular file.
-    File { content: C, inode: Inode },
-    /// A symbolic link, and where it leads.
-    Link(CString),
-    /// Anything else, by its kind and mode: it can be told from another, not made anew.
-    Other(u32),
-}
-
-/// What is said of a file besides its content.
-#[derive(Debug, Clone, Copy)]
-struct Inode {
-    mode: u32,
-    len: u64,
-    /// When it was last changed: what was made from it is no younger once it is put back.
-    modified: Option<SystemTime>,
+    state: Found<Place>,
 }
 
 /// What was not as it was.
@@ -80,14 +54,8 @@ impl Seal {
         let mut seal = Self { root: folder, files: Vec::new(), contents, folders: BTreeMap::new() };
         for path in paths {
             seal.note_folders(path)?;
-            let state = match look(&seal.root, path)? {
-                State::File { content, inode } => {
-                    State::File { content: seal.contents.keep(content, inode.len, root)?, inode }
-                }
-                State::Absent => State::Absent,
-                State::Link(target) => State::Link(target),
-                State::Other(mode) => State::Other(mode),
-            };
+            let found = seal.root.look(path)?;
+            let state = found.keep(|content, inode| seal.contents.keep(content, inode.len, root))?;
             seal.files.push(Sealed { path: path.clone(), state });
         }
         Ok(seal)
@@ -140,14 +108,14 @@ impl Seal {
 
     /// A file is read only where it can be the one that was there: a build may have left one of any size.
     fn is_as_it_was(&self, file: &Sealed) -> io::Result<bool> {
-        Ok(match (&file.state, look(&self.root, &file.path)?) {
-            (State::Absent, State::Absent) => true,
-            (State::File { content, inode }, State::File { content: now, inode: is }) => {
+        Ok(match (&file.state, self.root.look(&file.path)?) {
+            (Found::Absent, Found::Absent) => true,
+            (Found::File { content, inode }, Found::File { content: now, inode: is }) => {
                 (is.mode, is.len) == (inode.mode, inode.len) && self.contents.are_in(content, now)?
             }
-            (State::Link(target), State::Link(now)) => *target == now,
-            (State::Other(mode), State::Other(now)) => *mode == now,
-            (State::Absent | State::File { .. } | State::Link(_) | State::Other(_), _) => false,
+            (Found::Link(target), Found::Link(now)) => *target == now,
+            (Found::Other(mode), Found::Other(now)) => *mode == now,
+            (Found::Absent | Found::File { .. } | Found::Link(_) | Found::Other(_), _) => false,
         })
     }
 
@@ -169,11 +137,11 @@ impl Seal {
         let name = last(&sealed.path)?;
         clear(&folder, name, &sealed.path, attic)?;
         match &sealed.state {
-            State::File { content, inode } => {
-                write(&folder, name, &mut *self.contents.read(content)?, *inode)
+            Found::File { content, inode } => {
+                folder.make_file(name, &mut *self.contents.read(content)?, *inode)
             }
-            State::Link(target) => Ok(rustix::fs::symlinkat(target, &folder, name)?),
-            State::Absent | State::Other(_) => Ok(()),
+            Found::Link(target) => folder.make_link(name, target),
+            Found::Absent | Found::Other(_) => Ok(()),
         }
     }
 
@@ -185,7 +153,7 @@ impl Seal {
             so_far.push(name);
             if !folder.stat(name)?.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()) {
                 clear(&folder, name, &so_far, attic.as_deref_mut())?;
-                rustix::fs::mkdirat(&folder, name, Mode::RWXU)?;
+                folder.make_folder(name, 0o700)?;
                 let mode = self.folders.get(&so_far).copied().unwrap_or(0o755) | 0o700;
                 rustix::fs::fchmod(folder.open_in(name)?, Mode::from_raw_mode(mode))?;
             }
@@ -200,71 +168,18 @@ fn last(path: &Path) -> io::Result<&OsStr> {
     Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
 }
 
-/// What stands at `path` now. A file that is closed to us is something else; any other error says nothing of what stands there.
-fn look(root: &Folder, path: &Path) -> io::Result<State<File>> {
-    let name = last(path)?;
-    let folder = match root.folder_of(path) {
-        Ok(folder) => folder,
-        Err(error) => return no_way(error),
-    };
-    let Some(stat) = folder.stat(name)? else { return Ok(State::Absent) };
-    let kind = FileType::from_raw_mode(stat.st_mode);
-    if kind.is_symlink() {
-        return Ok(State::Link(rustix::fs::readlinkat(&folder, name, Vec::new())?));
-    }
-    if !kind.is_file() {
-        return Ok(State::Other(stat.st_mode));
-    }
-    match folder.open_file(name) {
-        Ok(content) => Ok(State::File { content, inode: Inode::of(&stat) }),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(State::Other(stat.st_mode)),
-        Err(error) => Err(error),
-    }
-}
-
-impl Inode {
-    fn of(stat: &Stat) -> Self {
-        let len = u64::try_from(stat.st_size).unwrap_or(0);
-        Self { mode: stat.st_mode & 0o7777, len, modified: modified(stat) }
-    }
-}
-
-/// None for a time before 1970, which no build has made.
-fn modified(stat: &Stat) -> Option<SystemTime> {
-    let (seconds, nanos) = (stat.st_mtime.try_into().ok()?, stat.st_mtime_nsec.try_into().ok()?);
-    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
-}
-
-/// A folder on the way is not there, or no folder any more; or it is another mount or closed to us, so that nothing behind it can be told.
-fn no_way<C>(error: io::Error) -> io::Result<State<C>> {
-    match Errno::from_io_error(&error) {
-        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(State::Absent),
-        Some(Errno::XDEV | Errno::ACCESS) => Ok(State::Other(0)),
-        _ => Err(error),
-    }
-}
-
 /// Removes what is there; a copy of a file or a link is in the attic then. A folder is removed only where it is empty: a build may have
 /// moved into it what is not its own.
 fn clear(folder: &Folder, name: &OsStr, path: &Path, attic: Option<&mut Attic<'_>>) -> io::Result<()> {
     let Some(stat) = folder.stat(name)? else { return Ok(()) };
     if FileType::from_raw_mode(stat.st_mode).is_dir() {
-        return Ok(rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?);
+        return folder.remove_folder(name);
     }
     // Where there is no room for a copy the tree is put back all the same.
     if attic.is_some_and(|attic| attic.take_in(folder, name, path).is_ok()) {
         return Ok(());
     }
-    Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?)
-}
-
-fn write(folder: &Folder, name: &OsStr, mut content: &mut dyn BufRead, inode: Inode) -> io::Result<()> {
-    let mut file = folder.create_file(name, inode.mode & 0o777)?;
-    io::copy(&mut content, &mut file)?;
-    if let Some(modified) = inode.modified {
-        file.set_modified(modified)?;
-    }
-    file.set_permissions(std::fs::Permissions::from_mode(inode.mode))
+    folder.remove_file(name)
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use dir::Folder;
 use logging::{Redactor, RunFolder, Stamp};
-use rustix::fs::{AtFlags, CWD, readlinkat, symlinkat};
-use rustix::io::Errno;
 
 /// A folder of the run that things are moved into; made when the first one comes.
 #[derive(Debug)]
@@ -32,13 +32,13 @@ impl<'r> Attic<'r> {
     pub(super) fn take_in(&mut self, folder: &Folder, name: &OsStr, path: &Path) -> io::Result<()> {
         let place = self.made()?.join(path);
         fs::create_dir_all(place.parent().unwrap_or(&place))?;
-        match rustix::fs::renameat(folder, name, CWD, &place) {
+        match folder.rename_to(name, &place) {
             // The run folder is on another disk.
-            Err(Errno::XDEV) => {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                 copy(folder, name, &place)?;
-                Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?)
+                folder.remove_file(name)
             }
-            moved => Ok(moved?),
+            moved => moved,
         }
     }
 
@@ -61,8 +61,8 @@ const MOST_COPIED: u64 = 64 << 20;
 
 /// A copy of a file or a link, whole or not at all.
 fn copy(folder: &Folder, name: &OsStr, place: &Path) -> io::Result<()> {
-    if let Ok(target) = readlinkat(folder, name, Vec::new()) {
-        return Ok(symlinkat(target, CWD, place)?);
+    if let Ok(target) = folder.read_link(name) {
+        return symlink(OsStr::from_bytes(target.to_bytes()), place);
     }
     let mut file = folder.open_file(name)?;
     if file.metadata()?.len() > MOST_COPIED {

@@ -1,6 +1,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::time::{Duration, SystemTime};
 
 use super::*;
 

@@ -1,0 +1,136 @@
+//! What stands at a path below a folder, and a file that is made as one was.
+
+use std::ffi::{CString, OsStr};
+use std::fs::{File, Permissions};
+use std::io::{self, BufRead};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+
+use crate::Folder;
+
+/// What stands at a path; a file with its content, open or as the caller has kept it.
+#[derive(Debug)]
+pub enum Found<C = File> {
+    /// Nothing is there, or no folder leads to it.
+    Absent,
+    /// A regular file.
+    File {
+        /// What it holds.
+        content: C,
+        /// What is said of it besides.
+        inode: Inode,
+    },
+    /// A symlink, and where it leads.
+    Link(CString),
+    /// Anything else, by its kind and mode: it can be told from another, not made anew.
+    Other(u32),
+}
+
+/// What is said of a file besides its content.
+#[derive(Debug, Clone, Copy)]
+pub struct Inode {
+    /// Its permission bits.
+    pub mode: u32,
+    /// In bytes.
+    pub len: u64,
+    /// When it was last changed: what was made from it is no younger once it is made again. None before 1970.
+    pub modified: Option<SystemTime>,
+}
+
+impl<C> Found<C> {
+    /// The same with the content of a file kept in another way.
+    pub fn keep<D>(self, keep: impl FnOnce(C, Inode) -> io::Result<D>) -> io::Result<Found<D>> {
+        Ok(match self {
+            Found::Absent => Found::Absent,
+            Found::File { content, inode } => Found::File { content: keep(content, inode)?, inode },
+            Found::Link(target) => Found::Link(target),
+            Found::Other(mode) => Found::Other(mode),
+        })
+    }
+}
+
+impl Folder {
+    /// What stands at a path below now. A file that is closed to us is something else; any other error says nothing of what stands there.
+    pub fn look(&self, path: &Path) -> io::Result<Found> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = match self.folder_of(path) {
+            Ok(folder) => folder,
+            Err(error) => return no_way(error),
+        };
+        let Some(stat) = folder.stat(name)? else { return Ok(Found::Absent) };
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind.is_symlink() {
+            return folder.read_link(name).map(Found::Link);
+        }
+        if !kind.is_file() {
+            return Ok(Found::Other(stat.st_mode));
+        }
+        match folder.open_file(name) {
+            Ok(content) => Ok(Found::File { content, inode: Inode::of(&stat) }),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Found::Other(stat.st_mode)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a new file with this content, mode and time.
+    pub fn make_file(&self, name: &OsStr, mut content: &mut dyn BufRead, inode: Inode) -> io::Result<()> {
+        let mut file = self.create_file(name, inode.mode & 0o777)?;
+        io::copy(&mut content, &mut file)?;
+        if let Some(modified) = inode.modified {
+            file.set_modified(modified)?;
+        }
+        file.set_permissions(Permissions::from_mode(inode.mode))
+    }
+}
+
+impl Inode {
+    fn of(stat: &Stat) -> Self {
+        let len = u64::try_from(stat.st_size).unwrap_or(0);
+        Self { mode: stat.st_mode & 0o7777, len, modified: modified(stat) }
+    }
+}
+
+/// None for a time before 1970, which no build has made.
+fn modified(stat: &Stat) -> Option<SystemTime> {
+    let (seconds, nanos) = (stat.st_mtime.try_into().ok()?, stat.st_mtime_nsec.try_into().ok()?);
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
+}
+
+/// A folder on the way is not there, or no folder any more; or it is another mount or closed to us, so that nothing behind it can be told.
+fn no_way(error: io::Error) -> io::Result<Found> {
+    match Errno::from_io_error(&error) {
+        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Found::Absent),
+        Some(Errno::XDEV | Errno::ACCESS) => Ok(Found::Other(0)),
+        _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_stands_at_a_path_is_told_through_no_symlink() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = Folder::open(scratch.path()).unwrap();
+        folder.make_folder("folder", 0o755).unwrap();
+        let old = Inode { mode: 0o640, len: 2, modified: Some(SystemTime::UNIX_EPOCH) };
+        folder.open_in("folder").unwrap().make_file("file".as_ref(), &mut &b"ab"[..], old).unwrap();
+        symlink("folder", scratch.path().join("link")).unwrap();
+        let look = |path: &str| folder.look(Path::new(path)).unwrap();
+        assert!(
+            matches!(look("folder/file"), Found::File { inode: Inode { mode: 0o640, len: 2, modified }, .. } if modified == old.modified)
+        );
+        assert!(matches!(look("link"), Found::Link(target) if target.as_bytes() == b"folder"));
+        assert!(matches!(look("folder"), Found::Other(_)));
+        for absent in ["none", "none/file", "link/file", "folder/file/x"] {
+            assert!(matches!(look(absent), Found::Absent), "{absent}");
+        }
+    }
+}
