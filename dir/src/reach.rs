@@ -9,9 +9,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
-use rustix::fs::{chmod, fchmod, fstat, mkdirat, openat, readlinkat, statat, symlinkat, unlinkat};
+use rustix::fs::{chmod, fchmod, fstat, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
+
+mod descent;
+
+pub use descent::Descent;
 
 /// The permissions it takes to list a folder and to stat what is in it.
 pub const LOOK: Mode = Mode::from_raw_mode(0o500);
@@ -163,6 +167,50 @@ pub fn copy(from: &OwnedFd, to: &OwnedFd, name: &OsStr) -> io::Result<()> {
     }
 }
 
+/// A file with its mode, or a link, at the same place below `to` as below `from`, instead of whatever is there.
+pub fn put(from: &Path, to: &Path, place: &Path) -> io::Result<()> {
+    let source = folder_of(from, place, LOOK)?;
+    let target = make_folder_of(to, place)?;
+    remove(&target, last(place))?;
+    copy(&source, &target, last(place))
+}
+
+/// Moves the file or the link that is last in `place` from its folder to the same place below `to`; the first one that was there stays.
+pub fn take(folder: &OwnedFd, to: &Path, place: &Path) -> io::Result<()> {
+    let name = last(place);
+    let kind = look(folder, name)?.map(|data| kind(&data));
+    if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
+        return Ok(());
+    }
+    let to = make_folder_of(to, place)?;
+    if look(&to, name)?.is_some() {
+        return Ok(());
+    }
+    match renameat(folder, name, &to, name) {
+        Err(Errno::XDEV) => copy(folder, &to, name),
+        moved => Ok(moved?),
+    }
+}
+
+fn last(place: &Path) -> &OsStr {
+    place.file_name().unwrap_or_default()
+}
+
+/// Removes the empty folders above `place`, which lies in `folder`, from the innermost one up to one that `stays`. Others may not be able
+/// to open what is so deep.
+pub fn remove_empty(mut folder: OwnedFd, place: &Path, stays: impl Fn(&Path) -> bool) {
+    for place in place.ancestors().skip(1) {
+        let Some(name) = place.file_name().filter(|_| !stays(place)) else { return };
+        let Ok(above) = openat(&folder, "..", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
+            return;
+        };
+        if unlinkat(&above, name, AtFlags::REMOVEDIR).is_err() {
+            return;
+        }
+        folder = above;
+    }
+}
+
 /// Whether two folders hold the same file or link under a name, the second one under this name alone.
 pub fn is_same(one: &OwnedFd, other: &OwnedFd, name: &OsStr) -> io::Result<bool> {
     let (Some(a), Some(b)) = (look(one, name)?, look(other, name)?) else { return Ok(false) };
@@ -222,39 +270,5 @@ fn unlink_files(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
     Ok(folders)
 }
 
-/// Goes down a tree and up again with one descriptor, however deep the tree is.
-#[derive(Debug)]
-pub struct Descent {
-    /// The folder reached so far.
-    pub here: OwnedFd,
-    need: Mode,
-    /// Device and inode of each folder above, and the name in it that was entered.
-    above: Vec<(u64, u64, OsString)>,
-}
-
-impl Descent {
-    /// Starts in this folder; `need` is what has to be allowed in each folder below.
-    pub fn from(here: OwnedFd, need: Mode) -> Self {
-        Self { here, need, above: Vec::new() }
-    }
-
-    /// One folder down.
-    pub fn enter(&mut self, name: &OsStr) -> io::Result<()> {
-        let data = fstat(&self.here)?;
-        self.here = enter(&self.here, name, self.need)?;
-        self.above.push((data.st_dev, data.st_ino, name.to_owned()));
-        Ok(())
-    }
-
-    /// Back to the folder above; gives the name of the one that was left. None at the top.
-    pub fn leave(&mut self) -> io::Result<Option<OsString>> {
-        let Some((device, inode, name)) = self.above.pop() else { return Ok(None) };
-        let up = openat(&self.here, "..", FOLDER, Mode::empty())?;
-        let data = fstat(&up)?;
-        if (data.st_dev, data.st_ino) != (device, inode) {
-            return Err(io::Error::other("a folder was moved meanwhile"));
-        }
-        self.here = up;
-        Ok(Some(name))
-    }
-}
+#[cfg(test)]
+mod tests;

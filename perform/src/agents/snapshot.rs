@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use repo::WorkTree;
-use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Watched;
 use dir::reach::{self, CHANGE};
-use kept::{Noted, noted, put, take};
+use kept::{Noted, noted};
 use tree::{Found, Place};
 
 mod kept;
@@ -224,14 +222,15 @@ impl<'w> Before<'w> {
         match reach::folder_of(root, &place.0, CHANGE) {
             Ok(folder) => {
                 // It may be the work of a person who was at it at the same time. What is put back goes before.
-                let _ = take(&folder, &self.taken, place);
+                let _ = reach::take(&folder, &self.taken, &place.0);
                 reach::remove(&folder, place.name())?;
-                self.remove_empty(folder, &place.0);
+                let was_there = |above: &Path| self.tree.folders.contains(&Place(above.to_owned()));
+                reach::remove_empty(folder, &place.0, was_there);
             }
             Err(error) if reach::is_gone(&error) => {}
             Err(error) => return Err(error),
         }
-        if was.is_some() { put(&self.folder, root, place) } else { Ok(()) }
+        if was.is_some() { reach::put(&self.folder, root, &place.0) } else { Ok(()) }
     }
 
     /// Nothing is removed for a copy that is not there or that a power cut has left unfinished.
@@ -240,22 +239,6 @@ impl<'w> Before<'w> {
         let copy = reach::look(&folder, place.name())?;
         let is_whole = copy.is_some_and(|copy| copy.st_size == stamp.bytes());
         if is_whole { Ok(()) } else { Err(io::Error::other("there is no whole copy of it")) }
-    }
-
-    /// Removes the folders that were made for a file, from the innermost one up: git may not be able to open what is so deep.
-    fn remove_empty(&self, mut folder: OwnedFd, file: &Path) {
-        for place in file.ancestors().skip(1) {
-            let Some(name) = place.file_name() else { return };
-            if self.tree.folders.contains(&Place(place.to_owned())) {
-                return;
-            }
-            let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let Ok(above) = openat(&folder, "..", flags, Mode::empty()) else { return };
-            if unlinkat(&above, name, AtFlags::REMOVEDIR).is_err() {
-                return;
-            }
-            folder = above;
-        }
     }
 }
 

@@ -3,16 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FileType, renameat};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::agents::snapshot::tree::{Found, Place, Stamp, Tree};
-use dir::reach::{self, LOOK};
+use crate::agents::snapshot::tree::{Found, Stamp, Tree};
+use dir::reach;
 
 /// The copies of one executor, removed with it, unless what a role may not touch is not put back yet.
 #[derive(Debug)]
@@ -80,7 +77,7 @@ impl Kept {
             if self.files.contains_key(path) {
                 continue;
             }
-            put(root, folder, &found.place)?;
+            reach::put(root, folder, &found.place.0)?;
             // A change later in the same second may leave the same time: such a file is copied once more the next time.
             if found.stamp.is_older_than(since) {
                 self.files.insert(path.clone(), found.stamp);
@@ -139,30 +136,4 @@ pub fn forget(folder: &Path) -> io::Result<()> {
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-}
-
-/// A file with its mode, or a link, at the same place below `to` as below `from`, instead of whatever is there.
-pub(super) fn put(from: &Path, to: &Path, place: &Place) -> io::Result<()> {
-    let name = place.name();
-    let source = reach::folder_of(from, &place.0, LOOK)?;
-    let target = reach::make_folder_of(to, &place.0)?;
-    reach::remove(&target, name)?;
-    reach::copy(&source, &target, name)
-}
-
-/// Moves a file or a link to the same place below `taken`; the first one that was there stays.
-pub(super) fn take(folder: &OwnedFd, taken: &Path, place: &Place) -> io::Result<()> {
-    let name = place.name();
-    let kind = reach::look(folder, name)?.map(|data| reach::kind(&data));
-    if !matches!(kind, Some(FileType::RegularFile | FileType::Symlink)) {
-        return Ok(());
-    }
-    let to = reach::make_folder_of(taken, &place.0)?;
-    if reach::look(&to, name)?.is_some() {
-        return Ok(());
-    }
-    match renameat(folder, name, &to, name) {
-        Err(Errno::XDEV) => reach::copy(folder, &to, name),
-        moved => Ok(moved?),
-    }
 }
