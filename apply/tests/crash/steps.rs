@@ -4,6 +4,103 @@ use crate::child::{command, was_killed};
 use crate::scene::{Scene, Tally, scratch};
 
 #[test]
+fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
+    let scratch = scratch();
+    let scene = Scene::create(scratch.path());
+    let applied = phases(|steps| {
+        apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, steps).unwrap();
+    });
+    insta::assert_snapshot!(applied, @"
+    stage (6)
+    sync staged files
+    keep (5)
+    write the journal
+    publish the journal
+    sync the transaction folder
+    sync the state folder
+    change a file (4)
+    make a folder (2)
+    change a file (4)
+    sync the touched folders
+    commit
+    sync the commit
+    remove an emptied folder (2)
+    tidy the transaction folder
+    hand the pre-images over
+    ");
+    let undone = phases(|steps| {
+        let folders = std::slice::from_ref(&scene.undo);
+        apply::seam::undo(&scene.lock(), &scene.root, folders, apply::Force::No, steps).unwrap();
+    });
+    insta::assert_snapshot!(undone, @"
+    stage (5)
+    sync staged files
+    keep (6)
+    write the journal
+    publish the journal
+    sync the transaction folder
+    sync the state folder
+    change a file (5)
+    make a folder
+    change a file (3)
+    sync the touched folders
+    commit
+    sync the commit
+    remove an emptied folder (2)
+    tidy the transaction folder
+    hand the pre-images over
+    ");
+}
+
+#[test]
+fn what_recovery_does_depends_on_the_last_phase_before_the_kill() {
+    let mut told: Vec<(Vec<&str>, String)> = Vec::new();
+    for (step, name) in steps_of_apply().into_iter().enumerate() {
+        let scratch = scratch();
+        let scene = Scene::create(scratch.path());
+        assert!(was_killed(command(scratch.path(), "apply", Some(step)).status().unwrap()));
+        let recovered = phases(|steps| {
+            apply::seam::recover(&scene.lock(), &scene.root, steps).unwrap();
+        });
+        // How often a step is taken depends on how many files there were by then.
+        let recovered = recovered.lines().map(|line| format!("    {}\n", line.split(" (").next().unwrap()));
+        let recovered = recovered.collect::<String>();
+        match told.last_mut() {
+            Some((names, same)) if *same == recovered => names.push(name),
+            _ => told.push((vec![name], recovered)),
+        }
+    }
+    let told = told.into_iter().map(|(mut names, recovered)| {
+        names.dedup();
+        format!("killed before: {}\n{recovered}", names.join(", "))
+    });
+    insta::assert_snapshot!(told.collect::<String>(), @"
+    killed before: stage
+        discard the folder
+    killed before: stage, sync staged files, keep, write the journal, publish the journal
+        discard a file
+        discard the folder
+    killed before: sync the transaction folder, sync the state folder, change a file, make a folder, change a file
+        put a file back
+        remove a folder
+        sync what was put back
+        drop the record
+        discard a file
+        discard the folder
+    killed before: sync the touched folders, commit
+        put a file back
+        remove a folder
+        sync what was put back
+        drop the record
+        discard the folder
+    killed before: sync the commit, remove an emptied folder, tidy the transaction folder, hand the pre-images over
+        remove an emptied folder
+        tidy the transaction folder
+        hand the pre-images over
+    ");
+}
+
+#[test]
 fn killed_before_any_step_the_tree_is_old_or_new_after_recovery() {
     let mut tally = Tally::default();
     for step in 0.. {
@@ -25,7 +122,7 @@ fn killed_before_any_step_the_tree_is_old_or_new_after_recovery() {
 #[test]
 fn killed_again_inside_the_recovery_the_tree_is_old_or_new_after_the_next() {
     let mut tally = Tally::default();
-    let last = kills_in_apply();
+    let last = steps_of_apply().len();
     for first in 0..last {
         for second in 0.. {
             let scratch = scratch();
@@ -75,11 +172,25 @@ fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
     assert!(still_there > 20 && undone > 2);
 }
 
-/// How many steps a whole transaction has.
-fn kills_in_apply() -> usize {
+/// The steps of a whole transaction.
+fn steps_of_apply() -> Vec<&'static str> {
     let scratch = scratch();
     let scene = Scene::create(scratch.path());
-    let mut steps = 0;
-    apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, &mut |_| steps += 1).unwrap();
+    let mut steps = Vec::new();
+    apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, &mut |step| steps.push(step))
+        .unwrap();
     steps
+}
+
+/// The steps of `work`, those that follow each other under one name as one line.
+fn phases(work: impl FnOnce(&mut dyn FnMut(&'static str))) -> String {
+    let mut steps = Vec::new();
+    work(&mut |step| steps.push(step));
+    let runs = steps.chunk_by(|one, other| one == other);
+    let lines = runs.map(|run| match run {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [one, ..] => format!("{one} ({})", run.len()),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
