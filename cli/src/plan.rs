@@ -8,7 +8,7 @@ use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
 use guard::Policy;
 use logging::{Layout, RunFolder, Stored};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, commit, implement};
-use names::Binds;
+use names::{Binds, INPUTS};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::registry::Known;
@@ -203,10 +203,6 @@ fn and_deciders(policy: Policy, settings: &Settings, root: &Path) -> Policy {
     settings.protect.iter().fold(decided, |policy, list| policy.protect(&list.value))
 }
 
-/// What `implement` reads, also at the root: no model may write it.
-const IMPLEMENT_INPUTS: [&str; 4] =
-    ["/query.txt", "/codeRollup.txt", "/gemini-system-prompt.txt", "/*-key.txt"];
-
 impl Plan {
     /// Runs the loop to its end.
     pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
@@ -237,8 +233,10 @@ impl Plan {
     pub fn policy(&self, root: &Path) -> Policy {
         match self.task {
             Task::Commit { .. } => policy(&self.settings, root),
-            Task::Implement { .. } => and_deciders(Policy::implement(), &self.settings, root)
-                .protect_as("an input of this run", IMPLEMENT_INPUTS),
+            Task::Implement { .. } => {
+                let policy = and_deciders(Policy::implement(), &self.settings, root);
+                INPUTS.iter().fold(policy, |policy, input| policy.protect_as(input.why, [input.pattern]))
+            }
         }
     }
 

@@ -3,12 +3,12 @@
 pub mod ours;
 mod table;
 
-pub use table::{AT_HOME, LEFT_OUT, LOCK_FILES, PROTECTED, RUNS_LATER, SECRETS};
+pub use table::{AT_HOME, INPUTS, LEFT_OUT, LOCK_FILES, PROTECTED, RUNS_LATER, SECRETS};
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Name {
-    /// What it matches. Of [`PROTECTED`] a gitignore pattern relative to the root; of [`AT_HOME`] a path below the home folder;
+    /// What it matches. Of [`PROTECTED`] and [`INPUTS`] a gitignore pattern relative to the root; of [`AT_HOME`] a path below the home folder;
     /// of [`SECRETS`] a name with at most one `*`, first or last; else a name or a path at any level, a folder with a final `/`.
     pub pattern: &'static str,
     /// What follows from it.
@@ -24,6 +24,8 @@ pub enum Kind {
     Protected(Binds, Writer),
     /// The same, since we or git start what it names without asking: whoever writes it runs code later.
     Starts(Binds),
+    /// A run reads it: no model may write it as long as that loop is at work.
+    Input,
     /// Another program starts what it holds or names, or others see something else because of it. A model may write it, with a flag.
     RunsLater,
     /// A list of exact versions, which tools write.

@@ -24,6 +24,10 @@ pub const PROTECTED: &[Name] = &[
     protected("/llm-user-output.txt", Implement, Harness, "the record of a run"),
 ];
 
+/// What S0 reads at the root, where other loops have files of the project: no model may write it there.
+pub const INPUTS: &[Name] =
+    &[input("/query.txt"), input("/codeRollup.txt"), input("/gemini-system-prompt.txt"), input("/*-key.txt")];
+
 /// What runs later or changes what others see, besides what [`PROTECTED`] has of that kind.
 pub const RUNS_LATER: &[Name] = &[
     later(".gitattributes", "filters that git starts"),
@@ -169,6 +173,10 @@ const fn protected(pattern: &'static str, binds: Binds, writer: Writer, why: &'s
 
 const fn starts(pattern: &'static str, binds: Binds, why: &'static str) -> Name {
     Name { pattern, kind: Kind::Starts(binds), why }
+}
+
+const fn input(pattern: &'static str) -> Name {
+    Name { pattern, kind: Kind::Input, why: "an input of this run" }
 }
 
 const fn later(pattern: &'static str, why: &'static str) -> Name {

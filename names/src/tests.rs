@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use super::*;
 
-const SECTIONS: [&[Name]; 6] = [PROTECTED, RUNS_LATER, LOCK_FILES, LEFT_OUT, SECRETS, AT_HOME];
+const SECTIONS: [&[Name]; 7] = [PROTECTED, INPUTS, RUNS_LATER, LOCK_FILES, LEFT_OUT, SECRETS, AT_HOME];
 
 #[test]
 fn every_change_of_the_table_is_a_visible_diff() {
