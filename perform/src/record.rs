@@ -232,14 +232,16 @@ impl Past {
         Ok(())
     }
 
-    /// Whether every file that the journal names is what it was.
+    /// Whether every file of an answer that holds is what it was, and every prompt.
     ///
     /// # Errors
     ///
     /// Names the first one that is not.
     pub fn intact(&self, folder: &RunFolder) -> Result<(), RecordError> {
         let mut named = BTreeMap::new();
-        for line in &self.json {
+        let asked = |line: &&Value| line["what"] == "asked";
+        let answers = self.answers.iter().map(|entry| &entry.answer);
+        for line in answers.chain(self.json.iter().filter(asked)) {
             visit_stored(line, &mut |stored| drop(named.insert(stored.file.clone(), stored)));
         }
         for (file, stored) in named {
