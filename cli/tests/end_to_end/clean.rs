@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use fixtures::demo::{FILES, MENDS_IT};
 use fixtures::server::{Script, Step};
 
-use crate::harness::{KEY, Scene};
+use crate::scenes::commit::{KEY, Scene};
 
 const NOTHING: &str = "$$$start\nIt is right as it is.\n$$$end\n";
 
@@ -21,7 +21,6 @@ fn with_runs(count: usize) -> Scene {
 }
 
 /// As if nothing had been written in this run for so many days.
-#[expect(clippy::disallowed_methods, reason = "what is old, is old by the clock that dates files")]
 fn age(run: &Path, days: u64) {
     let journal = std::fs::File::options().append(true).open(run.join("events.jsonl")).unwrap();
     journal.set_modified(SystemTime::now() - Duration::from_hours(24 * days)).unwrap();

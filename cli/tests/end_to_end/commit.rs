@@ -3,7 +3,7 @@
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
 
-use crate::harness::{KEY, Scene};
+use crate::scenes::commit::{KEY, Scene};
 
 #[test]
 fn a_reply_whose_build_passes_ends_the_run_at_once() {
@@ -456,7 +456,6 @@ fn a_prompt_has_beginning_and_end_of_a_build_output_past_the_limit() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the user's own configuration")]
 fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
     // The second build tells what the harness that started it has needed so far.
     let noisy = "#!/bin/sh\ngrep -q '^second' src/greet.sh && exec grep VmHWM /proc/$PPID/status\n\
@@ -555,6 +554,6 @@ fn logs_at_the_root_are_the_projects_own_but_in_the_first_loop() {
     assert_eq!(scene.project.read("logs/format.sh").unwrap(), ":\n");
     scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
     let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off", "--rounds", "1"];
-    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", crate::harness::KEY)]);
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", crate::scenes::commit::KEY)]);
     assert!(ran.code == Some(1) && ran.err.contains("`logs/format.sh` is protected"), "{ran}");
 }

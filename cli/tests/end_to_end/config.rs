@@ -5,7 +5,7 @@ use std::io::Write as _;
 use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Server, Step};
 
-use crate::harness::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Ran, Scene};
 use crate::typed;
 
 impl Scene {

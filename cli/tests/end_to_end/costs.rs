@@ -6,7 +6,7 @@ use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
 use fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
-use crate::harness::Scene;
+use crate::scenes::commit::Scene;
 
 /// What the service says that an answer used.
 fn used() -> Value {

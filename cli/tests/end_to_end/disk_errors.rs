@@ -1,13 +1,10 @@
 //! A disk that fails once: errors injected into the program's system calls by strace.
 
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-#![expect(clippy::disallowed_methods, reason = "strace starts the program, and its log is read")]
-
 use std::process::Command;
 
 use fixtures::demo::{FILES, MENDS_IT};
 
-use crate::harness::{KEY, Scene};
+use crate::scenes::commit::{KEY, Scene};
 
 /// The program with an injection by strace. None where strace cannot trace, which is said.
 pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fixtures::demo::{FILES, MENDS_IT};
 use fixtures::server::{Script, Step};
 
-use crate::harness::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Ran, Scene};
 use crate::typed;
 
 /// The report without what differs from machine to machine: rungs, programs.
@@ -173,7 +173,6 @@ fn doctor_as_json_is_one_object_a_check() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the length of files is limited")]
 fn a_disk_without_room_keeps_a_run_from_starting() {
     let scene = Scene::with_replies([]);
     let doctor = scene.command(&["doctor", "--sandbox", "off"], &[("GEMINI_API_KEY", KEY)]);
@@ -280,7 +279,6 @@ fn an_editor_that_fails_ends_the_run_before_it_begins() {
 const WITHOUT_BUBBLEWRAP: &str = "mount --bind /dev/null /usr/bin/bwrap || exit 99; exec \"$@\"";
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a shell mounts; what is skipped is said")]
 fn how_to_get_the_strongest_sandbox_is_said_where_it_does_not_work() {
     let scene = Scene::with_replies([]);
     let program = scene.command(&["doctor"], &[("GEMINI_API_KEY", KEY)]);

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Step};
 
-use crate::harness::{KEY, Scene};
+use crate::scenes::commit::{KEY, Scene};
 
 const FILES: [(&str, &str); 3] = [
     (".gitignore", "/agent-config\n"),
@@ -17,7 +17,6 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 #[track_caller]
-#[expect(clippy::print_stderr, reason = "a skipped rung must be seen")]
 fn check_build_in(scene: &Scene, root: &Path) {
     for sandbox in ["bwrap", "landlock"] {
         std::fs::create_dir_all(root.join("agent-config")).unwrap();
@@ -140,11 +139,6 @@ const MOUNTED_TWICE: &str = "mount --bind \"$0\" \"$0\" || exit 99; exec \"$@\""
 
 /// The program where `what` is mounted by itself, as in a container: the same disk, and yet nothing can be renamed there. None, which is
 /// said, where nothing can be mounted.
-#[expect(
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    reason = "a shell mounts; what is skipped is said"
-)]
 fn mounted(what: &str, scene: &Scene, args: &[&str]) -> Option<Output> {
     let program = scene.command(args, &[]);
     let mut mounted = Command::new("unshare");

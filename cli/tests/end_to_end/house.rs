@@ -1,7 +1,5 @@
 //! Who knows whom, and what is not in the house.
 
-#![expect(clippy::disallowed_methods, reason = "this is where the tests start cargo")]
-
 use std::process::Command;
 
 fn cargo_tree(args: &[&str]) -> String {

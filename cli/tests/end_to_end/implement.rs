@@ -3,7 +3,7 @@
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
 
-use crate::harness::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Ran, Scene};
 
 const SYSTEM: &str = "Answer in fences.\n";
 

@@ -6,7 +6,7 @@ use fixtures::demo::{FILES, MENDS_IT};
 use fixtures::server::{Hang, Script, Step};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Ran, Scene};
 
 fn start(scene: &Scene) -> Child {
     start_with(scene, &["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"])

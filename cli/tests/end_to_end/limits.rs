@@ -6,7 +6,7 @@ use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
 use fixtures::server::{Hang, Script, Step};
 use serde_json::json;
 
-use crate::harness::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Ran, Scene};
 
 /// What the scripted service says that each answer used.
 fn priced(text: &str) -> Step {

@@ -1,23 +1,41 @@
-//! The built program against real git and a scripted model on loopback. One binary, so that it links once.
+//! The built program against real git, scripted models on loopback and scripted agents. One binary, so that it links once.
+//!
+//! The environment is built from nothing but PATH, so that no setting of the user who runs the tests plays a part.
 
-#![expect(clippy::unwrap_used, clippy::panic, unreachable_pub, reason = "tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    unreachable_pub,
+    reason = "tests panic, lay out files, start programs, and say loudly what they skip"
+)]
 
 mod clean;
 mod commit;
 mod config;
 mod costs;
 mod disk_errors;
+mod docs;
 mod doctor;
 mod elsewhere;
-mod harness;
 mod hostile;
 mod house;
 mod implement;
 mod interrupt;
 mod limits;
 mod models;
+mod order;
+mod phase;
+mod projects;
 mod record;
 mod resume;
+mod scenes;
+mod spec;
+mod terminal;
 mod tools;
+mod traces;
 mod typed;
 mod unlucky;

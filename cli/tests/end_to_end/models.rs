@@ -3,7 +3,7 @@
 use fixtures::demo::{self, BREAKS_THE_BUILD, MENDS_IT};
 use fixtures::server::{Script, Step};
 
-use crate::harness::{Ran, Scene};
+use crate::scenes::commit::{Ran, Scene};
 
 const KEY: &str = "sk-key-that-opens-nothing-0088";
 

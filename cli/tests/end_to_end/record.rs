@@ -6,7 +6,7 @@ use std::path::Path;
 use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
 
-use crate::harness::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Ran, Scene};
 
 /// Replies that can be told apart by what the build prints after each of them, so that a request that comes twice is answered twice alike.
 fn four_rounds() -> Script {

@@ -10,7 +10,7 @@ use fixtures::server::{Hang, Script, Step};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::disk_errors::injected;
-use crate::harness::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Ran, Scene};
 
 /// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says once it is asked again.
 fn stopped(then: &[&str]) -> Scene {

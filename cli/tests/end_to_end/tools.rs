@@ -8,7 +8,7 @@ use fixtures::demo::MENDS_IT;
 use serde_json::Value;
 
 use crate::disk_errors::injected;
-use crate::harness::{KEY, Scene};
+use crate::scenes::commit::{KEY, Scene};
 
 #[test]
 fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
@@ -351,7 +351,6 @@ fn apply_writes_all_or_nothing_and_can_be_undone() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a shell limits the program")]
 fn where_the_system_is_in_the_way_a_command_refuses_and_leaves_nothing() {
     let scene = Scene::with_replies([]);
     let paths: Vec<String> = (0..100).map(|number| format!("d{number}/f")).collect();

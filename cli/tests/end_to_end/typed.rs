@@ -1,12 +1,10 @@
 //! The program on a terminal of its own, which script(1) makes.
 
-#![expect(clippy::disallowed_methods, reason = "this is where the tests start the program")]
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::harness::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Ran, Scene};
 
 const SCRIPT: &str = "/usr/bin/script";
 
@@ -37,7 +35,6 @@ pub fn run(scene: &Scene, words: &[&str], environment: &[(&str, &str)], input: &
     Some(Ran { code: done.status.code(), out, err: String::new() })
 }
 
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn skipped() {
     eprintln!("SKIPPED: what needs a terminal, because {SCRIPT} is not installed");
 }

@@ -1,17 +1,12 @@
 //! What befalls people who do nothing wrong: odd files where inputs should be, few descriptors, a service that charges for nothing.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "replies are files, and a shell lowers the limit on descriptors"
-)]
-
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use fixtures::demo::{FILES, MENDS_IT};
 use fixtures::server::{Script, Step};
 
-use crate::harness::{KEY, Scene};
+use crate::scenes::commit::{KEY, Scene};
 
 #[test]
 fn a_pipe_in_the_place_of_the_query_is_refused_and_not_waited_for() {

@@ -1,0 +1,16 @@
+//! The documentation against the program: every command that a page shows is run, every test that a table names is there, every list of
+//! codes is whole.
+//!
+//! `DOCS_UPDATE=1 cargo test -p code-commit-cli --test end_to_end docs::` writes what the program prints into the pages. Read the difference, and put
+//! `…` where the next run would print something else.
+
+mod codes;
+mod commands;
+mod conformance;
+mod crates;
+mod links;
+mod matching;
+mod page;
+mod reference;
+mod schema;
+mod world;

@@ -1,0 +1,142 @@
+//! Every command that a page shows is run, and prints what the page says.
+
+use crate::docs::matching::matches;
+use crate::docs::page::{Block, Step, all, blocks, root, steps, text};
+use crate::docs::world::World;
+
+const README: &str = "README.md";
+/// All other pages begin where this one ends.
+const TUTORIAL: &str = "docs/tutorial.md";
+
+/// Commands of `sh` blocks that are not run, by how they begin, and why.
+const NOT_RUN: [(&str, &str); 5] = [
+    ("cargo run -- demo", "builds the program; the same command of the built program is a test of its own"),
+    ("cargo test", "runs the tests, of which this is one"),
+    ("cargo install --locked", "builds the program anew"),
+    ("bench/run", "takes minutes, and the network"),
+    ("export GEMINI_API_KEY=", "the key is the reader's; the test has set one that opens nothing"),
+];
+
+/// What a page shows behind a command that fails.
+const SHOWS_CODE: &str = "echo $?";
+
+/// Info strings of blocks that hold commands for a shell.
+const SHELL: [&str; 4] = ["sh", "bash", "shell", "console"];
+
+/// The pages show the wall's line and run builds behind it.
+fn has_a_wall() -> bool {
+    let probed = runner::probe(runner::Mode::Auto, None);
+    if let Err(why) = &probed {
+        eprintln!("SKIPPED: the commands of the documentation, because no wall works here: {why}");
+    }
+    probed.is_ok()
+}
+
+#[test]
+fn every_command_of_the_readme_does_what_it_says() {
+    if has_a_wall() {
+        check(README, &World::new().with_project("my-project"));
+    }
+}
+
+#[test]
+fn every_command_of_the_tutorial_prints_what_it_says() {
+    if has_a_wall() {
+        check(TUTORIAL, &World::new());
+    }
+}
+
+#[test]
+fn every_command_of_the_other_pages_prints_what_it_says() {
+    for page in all().iter().filter(|_| has_a_wall()) {
+        let page = page.to_str().unwrap();
+        if ![README, TUTORIAL].contains(&page) && blocks(&text(page.as_ref())).iter().any(is_shell) {
+            let world = World::new();
+            follow(&text(TUTORIAL.as_ref()), &world);
+            check(page, &world);
+        }
+    }
+}
+
+#[test]
+fn no_exception_is_left_without_a_command() {
+    let pages: Vec<String> = all().iter().map(|page| text(page)).collect();
+    for (start, _) in NOT_RUN {
+        let found = pages.iter().flat_map(|page| page.lines()).any(|line| line.starts_with(start));
+        assert!(found, "no page has a command that begins with {start}");
+    }
+}
+
+fn is_shell(block: &Block) -> bool {
+    SHELL.contains(&block.info.as_str())
+}
+
+/// Runs a page and compares; with `DOCS_UPDATE` rewrites it instead.
+fn check(page: &str, world: &World) {
+    let written = text(page.as_ref());
+    let real = follow(&written, world);
+    if real == written {
+        return;
+    }
+    if update(page, &real) {
+        return;
+    }
+    let diff = similar::TextDiff::from_lines(&written, &real);
+    panic!("{}", diff.unified_diff().header(&format!("{page} says"), "the program prints"));
+}
+
+/// Writes the page where that is asked for.
+fn update(page: &str, real: &str) -> bool {
+    let asked = std::env::var_os("DOCS_UPDATE").is_some();
+    if asked {
+        std::fs::write(root().join(page), real).unwrap();
+    }
+    asked
+}
+
+/// The page as it would have to be: its own words where they match.
+fn follow(written: &str, world: &World) -> String {
+    let mut lines: Vec<Vec<String>> = written.split('\n').map(|line| vec![line.to_owned()]).collect();
+    for block in blocks(written) {
+        if let Some(name) = &block.save_as {
+            world.save(name, &block.lines);
+        } else if block.info == "console" {
+            let steps = steps(&block);
+            for (index, step) in steps.iter().enumerate() {
+                let code = correct(step, &mut lines, world);
+                let seen = step.command == SHOWS_CODE
+                    || steps.get(index + 1).is_some_and(|next| next.command == SHOWS_CODE);
+                assert!(
+                    code == 0 || seen,
+                    "`{}` ends with {code} and `{SHOWS_CODE}` does not follow",
+                    step.command
+                );
+            }
+        } else if is_shell(&block) {
+            run_plainly(&block, world);
+        }
+    }
+    lines.concat().join("\n")
+}
+
+/// Runs one command and writes what it prints in the place of what the page says, where that is something else. Gives its exit code.
+fn correct(step: &Step, lines: &mut [Vec<String>], world: &World) -> i32 {
+    let ran = world.run(&step.command);
+    let printed: Vec<&str> = ran.printed.lines().collect();
+    if !matches(&step.expected, &printed) {
+        lines[step.at..step.at + step.expected.len()].iter_mut().for_each(Vec::clear);
+        lines[step.at - 1].extend(printed.into_iter().map(str::to_owned));
+    }
+    ran.code
+}
+
+/// Runs the commands of a block that shows no output: each has to end well.
+fn run_plainly(block: &Block, world: &World) {
+    for line in &block.lines {
+        if NOT_RUN.iter().any(|(start, _)| line.starts_with(start)) || line.trim().is_empty() {
+            continue;
+        }
+        let ran = world.run(line);
+        assert_eq!(ran.code, 0, "{line}\n{}", ran.printed);
+    }
+}

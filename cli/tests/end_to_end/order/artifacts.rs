@@ -1,0 +1,290 @@
+//! S2 §5, §7: what a run leaves, where, and that it depends on the inputs alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::scenes::order::{BAD, FILES, GOOD, KEY, NOTHING, Scene, greet, sha256, without_durations};
+
+/// Every file below a folder, by its path.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    fn collect(base: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                collect(base, &path, files);
+            } else {
+                let name = path.strip_prefix(base).unwrap().display().to_string();
+                files.insert(name, String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned());
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    collect(folder, folder, &mut found);
+    found
+}
+
+#[test]
+fn artifacts_are_at_their_exact_paths() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    scene.run(&[]);
+    let names: Vec<String> = files(&scene.runs()[0])
+        .into_keys()
+        .filter(|name| name.contains("attempt_") || name.starts_with("run_summary"))
+        .collect();
+    insta::assert_snapshot!(names.join("\n"), @r"
+    attempt_1/acceptance_1_stderr.txt
+    attempt_1/acceptance_1_stdout.txt
+    attempt_1/acceptance_result.json
+    attempt_1/failure_brief.json
+    attempt_1/prompt.txt
+    attempt_1/proposed_writes.json
+    attempt_1/response.json
+    attempt_1/response.txt
+    attempt_1/verify_1_stderr.txt
+    attempt_1/verify_1_stdout.txt
+    attempt_1/verify_result.json
+    attempt_1/write_result.json
+    attempt_2/acceptance_1_stderr.txt
+    attempt_2/acceptance_1_stdout.txt
+    attempt_2/acceptance_result.json
+    attempt_2/prompt.txt
+    attempt_2/proposed_writes.json
+    attempt_2/response.json
+    attempt_2/response.txt
+    attempt_2/verify_1_stderr.txt
+    attempt_2/verify_1_stdout.txt
+    attempt_2/verify_result.json
+    attempt_2/write_result.json
+    run_summary.json
+    ");
+}
+
+#[test]
+fn the_proposal_is_kept_as_it_was_made() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.run(&[]);
+    let kept = scene.json("attempt_1/proposed_writes.json");
+    assert_eq!(kept, serde_json::from_str::<Value>(&greet(GOOD)).unwrap());
+    assert_eq!(scene.summary()["attempts"][0]["proposal_path"], "attempt_1/proposed_writes.json");
+}
+
+#[test]
+fn the_logs_of_a_command_are_whole_and_its_record_is_bounded() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.place_order(
+        &json!({ "acceptance_commands": ["seq 1 5000", "sh -c 'seq 1 300 >&2; printf \"a\\\\377b\"'"] }),
+    );
+    assert_eq!(scene.run(&[]).code, Some(0));
+    let results = scene.json("attempt_1/acceptance_result.json");
+    let whole = scene.recorded(results[0]["stdout_path"].as_str().unwrap());
+    assert_eq!(whole.lines().count(), 5000);
+    let kept = results[0]["stdout_trunc"].as_str().unwrap();
+    assert_eq!((kept.lines().count(), kept.lines().last()), (200, Some("5000")));
+    assert_eq!(results[1]["stderr_trunc"].as_str().unwrap().lines().next(), Some("101"));
+    assert_eq!(results[1]["stdout_trunc"], "a\u{fffd}b");
+}
+
+/// A summary without what a clock says.
+fn without_times(mut value: Value) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(members) => {
+                members.retain(|key, _| {
+                    !matches!(key.as_str(), "duration_seconds" | "started_utc" | "ended_utc")
+                });
+                members.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    strip(&mut value);
+    value
+}
+
+#[test]
+fn two_runs_of_the_same_inputs_have_the_same_id_and_artifacts_apart_from_times() {
+    let scene = Scene::with(&[&greet(BAD), "no", &greet(BAD), "no"]);
+    let run = || {
+        assert_eq!(scene.run(&[]).code, Some(1));
+        (scene.runs(), files(&scene.runs()[0]))
+    };
+    let ((first_runs, first), (second_runs, second)) = (run(), run());
+    assert_eq!(first_runs[0], second_runs[0]);
+    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    for (name, one) in &first {
+        let other = &second[name];
+        if name == "events.jsonl" || name.ends_with("response.json") {
+            // The journal stamps its lines, the service its answers.
+        } else if Path::new(name).extension().is_some_and(|kind| kind == "json") {
+            let [one, other] = [one, other].map(|text| without_times(serde_json::from_str(text).unwrap()));
+            assert_eq!(one, other, "{name}");
+        } else {
+            assert_eq!(one, other, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
+    let scene = Scene::with(&["no", &greet(BAD)]);
+    let before = [(); 2].map(|()| {
+        scene.run(&["--max-attempts", "1"]);
+        fs::read(scene.runs()[0].join("events.jsonl")).unwrap()
+    });
+    let runs = scene.runs();
+    let id = runs[0].file_name().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(runs[1].file_name().unwrap().to_str().unwrap(), format!("{id}-2"));
+    assert_eq!([&runs[1], &runs[0]].map(|run| fs::read(run.join("events.jsonl")).unwrap()), before);
+    assert_eq!(scene.server.requests().len(), 2);
+    let listed = crate::scenes::order::ran(&mut scene.program(&["runs"]));
+    let wanted = format!(
+        "{id}  order: FAIL (acceptance_failed), attempts 1, cost unknown, [T]  Greet with a comma\n\
+         {id}-2  order: FAIL (llm_output_invalid), attempts 1, cost unknown, [T]  Greet with a comma\n"
+    );
+    assert_eq!(without_durations(&listed.out), wanted);
+    let costs = crate::scenes::order::ran(&mut scene.program(&["costs", "--json"]));
+    let costs: Value = serde_json::from_str(&costs.out).unwrap();
+    assert_eq!(costs["by"]["all"]["all"]["calls"], 2);
+    let replayed = crate::scenes::order::ran(&mut scene.program(&["replay", &format!("{id}-2")]));
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
+}
+
+#[test]
+fn something_else_in_the_place_of_the_run_folder_is_not_removed() {
+    let scene = Scene::with(&["no"]);
+    scene.run(&["--max-attempts", "1"]);
+    let run = scene.runs()[0].clone();
+    fs::remove_dir_all(&run).unwrap();
+    fs::create_dir(&run).unwrap();
+    fs::File::create(run.join("thesis.txt")).unwrap();
+    let ran = scene.run(&["--max-attempts", "1"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(run.join("thesis.txt").exists());
+}
+
+/// The rules of S2 §5 once more, in the words of a shell: `find`, `sort`, `sha256sum`.
+#[test]
+fn ids_and_hashes_follow_from_the_inputs() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.project.write("ignored/node_modules/x", b"left out").unwrap();
+    scene.project.write("ignored/counts", b"counts").unwrap();
+    std::os::unix::fs::symlink("src", scene.root().join("ignored/link")).unwrap();
+    let tree = |greet: &str| {
+        let mut files: Vec<(&str, &str)> = FILES.to_vec();
+        files[2].1 = greet;
+        files.push(("ignored/counts", "counts"));
+        files.sort_unstable();
+        let bytes: String = files.iter().map(|(path, content)| format!("{path}\0{content}\0")).collect();
+        sha256(&bytes)
+    };
+    let (before, after) = (tree(FILES[2].1), tree(GOOD));
+    let order = concat!(
+        r#"{"acceptance_commands":["sh tests/run.sh"],"allowed_files":["src/greet.sh","src/new.sh"],"#,
+        r#""context_files":["src/greet.sh"],"forbidden":["changing the tests"],"id":"greet-1","#,
+        r#""intent":"Put a comma behind hello.","notes":null,"title":"Greet with a comma"}"#,
+    );
+    let (order, config) = (sha256(order), sha256("openai/test|0.5|2|60"));
+    let id = sha256(&format!("{order}{before}{config}"))[..12].to_owned();
+    assert_eq!(scene.run(&["--llm-temperature", "0.5", "--timeout-seconds", "60"]).code, Some(0));
+    let summary = scene.summary();
+    assert_eq!(summary["work_order_hash"], order);
+    assert_eq!(summary["repo_tree_hash_before"], before);
+    assert_eq!(summary["repo_tree_hash_after"], after);
+    assert_eq!(summary["run_id"], id);
+    assert!(scene.runs()[0].ends_with(&id));
+}
+
+#[test]
+fn the_request_is_one_unstreamed_chat_completion_with_the_temperature_and_strict_json() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.run(&[]);
+    let request = scene.server.requests()[0].clone();
+    let body = request.json();
+    assert!(request.path.ends_with("/chat/completions"), "{}", request.path);
+    assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!((&body["model"], &body["temperature"]), (&json!("test"), &json!(0.0)));
+    assert_eq!(
+        (body["messages"].as_array().unwrap().len(), &body["messages"][0]["role"]),
+        (1, &json!("user"))
+    );
+    assert_eq!((&body["stream"], &body["tools"]), (&Value::Null, &Value::Null));
+    assert!(body["response_format"].is_object(), "{body}");
+}
+
+#[test]
+fn the_prompt_shows_intent_constraints_context_and_the_hash_of_every_allowed_file() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.place_order(&json!({ "notes": "Mind the shell." }));
+    scene.run(&[]);
+    let prompt = scene.recorded("attempt_1/prompt.txt");
+    let hash = format!("- src/greet.sh  {}", sha256(FILES[2].1));
+    for part in [
+        "Put a comma behind hello.",
+        &hash,
+        "- src/new.sh  does not exist yet",
+        NOTHING,
+        "changing the tests",
+        "Mind the shell.",
+        "--- FILE src/greet.sh ---\n#!/bin/sh\necho hello $1\n",
+        "keys `writes` and `summary`\nonly",
+        "Include `base_sha256` for every write",
+    ] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+}
+
+#[test]
+fn no_file_and_no_stream_holds_the_key() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    // The key reaches the command although its environment does not have it: from a file.
+    scene.place("key", KEY.as_bytes());
+    let cat = format!("sh -c 'cat {0}; cat {0} >&2'", scene.beside("key").display());
+    scene.place_order(&json!({ "acceptance_commands": [cat, "sh -c 'test -z \"$OPENAI_API_KEY\"'"] }));
+    let ran = scene.run(&["--verbose"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    for (name, text) in files(&scene.runs()[0]) {
+        assert!(!text.contains(KEY), "{name}");
+    }
+    assert!(!ran.out.contains(KEY) && !ran.err.contains(KEY));
+}
+
+#[test]
+fn what_a_command_prints_is_shown_in_whole_lines() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    // More than a pipe holds, so that it comes in pieces.
+    scene.place_order(&json!({ "acceptance_commands": ["printf '%0300000d\\n' 7"] }));
+    let ran = scene.run(&["--verbose"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.lines().any(|line| line.len() == 300_000), "a line was broken");
+}
+
+#[test]
+fn a_context_file_with_a_key_is_not_sent() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.project.write("src/greet.sh", format!("KEY={KEY}\n").as_bytes()).unwrap();
+    scene.project.commit("a key").unwrap();
+    let ran = scene.run(&[]);
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0), "{}", ran.err);
+}
+
+#[test]
+fn undo_takes_a_passed_order_back() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    let before = scene.state();
+    assert_eq!(scene.run(&[]).code, Some(0));
+    assert_eq!(crate::scenes::order::ran(&mut scene.program(&["undo"])).code, Some(0));
+    assert_eq!(scene.state(), before);
+}
+
+#[test]
+fn json_output_is_one_object_a_line_and_ends_with_the_summary() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    let ran = scene.run(&["--json"]);
+    let lines: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.last().unwrap();
+    assert_eq!((&last["event"], &last["summary"]["verdict"]), (&json!("summary"), &json!("PASS")));
+}

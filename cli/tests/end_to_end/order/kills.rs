@@ -1,0 +1,264 @@
+//! A run that is killed at any line of its journal goes on with the same command: the tree ends as it would have, and an answer
+//! that has arrived is not paid for again.
+//!
+//! `ORDER_KILL_EVERY=1` kills at every line; without it every fifth is tried, which takes seconds.
+
+mod commits;
+
+use std::fs;
+use std::process::{Child, Stdio};
+
+use fixtures::server::{Hang, Script, Step};
+use serde_json::{Value, json};
+
+use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet, ran};
+
+/// A run may be faster than who kills it.
+const TRIES: usize = 20;
+
+/// The model answers every question alike, so that it does not matter how often it is asked.
+fn scene(reply: &str) -> Scene {
+    Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(reply)))
+}
+
+fn step() -> usize {
+    std::env::var("ORDER_KILL_EVERY").ok().and_then(|every| every.parse().ok()).unwrap_or(5)
+}
+
+fn journal(scene: &Scene) -> Vec<Value> {
+    let Some(run) = scene.runs().pop() else { return Vec::new() };
+    let text = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
+    text.split_inclusive('\n')
+        .filter_map(|line| serde_json::from_str(line.strip_suffix('\n')?).ok())
+        .collect()
+}
+
+fn count(journal: &[Value], what: &str) -> usize {
+    journal.iter().filter(|entry| entry["fact"]["what"] == what).count()
+}
+
+/// Starts a run and kills it once its journal has `lines` lines; whether it was still alive then.
+fn kill_at(scene: &Scene, lines: usize, more: &[&str]) -> bool {
+    let mut child: Child = scene.command(more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    loop {
+        if journal(scene).len() >= lines {
+            child.kill().unwrap();
+            return child.wait().unwrap().code().is_none();
+        }
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// A run that was killed when its journal had so many lines, or a few more; none where it was over by then.
+fn killed_at(reply: &str, lines: usize) -> Option<(Scene, Vec<Value>)> {
+    let scene = scene(reply);
+    let killed = kill_at(&scene, lines, &[]);
+    let journal = journal(&scene);
+    // A kill behind the last line is none: the run is over, and what it changed is there.
+    (killed && count(&journal, "ended") == 0).then_some((scene, journal))
+}
+
+/// Kills a run at each line in turn and lets it go on; `check` looks at what it leaves in the end.
+fn campaign(reply: &str, code: i32, check: impl Fn(&Scene)) {
+    let whole = scene(reply);
+    assert_eq!(whole.run(&[]).code, Some(code));
+    let lines = journal(&whole).len();
+    let mut killed = 0;
+    for line in (1..=lines).step_by(step()) {
+        let Some((scene, before)) = (0..TRIES).find_map(|_| killed_at(reply, line)) else { continue };
+        killed += 1;
+        let (answered, asked) = (count(&before, "answered"), scene.server.requests().len());
+        let ran = scene.run(&[]);
+        assert_eq!(ran.code, Some(code), "killed at {line}: {}{}", ran.out, ran.err);
+        check(&scene);
+        let attempts = scene.summary()["attempts"].as_array().unwrap().len();
+        let asked_again = scene.server.requests().len() - asked;
+        assert_eq!(asked_again, attempts - answered, "killed at {line}");
+    }
+    eprintln!("{killed} kills hit a run of {lines} lines");
+    assert!(killed > 0, "no kill hit a run of {lines} lines");
+}
+
+#[test]
+fn a_run_that_would_pass_passes_after_a_kill_at_any_line() {
+    campaign(&greet(GOOD), 0, |scene| {
+        assert_eq!(scene.verdict(), "PASS success");
+        assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
+        assert_eq!(scene.project.read("src/greet.sh").unwrap(), GOOD);
+    });
+}
+
+#[test]
+fn a_run_that_would_fail_leaves_the_baseline_after_a_kill_at_any_line() {
+    let untouched = scene(&greet(BAD)).state();
+    let files = |state: &std::collections::BTreeMap<String, String>| -> Vec<(String, String)> {
+        state
+            .iter()
+            .filter(|(name, _)| !name.starts_with("git "))
+            .map(|(n, c)| (n.clone(), c.clone()))
+            .collect()
+    };
+    campaign(&greet(BAD), 1, |scene| {
+        assert_eq!(scene.verdict(), "FAIL acceptance_failed");
+        assert_eq!(files(&scene.state()), files(&untouched));
+        assert_eq!(scene.project.status().unwrap(), "");
+    });
+}
+
+/// Kills a run while its last command stands still.
+fn killed_in_a_command(scene: &Scene) {
+    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
+    let lines = 7;
+    assert!(kill_at(scene, lines, &[]), "{:?}", journal(scene));
+    assert_eq!(count(&journal(scene), "written"), 1);
+}
+
+#[test]
+fn another_order_finds_the_baseline_behind_a_killed_run_and_a_copy_of_what_stood_there() {
+    let scene = scene(&greet(GOOD));
+    let before = scene.state();
+    killed_in_a_command(&scene);
+    assert_ne!(scene.state(), before);
+    scene.place_order(&json!({ "acceptance_commands": ["false"] }));
+    let ran = scene.run(&["--max-attempts", "1"]);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("a run was killed here"), "{}", ran.err);
+    assert_eq!(scene.state(), before);
+    let kept = scene.runs().iter().flat_map(|run| fs::read_dir(run).unwrap()).any(|entry| {
+        let path = entry.unwrap().path();
+        path.display().to_string().contains("/left-")
+            && fs::read_to_string(path.join("src/greet.sh")).is_ok_and(|text| text == GOOD)
+    });
+    assert!(kept);
+}
+
+#[test]
+fn what_was_committed_behind_a_killed_run_is_left_alone() {
+    let scene = scene(&greet(GOOD));
+    killed_in_a_command(&scene);
+    scene.project.commit("I take it as it is").unwrap();
+    let before = scene.state();
+    let ran = scene.run(&["--max-attempts", "1"]);
+    assert!(ran.err.contains("is not rolled back"), "{}", ran.err);
+    assert_eq!(scene.state()["git rev-parse HEAD"], before["git rev-parse HEAD"]);
+}
+
+#[test]
+fn an_interrupted_run_leaves_the_baseline_and_goes_on_with_the_same_command() {
+    let scene = scene(&greet(GOOD));
+    let before = scene.state();
+    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    scene.place_order(&json!({ "acceptance_commands": [wait] }));
+    let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !scene.root().join("stray").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(scene.state(), before);
+    scene.place("go-on", b"");
+    let asked = scene.server.requests().len();
+    assert_eq!(scene.run(&[]).code, Some(0));
+    assert_eq!(scene.server.requests().len(), asked);
+}
+
+#[test]
+fn a_run_that_was_killed_before_its_first_step_begins_anew() {
+    let scene = scene(&greet(BAD));
+    let once = || scene.run(&["--max-attempts", "1"]).code;
+    assert_eq!(once(), Some(1));
+    let run = scene.runs().pop().unwrap();
+    let id = run.file_name().unwrap().to_str().unwrap();
+    let place = |name: &str, bytes: &[u8]| scene.place(&format!("out/{id}/{name}"), bytes);
+    let beginning = ["inputs.json", "work_order.json", "run.json"];
+    let begun = beginning.map(|name| (name, fs::read(run.join(name)).unwrap()));
+    for written in 0..=begun.len() {
+        fs::remove_dir_all(&run).unwrap();
+        fs::create_dir(&run).unwrap();
+        for (name, bytes) in begun.iter().take(written) {
+            place(name, bytes);
+        }
+        assert_eq!(once(), Some(1), "{written}");
+        assert_eq!(scene.verdict(), "FAIL acceptance_failed");
+    }
+    fs::remove_dir_all(&run).unwrap();
+    fs::create_dir(&run).unwrap();
+    place("notes.txt", b"mine");
+    assert_eq!(once(), Some(3));
+    assert_eq!(fs::read_to_string(run.join("notes.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn what_a_person_writes_after_a_run_was_killed_before_its_first_step_stays_in_the_tree() {
+    let scene = Scene::scripted(
+        &FILES,
+        Script::new([Step::text("").hang(Hang::BeforeHead), Step::text(&greet(GOOD))]),
+    );
+    let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while scene.server.requests().is_empty() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = scene.runs().pop().unwrap();
+    fs::remove_file(run.join("events.jsonl")).unwrap();
+    fs::remove_dir_all(run.join("attempt_1")).unwrap();
+    scene.project.write("src/greet.sh", b"mine\n").unwrap();
+    let refused = scene.run(&[]);
+    assert!(refused.code == Some(3) && refused.err.contains("the work tree is not clean"), "{}", refused.err);
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), "mine\n");
+    scene.project.git(&["checkout", "-q", "."]).unwrap();
+    assert_eq!(scene.run(&[]).code, Some(0));
+}
+
+#[test]
+fn a_scripted_model_goes_on_behind_what_it_has_said() {
+    let scene = scene("");
+    let replies = [BAD, GOOD].map(|greeting| json!({ "text": greet(greeting) }));
+    scene.place("replies", json!({ "replies": replies }).to_string().as_bytes());
+    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    scene.place_order(&json!({ "acceptance_commands": [wait, "sh tests/run.sh"] }));
+    let model = format!("scripted/{}", scene.beside("replies").display());
+    let more = ["--llm-model", &model, "--max-attempts", "2"];
+    let mut child = scene.command(&more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !scene.root().join("stray").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    scene.place("go-on", b"");
+    let ran = scene.run(&more);
+    assert_eq!((ran.code, &*scene.verdict()), (Some(0), "PASS success"), "{}{}", ran.out, ran.err);
+}
+
+/// Ctrl-C.
+pub fn interrupt(child: &Child) {
+    signal("-INT", &child.id().to_string());
+}
+
+/// To a process, or with a minus before it to a group.
+pub fn signal(name: &str, to: &str) {
+    assert!(std::process::Command::new("kill").args([name, "--", to]).status().unwrap().success());
+}
+
+#[test]
+fn a_second_run_in_the_same_tree_is_refused_while_the_first_is_at_work() {
+    let scene = scene(&greet(GOOD));
+    scene.place_order(&json!({ "acceptance_commands": ["sh -c 'touch stray; sleep 600'"] }));
+    let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !scene.root().join("stray").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    let second = ran(&mut scene.command(&[]));
+    interrupt(&child);
+    child.wait().unwrap();
+    assert_eq!(second.code, Some(3), "{}", second.err);
+}

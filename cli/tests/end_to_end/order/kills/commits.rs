@@ -1,0 +1,276 @@
+//! `order run --commit` over three orders, killed anywhere: the same command goes on, no answer is paid for twice, nothing is left to a hand.
+//!
+//! `ORDER_KILLS=300` kills so often, each time at a random system call; `ORDER_SEED` chooses other places.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+use fixtures::server::{Script, Step};
+use serde_json::{Value, json};
+
+use crate::scenes::order::{FILES, GOOD, Ran, Scene, greet, order, proposal, ran};
+
+/// So many kills without `ORDER_KILLS`.
+const KILLS: usize = 6;
+/// A run of a campaign that was killed so often is let go on to its end.
+const KILLS_IN_A_ROW: usize = 3;
+
+/// Orders, by their titles, and the files that they are about.
+const ORDERS: [(&str, &str); 3] =
+    [("Order a", "src/greet.sh"), ("Order b", "src/b.txt"), ("Order c", "src/c.txt")];
+
+/// The service knows a question by the title of its order, so that it does not matter how often it is asked.
+fn scene() -> Scene {
+    let reply = |file: &str| if file == "src/greet.sh" { greet(GOOD) } else { proposal(file, None, file) };
+    let rule = |script: Script, (title, file): (&str, &str)| script.rule(title, Step::text(&reply(file)));
+    let scene = Scene::scripted(&FILES, ORDERS.into_iter().fold(Script::new([]), rule));
+    for (title, file) in ORDERS {
+        let over = json!({
+            "id": title, "title": title, "allowed_files": [file], "context_files": [file],
+            "acceptance_commands": [format!("test -f {file}")],
+        });
+        scene.place(&file_of(title), order(&over).to_string().as_bytes());
+    }
+    scene
+}
+
+fn file_of(title: &str) -> String {
+    format!("{}.json", title.replace(' ', "-"))
+}
+
+/// The first of the orders, as many as these.
+fn command(scene: &Scene, count: usize) -> Command {
+    let files: Vec<String> = ORDERS
+        .iter()
+        .take(count)
+        .map(|(title, _)| scene.beside(&file_of(title)).display().to_string())
+        .collect();
+    let mut args: Vec<&str> = files.iter().map(String::as_str).collect();
+    args.extend(["--max-attempts", "1", "--commit"]);
+    scene.command(&args)
+}
+
+/// The same command below strace.
+fn traced(scene: &Scene, command: &Command, words: &[&str]) -> Command {
+    let mut traced = scene.tool("strace", &["-qq", "-o", scene.beside("strace").to_str().unwrap()]);
+    traced.args(words).arg(command.get_program()).args(command.get_args());
+    traced.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    traced
+}
+
+fn resume(scene: &Scene) -> Ran {
+    let mut resume = scene.program(&["resume"]);
+    resume.envs(command(scene, 1).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    ran(&mut resume)
+}
+
+fn strace_works() -> bool {
+    let works = ran(Command::new("strace").args(["-qq", "-o", "/dev/null", "true"])).code == Some(0);
+    if !works {
+        eprintln!("SKIPPED: kills at system calls because strace cannot trace here");
+    }
+    works
+}
+
+/// strace ends itself by the signal that ended its child.
+fn is_killed(ended: ExitStatus) -> bool {
+    ended.signal() == Some(9)
+}
+
+fn quietly(command: &mut Command) -> ExitStatus {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap()
+}
+
+/// How often the service was asked about each order.
+fn asked(scene: &Scene) -> BTreeMap<&'static str, usize> {
+    let bodies: Vec<String> =
+        scene.server.requests().iter().map(|seen| String::from_utf8_lossy(&seen.body).into_owned()).collect();
+    let count = |title: &str| bodies.iter().filter(|body| body.contains(title)).count();
+    ORDERS.iter().map(|(title, _)| (*title, count(title))).collect()
+}
+
+/// The orders of which some journal holds an answer.
+fn answered(scene: &Scene) -> Vec<&'static str> {
+    let runs = scene.runs();
+    let holds = |run: &Path, title: &str| {
+        let read = |file: &str| fs::read_to_string(run.join(file)).unwrap_or_default();
+        read("work_order.json").contains(title)
+            && read("events.jsonl").lines().any(|line| line.contains("\"what\":\"answered\""))
+    };
+    let titles = ORDERS.iter().map(|(title, _)| *title);
+    titles.filter(|title| runs.iter().any(|run| holds(run, title))).collect()
+}
+
+/// Whoever starts the same command again gets what it was to do, each order's file in a commit of its own, and pays for no answer that is
+/// on record.
+#[track_caller]
+fn goes_on(scene: &Scene, count: usize, where_killed: &str) -> Ran {
+    let (answered, before) = (answered(scene), asked(scene));
+    let ran = ran(&mut command(scene, count));
+    assert_eq!(ran.code, Some(0), "{where_killed}: {}{}", ran.out, ran.err);
+    let after = asked(scene);
+    for title in answered {
+        assert_eq!(after[title], before[title], "{where_killed}: {title} was paid for twice");
+    }
+    let log = scene.project.git(&["log", "--reverse", "--format=%s", "--name-only"]).unwrap();
+    let log: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
+    let wanted: Vec<&str> = ORDERS.iter().take(count).flat_map(|(title, file)| [*title, *file]).collect();
+    assert_eq!(&log[log.len() - wanted.len()..], wanted, "{where_killed}");
+    assert_eq!(log.iter().filter(|line| line.starts_with("Order ")).count(), count, "{where_killed}");
+    assert_eq!(scene.project.status().unwrap(), "", "{where_killed}");
+    ran
+}
+
+/// Kills the command below strace at a system call that names a file of the harness's state, also where that is still being written, and
+/// lets the same command go on.
+fn killed_at(file: &str, inject: &str) -> Option<Scene> {
+    if !strace_works() {
+        return None;
+    }
+    let scene = scene();
+    let path = |name: String| scene.root().join(".git/code-commit").join(name).display().to_string();
+    let paths = [path(file.to_owned()), path(format!(".{file}.new"))];
+    let words = ["-P", &paths[0], "-P", &paths[1], "-e", inject];
+    let killed = quietly(&mut traced(&scene, &command(&scene, 3), &words));
+    assert!(is_killed(killed), "{inject} hit nothing");
+    goes_on(&scene, 3, inject);
+    Some(scene)
+}
+
+#[test]
+fn a_kill_before_the_note_of_the_first_order_is_removed_leaves_nothing_to_a_hand() {
+    killed_at("order.json", "inject=unlink:signal=KILL:when=1");
+}
+
+#[test]
+fn a_kill_at_the_second_change_of_the_list_of_runs_leaves_nothing_to_a_hand() {
+    killed_at("known-runs.json", "inject=rename,renameat:signal=KILL:when=2");
+}
+
+/// A git that kills whoever has started it to commit, before it does so, after it has, or at once when it begins.
+fn killed_by_git(scene: &Scene, count: usize, script: &str) {
+    let git = ran(Command::new("sh").args(["-c", "command -v git"])).out.trim().to_owned();
+    let folder = scene.beside("bin");
+    fs::create_dir_all(&folder).unwrap();
+    let once = scene.beside("killed").display().to_string();
+    let text = format!(
+        "#!/bin/sh\ncase \" $* \" in *' commit '*) test -e {once} || {{ : > {once}; {script}; }};; esac\nexec {git} \"$@\"\n"
+    );
+    scene.place("bin/git", text.replace("GIT", &git).as_bytes());
+    fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let killed = quietly(command(scene, count).env("PATH", format!("{}:{path}", folder.display())));
+    assert!(is_killed(killed), "{killed:?}");
+}
+
+#[test]
+fn a_kill_around_the_commit_leaves_nothing_to_a_hand() {
+    for script in ["kill -9 $PPID; exit 1", "GIT \"$@\"; kill -9 $PPID; exit 0", "kill -9 $PPID"] {
+        for count in [1, 3] {
+            let scene = scene();
+            killed_by_git(&scene, count, script);
+            let ran = goes_on(&scene, count, script);
+            assert!(ran.out.contains("PASS"), "{script}: {}", ran.out);
+        }
+    }
+}
+
+#[test]
+fn resume_goes_on_with_an_order_that_was_killed_around_its_commit() {
+    for script in ["kill -9 $PPID; exit 1", "GIT \"$@\"; kill -9 $PPID; exit 0"] {
+        let scene = scene();
+        killed_by_git(&scene, 1, script);
+        let resumed = resume(&scene);
+        assert_eq!(resumed.code, Some(0), "{script}: {}{}", resumed.out, resumed.err);
+        assert!(resumed.out.contains("PASS (success)"), "{script}: {}", resumed.out);
+        goes_on(&scene, 1, script);
+        assert_eq!(asked(&scene)["Order a"], 1, "{script}");
+    }
+}
+
+#[test]
+fn what_a_person_commits_behind_the_commit_of_a_killed_order_stays() {
+    let scene = scene();
+    killed_by_git(&scene, 1, "GIT \"$@\"; kill -9 $PPID; exit 0");
+    scene.project.write("mine.txt", b"mine\n").unwrap();
+    scene.project.commit("mine").unwrap();
+    let head = scene.project.git(&["rev-parse", "HEAD"]).unwrap();
+    let shown = resume(&scene);
+    assert_eq!(shown.code, Some(0), "{}{}", shown.out, shown.err);
+    assert_eq!(scene.project.git(&["rev-parse", "HEAD"]).unwrap(), head);
+    assert_eq!((asked(&scene)["Order a"], scene.project.status().unwrap().as_str()), (1, ""));
+}
+
+fn chosen(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// xorshift64*: the same places for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
+        usize::try_from(high).unwrap() % bound
+    }
+}
+
+/// Where the whole command can be killed: each of its system calls, by name and how often it was made by then.
+fn places() -> Vec<(String, usize)> {
+    let scene = scene();
+    assert!(quietly(&mut traced(&scene, &command(&scene, 3), &["-e", "trace=all"])).success());
+    let mut made: BTreeMap<String, usize> = BTreeMap::new();
+    let trace = fs::read_to_string(scene.beside("strace")).unwrap();
+    let calls = trace.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()));
+    let names = calls.filter_map(|line| line.split_once('(')).map(|(name, _)| name.to_owned());
+    let place = |name: String| {
+        let count = made.entry(name.clone()).or_default();
+        *count += 1;
+        (name, *count)
+    };
+    names.map(place).collect()
+}
+
+#[test]
+fn random_kills_leave_nothing_to_a_hand() {
+    if !strace_works() {
+        return;
+    }
+    let (wanted, places) = (chosen("ORDER_KILLS", KILLS), places());
+    let mut dice = Dice(chosen("ORDER_SEED", 1) as u64 ^ 0x9E37_79B9_7F4A_7C15);
+    let mut kills = 0;
+    while kills < wanted {
+        let (scene, mut hit) = (scene(), Vec::new());
+        for _ in 0..KILLS_IN_A_ROW.min(wanted - kills) {
+            let (call, count) = &places[dice.below(places.len())];
+            let inject = format!("inject={call}:signal=KILL:when={count}");
+            if !is_killed(quietly(&mut traced(&scene, &command(&scene, 3), &["-e", &inject]))) {
+                break;
+            }
+            hit.push(format!("{call} {count}"));
+        }
+        kills += hit.len();
+        goes_on(&scene, 3, &format!("killed at {}", hit.join(", then at ")));
+    }
+    eprintln!("{kills} kills, each at one of {} system calls; 0 left to a hand", places.len());
+}
+
+#[test]
+fn no_temporary_file_of_the_list_of_runs_stays_behind_a_kill() {
+    let Some(scene) = killed_at("known-runs.json", "inject=rename,renameat:signal=KILL:when=1") else {
+        return;
+    };
+    let state = fs::read_dir(scene.root().join(".git/code-commit")).unwrap();
+    let names: Vec<String> =
+        state.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
+    let known = fs::read_to_string(scene.root().join(".git/code-commit/known-runs.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&known).unwrap().as_array().unwrap().len(), 3);
+}

@@ -1,0 +1,153 @@
+//! What a rollback finds that the run has not written: a person's work, ignored files, submodules.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::scenes::order::{BAD, FILES, GOOD, Ran, Scene, greet, proposal};
+
+/// Runs the order with an acceptance command that does this and then fails.
+fn failed(scene: &Scene, does: &str) -> Ran {
+    scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{does}; false'")] }));
+    let ran = scene.run(&["--max-attempts", "1"]);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert_eq!(scene.project.status().unwrap(), "");
+    ran
+}
+
+/// Where the copies of the only rollback are.
+fn left(scene: &Scene) -> Vec<PathBuf> {
+    let entries = fs::read_dir(&scene.runs()[0]).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("left-")).collect()
+}
+
+#[test]
+fn what_somebody_writes_while_a_command_runs_is_kept_and_named() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    let ran = failed(&scene, "echo mine > src/other.txt; echo mine > new.txt; echo mine >> src/greet.sh");
+    assert_eq!(scene.project.read("src/other.txt").unwrap(), "other\n");
+    let left = left(&scene);
+    assert_eq!(left.len(), 1, "{left:?}");
+    for (file, text) in
+        [("src/other.txt", "mine\n"), ("new.txt", "mine\n"), ("src/greet.sh", &format!("{GOOD}mine\n"))]
+    {
+        assert_eq!(fs::read_to_string(left[0].join(file)).unwrap(), text);
+    }
+    let named = format!("new.txt, src/greet.sh, src/other.txt; copies are in {}", left[0].display());
+    assert!(ran.err.contains(&named), "{}", ran.err);
+    let shown = crate::scenes::order::ran(&mut scene.program(&["show"]));
+    assert!(shown.out.contains(&named), "{}", shown.out);
+}
+
+#[test]
+fn what_the_run_alone_has_written_is_rolled_back_without_a_word() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    let ran = failed(&scene, ":");
+    assert!(left(&scene).is_empty() && !ran.err.contains("warning"), "{}", ran.err);
+}
+
+#[test]
+fn what_a_command_puts_in_the_place_of_a_file_that_the_run_wrote_is_taken_away() {
+    for does in [
+        "rm src/greet.sh; ln -s other.txt src/greet.sh",
+        "rm src/greet.sh; mkfifo src/greet.sh",
+        "rm src/greet.sh; mkdir src/greet.sh; echo mine > src/greet.sh/new",
+        "rm src/greet.sh; git init -q src/greet.sh",
+        "rm -r src; mkfifo src",
+        "rm -r src; ln -s /tmp src",
+    ] {
+        let scene = Scene::with(&[&greet(BAD)]);
+        let before = scene.state();
+        failed(&scene, does);
+        assert_eq!(scene.state(), before, "{does}");
+    }
+    for does in
+        ["rm ignored/new; mkdir ignored/new; echo mine > ignored/new/x", "rm -r ignored; mkfifo ignored"]
+    {
+        let scene = Scene::with(&[&proposal("ignored/new", None, "x")]);
+        let before = scene.state();
+        scene.place_order(&json!({
+            "allowed_files": ["ignored/new"], "context_files": [], "acceptance_commands": [format!("sh -c '{does}; false'")]
+        }));
+        assert_eq!(scene.run(&["--max-attempts", "1"]).code, Some(1), "{does}");
+        assert_eq!(scene.state(), before, "{does}");
+    }
+}
+
+#[test]
+fn a_small_ignored_file_that_a_command_removes_or_changes_is_put_back() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.project.write(".env.local", b"KEEP=1\n").unwrap();
+    let before = scene.state();
+    let ran = failed(&scene, "rm .env.local");
+    assert_eq!(scene.state(), before);
+    assert!(ran.err.contains("rolled back: the tree is as it was"), "{}", ran.err);
+
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.project.write(".env.local", b"KEEP=1\n").unwrap();
+    failed(&scene, "echo KEEP=2 > .env.local");
+    assert_eq!(scene.project.read(".env.local").unwrap(), "KEEP=1\n");
+    assert_eq!(fs::read_to_string(left(&scene)[0].join(".env.local")).unwrap(), "KEEP=2\n");
+}
+
+#[test]
+fn an_ignored_folder_that_a_command_empties_is_named_and_nobody_says_that_the_tree_is_as_it_was() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    for file in ["ignored/data", "ignored/deep/more", "ignored/same"] {
+        scene.project.write(file, b"mine").unwrap();
+    }
+    let ran = failed(&scene, "rm ignored/data ignored/deep/more; echo new > ignored/new");
+    assert!(ran.err.contains("rolled back: what git does not ignore is as it was"), "{}", ran.err);
+    assert!(ran.err.contains("are not put back: ignored/ (2 files)"), "{}", ran.err);
+}
+
+#[test]
+fn a_submodule_that_a_command_writes_into_is_put_back_too() {
+    let other = Scene::with(&[]);
+    let scene = Scene::with(&[&greet(BAD)]);
+    let from = other.root().display().to_string();
+    scene.project.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", &from, "sub"]).unwrap();
+    scene.project.commit("a submodule").unwrap();
+    let ran = failed(&scene, "echo x > sub/made; echo mine > sub/src/other.txt");
+    assert_eq!(scene.project.read("sub/src/other.txt").unwrap(), FILES[3].1);
+    assert!(!scene.root().join("sub/made").exists());
+    assert_eq!(fs::read_to_string(left(&scene)[0].join("sub/src/other.txt")).unwrap(), "mine\n");
+    assert!(ran.err.contains("sub/made, sub/src/other.txt"), "{}", ran.err);
+}
+
+#[test]
+fn a_submodule_that_a_command_leads_elsewhere_is_put_back_and_nothing_is_written_there() {
+    for sandbox in ["auto", "landlock", "off"] {
+        let (other, scene) = (Scene::with(&[]), Scene::with(&[&greet(BAD)]));
+        let from = other.root().display().to_string();
+        scene
+            .project
+            .git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", &from, "sub"])
+            .unwrap();
+        scene.project.commit("a submodule").unwrap();
+        let before = scene.project.read("sub/.git").unwrap();
+        let victim = scene.beside("victim");
+        File::create(&victim).unwrap();
+        let does = format!(
+            "rm -rf ignored/git; mkdir -p ignored/git; cp -r .git/modules/sub/* ignored/git; ln -sf {} ignored/git/logs/HEAD; \
+             echo gitdir: ../ignored/git > sub/.git; echo changed > sub/src/other.txt",
+            victim.display()
+        );
+        scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{does}; false'")] }));
+        let ran = scene.run(&["--max-attempts", "1", "--sandbox", sandbox]);
+        assert_eq!(ran.code, Some(1), "{sandbox}: {}{}", ran.out, ran.err);
+        assert_eq!(scene.project.read("sub/.git").unwrap(), before, "{sandbox}: {}", ran.err);
+        assert_eq!(scene.project.read("sub/src/other.txt").unwrap(), FILES[3].1, "{sandbox}: {}", ran.err);
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "", "{sandbox}");
+    }
+}
+
+#[test]
+fn a_commit_that_somebody_makes_meanwhile_is_named() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    let ran =
+        failed(&scene, "git -c user.name=x -c user.email=x@x commit -qam mine; git rev-parse HEAD > ../made");
+    let made = fs::read_to_string(scene.beside("made")).unwrap();
+    assert!(ran.err.contains(&format!("git show {} has it", made.trim())), "{}", ran.err);
+}

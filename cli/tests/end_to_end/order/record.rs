@@ -1,0 +1,242 @@
+//! `runs`, `show`, `resume`, `replay` and `undo` for the runs of orders.
+
+use std::fs;
+use std::process::Stdio;
+
+use fixtures::server::{Script, Step};
+use serde_json::{Value, json};
+
+use crate::order::kills::interrupt;
+use crate::scenes::order::{BAD, FILES, GOOD, KEY, Ran, Scene, greet, ran, without_durations};
+
+/// A command of the program in the repository, with the key.
+fn ask(scene: &Scene, args: &[&str]) -> Ran {
+    ran(scene.program(args).env("OPENAI_API_KEY", KEY))
+}
+
+/// An order whose last command waits for a file beside the repository, stopped by Ctrl-C while it waits.
+fn interrupted() -> Scene {
+    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
+    let wait = format!("sh -c 'touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
+    let more = ["--max-attempts", "1", "--llm-temperature", "0.5", "--timeout-seconds", "60"];
+    let mut child = scene.command(&more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !scene.root().join("stray").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    scene
+}
+
+#[test]
+fn resume_goes_on_with_an_order_under_the_settings_that_it_began_with() {
+    let scene = interrupted();
+    let plan = scene.recorded("run.json");
+    scene.place("go-on", b"");
+    fs::remove_file(scene.beside("order.json")).unwrap();
+    let asked = scene.server.requests().len();
+    let resumed = ask(&scene, &["resume"]);
+    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    assert_eq!(scene.verdict(), "PASS success");
+    assert_eq!((scene.server.requests().len(), scene.recorded("run.json")), (asked, plan));
+}
+
+#[test]
+fn clean_removes_the_run_of_an_order_once_it_is_over() {
+    let scene = interrupted();
+    let stays = ask(&scene, &["clean", "--keep", "0"]);
+    assert_eq!((stays.code, scene.runs().len()), (Some(0), 1), "{}", stays.err);
+    assert!(stays.out.contains("not over: code-commit resume "), "{}", stays.out);
+    scene.place("go-on", b"");
+    assert_eq!(ask(&scene, &["resume"]).code, Some(0));
+    assert_eq!(ask(&scene, &["clean", "--keep", "0"]).code, Some(0));
+    assert_eq!((scene.runs().len(), ask(&scene, &["runs"]).out.as_str()), (0, ""));
+    assert_eq!(fs::read_dir(scene.beside("out")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
+    let steps = [Step::status(401).message("who are you?"), Step::text(&greet(GOOD))];
+    let scene = Scene::scripted(&FILES, Script::new(steps));
+    let stopped = scene.run(&[]);
+    assert_eq!((stopped.code, scene.verdict().as_str()), (Some(4), "FAIL exception"));
+    let id = scene.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
+    let help = stopped.err.lines().find(|line| line.starts_with("help: ")).unwrap();
+    assert!(help.contains("check the key") && help.contains(&format!("resume {id} asks again")), "{help}");
+    let resumed = ask(&scene, &["resume"]);
+    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    assert_eq!((scene.verdict().as_str(), scene.server.requests().len()), ("PASS success", 2));
+    assert_eq!(scene.summary()["attempts"].as_array().unwrap().len(), 1);
+    let stale = scene.runs()[0].join("attempt_1/failure_brief.json");
+    assert!(!stale.exists(), "an attempt that passes has no brief");
+    let listed = ask(&scene, &["runs"]);
+    let wanted = format!("{id}  order: PASS (success), attempts 1, cost unknown, [T]  Greet with a comma\n");
+    assert_eq!(without_durations(&listed.out), wanted);
+    let replayed = ask(&scene, &["replay"]);
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
+    assert!(ask(&scene, &["resume"]).err.contains("that run is over"));
+}
+
+#[test]
+fn an_order_that_goes_on_says_in_which_attempt() {
+    let scene = interrupted();
+    scene.place("go-on", b"");
+    let resumed = ask(&scene, &["resume"]);
+    assert!(resumed.err.contains("\nattempt 1/1  wrote src/greet.sh\n"), "{}", resumed.err);
+    assert!(!resumed.err.contains("preflight"), "{}", resumed.err);
+}
+
+#[test]
+fn an_unfinished_run_of_another_clone_is_not_gone_on_with_although_it_has_the_same_id() {
+    let scene = interrupted();
+    let other = scene.beside("other");
+    scene.project.git(&["clone", "-q", scene.root().to_str().unwrap(), other.to_str().unwrap()]).unwrap();
+    let more = ["--max-attempts", "1", "--llm-temperature", "0.5", "--timeout-seconds", "60"];
+    let (before, asked) = (scene.recorded("events.jsonl"), scene.server.requests().len());
+    let refused = scene.run(&[&more[..], &["--repo", other.to_str().unwrap()]].concat());
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    assert!(refused.err.contains(&format!("is a run of {}", scene.root().display())), "{}", refused.err);
+    assert_eq!((scene.recorded("events.jsonl"), scene.server.requests().len()), (before, asked));
+}
+
+#[test]
+fn resume_refuses_an_order_that_is_over_and_one_whose_tree_has_gone() {
+    let scene = interrupted();
+    scene.project.write("later.txt", b"x").unwrap();
+    scene.project.commit("later").unwrap();
+    let gone = ask(&scene, &["resume"]);
+    assert_eq!(gone.code, Some(3), "{}", gone.err);
+    assert!(gone.err.contains("the tree is not the one"), "{}", gone.err);
+    assert_eq!(scene.project.status().unwrap(), "");
+
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.run(&[]);
+    let over = ask(&scene, &["resume"]);
+    assert_eq!(over.code, Some(7));
+    assert!(over.err.contains("that run is over"), "{}", over.err);
+}
+
+#[test]
+fn a_plan_that_was_changed_is_neither_gone_on_with_nor_replayed() {
+    let scene = interrupted();
+    let file = scene.runs()[0].join("run.json");
+    let plan =
+        fs::read_to_string(&file).unwrap().replace("\"timeout_seconds\": 60", "\"timeout_seconds\": 61");
+    scene.place("plan", plan.as_bytes());
+    fs::rename(scene.beside("plan"), &file).unwrap();
+    for command in ["resume", "replay"] {
+        let refused = ask(&scene, &[command]);
+        assert_eq!(refused.code, Some(3), "{command}: {}", refused.err);
+        assert!(refused.err.contains("is not what it was when the run began"), "{command}: {}", refused.err);
+    }
+}
+
+#[test]
+fn replay_leads_a_finished_order_to_the_same_end() {
+    let scene = Scene::with(&[&greet(BAD), "no", &greet(GOOD)]);
+    scene.run(&["--max-attempts", "3"]);
+    // The record alone counts: what the tree holds by now does not.
+    scene.project.write("src/greet.sh", b"later").unwrap();
+    let replayed = ran(&mut scene.program(&["replay", "--json"]));
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
+    let told: Value = serde_json::from_str(&replayed.out).unwrap();
+    assert_eq!((&told["same"], &told["summary"]), (&json!(true), &scene.summary()));
+}
+
+#[test]
+fn replay_of_an_order_that_was_stopped_and_went_on_comes_to_the_same_end_too() {
+    let scene = interrupted();
+    let unfinished = ran(&mut scene.program(&["replay"]));
+    assert_eq!(unfinished.code, Some(3));
+    assert!(unfinished.err.contains("the record ends in attempt 1"), "{}", unfinished.err);
+    scene.place("go-on", b"");
+    assert_eq!(ask(&scene, &["resume"]).code, Some(0));
+    let replayed = ran(&mut scene.program(&["replay"]));
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
+}
+
+#[test]
+fn replay_says_that_it_cannot_try_another_answer_for_an_order() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.run(&[]);
+    scene.place("reply", greet(BAD).as_bytes());
+    let reply = scene.beside("reply");
+    let refused =
+        ran(&mut scene.program(&["replay", "--from-round", "1", "--reply", reply.to_str().unwrap()]));
+    assert_eq!(refused.code, Some(3));
+    assert!(refused.err.contains("scripted/FILE"), "{}", refused.err);
+}
+
+#[test]
+fn runs_lists_orders_with_their_verdict() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    scene.run(&["--max-attempts", "1"]);
+    let failed = scene.runs();
+    scene.run(&["--max-attempts", "2"]);
+    let passed = scene.runs().into_iter().find(|run| !failed.contains(run)).unwrap();
+    let name = |run: &std::path::Path| run.file_name().unwrap().to_str().unwrap().to_owned();
+    let listed = ran(&mut scene.program(&["runs"]));
+    let wanted = format!(
+        "{}  order: PASS (success), attempts 1, cost unknown, [T]  Greet with a comma\n\
+         {}  order: FAIL (acceptance_failed), attempts 1, cost unknown, [T]  Greet with a comma\n",
+        name(&passed),
+        name(&failed[0])
+    );
+    assert_eq!(without_durations(&listed.out), wanted);
+    let listed = interrupted().program(&["runs"]).output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&listed.stdout)
+            .ends_with("order: not finished, attempts 1  Greet with a comma\n")
+    );
+}
+
+#[test]
+fn show_tells_what_happened_to_an_order() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    scene.run(&[]);
+    let shown = ran(&mut scene.program(&["show"]));
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    let run = scene.runs()[0].clone();
+    let text = shown
+        .out
+        .replace(run.to_str().unwrap(), "RUN")
+        .replace(run.file_name().unwrap().to_str().unwrap(), "ID");
+    insta::with_settings!({filters => vec![(r"\d+ (B|tokens|out)\b", "N $1"), (r"\d+\.\d kB", "N kB")]}, {
+        insta::assert_snapshot!(text, @r#"
+        ID
+        attempt 1  asked: attempt_1/prompt.txt, N kB
+        attempt 1  test answered: attempt_1/response.txt, N tokens in, N out, cost unknown
+        attempt 1  wrote src/greet.sh
+        attempt 1  bash scripts/verify.sh: exit code 0, attempt_1/verify_1_stdout.txt
+        attempt 1  sh tests/run.sh: exit code 3, attempt_1/acceptance_1_stdout.txt
+        attempt 1  rolled back
+        attempt 2  asked: attempt_2/prompt.txt, N kB
+        attempt 2  test answered: attempt_2/response.txt, N tokens in, N out, cost unknown
+        attempt 2  wrote src/greet.sh
+        attempt 2  bash scripts/verify.sh: exit code 0, attempt_2/verify_1_stdout.txt
+        attempt 2  sh tests/run.sh: exit code 0, attempt_2/acceptance_1_stdout.txt
+        ended: PASS (success)
+        files: RUN
+        --- a/src/greet.sh
+        +++ b/src/greet.sh
+        @@ -1,2 +1,2 @@
+         #!/bin/sh
+        -echo hello $1
+        +echo "hello, $1"
+        "#);
+    });
+    let shown = ran(&mut scene.program(&["show", "--json"]));
+    let told: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(told["summary"], scene.summary());
+}
+
+#[test]
+fn undo_of_an_order_that_failed_says_that_nothing_is_left_of_it() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.run(&["--max-attempts", "1"]);
+    let undone = ran(&mut scene.program(&["undo"]));
+    assert_eq!(undone.code, Some(7));
+    assert!(undone.err.contains("or that was rolled back"), "{}", undone.err);
+}

@@ -1,0 +1,134 @@
+//! A rollback that is killed, interrupted, or meets another git, as a slow git shows it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use fixtures::server::{Script, Step};
+use serde_json::json;
+
+use crate::order::kills::signal;
+use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
+use crate::scenes::order::{BAD, FILES, GOOD, KEY, Scene, greet, ran};
+
+/// A run that fails, whose git stands still before it resets the tree, until `go-on` is there.
+fn in_the_rollback() -> (Scene, Child) {
+    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(BAD))));
+    let (path, beside) = (
+        std::env::var_os("PATH").unwrap().into_string().unwrap(),
+        scene.project.beside().display().to_string(),
+    );
+    let slow = format!(
+        "#!/bin/sh\ncase \"$*\" in *'reset --quiet --hard'*)\n: > {beside}/resets\nuntil test -e {beside}/go-on; do sleep 0.02; done;;\nesac\nPATH='{path}' exec git \"$@\"\n",
+    );
+    fs::create_dir(scene.beside("bin")).unwrap();
+    scene.place("bin/git", slow.as_bytes());
+    fs::set_permissions(scene.beside("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command: Command = scene.command(&["--max-attempts", "1"]);
+    command.env("PATH", format!("{beside}/bin:{path}")).stdout(Stdio::null()).stderr(Stdio::null());
+    // As a terminal starts it.
+    let mut child = command.process_group(0).spawn().unwrap();
+    while !scene.beside("resets").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    (scene, child)
+}
+
+#[test]
+fn a_rollback_that_was_killed_is_done_at_the_next_start_although_its_git_lived_on() {
+    let (scene, mut child) = in_the_rollback();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(scene.root().join(".git/index.lock").exists());
+    scene.place("go-on", b"");
+    let ran = scene.run(&["--max-attempts", "1"]);
+    assert_eq!(
+        (ran.code, scene.verdict().as_str()),
+        (Some(1), "FAIL acceptance_failed"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
+    assert_eq!((scene.project.status().unwrap().as_str(), scene.server.requests().len()), ("", 1));
+    assert!(!scene.root().join(".git/index.lock").exists());
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_does_not_cut_a_rollback_in_half() {
+    let (scene, mut child) = in_the_rollback();
+    signal("-INT", &format!("-{}", child.id()));
+    scene.place("go-on", b"");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
+    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.run(&["--max-attempts", "1"]).code, Some(1));
+}
+
+#[test]
+fn a_lock_of_another_git_is_refused_before_anything_is_begun_and_left_alone() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.project.write(".git/index.lock", b"").unwrap();
+    let before = scene.state();
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(
+        ran.err.contains(".git/index.lock is there") && ran.err.contains("remove that file"),
+        "{}",
+        ran.err
+    );
+    assert_eq!((scene.state(), scene.server.requests().len()), (before, 0));
+    assert!(scene.root().join(".git/index.lock").exists());
+}
+
+/// Runs the order on a file system of 2 MiB that its command fills.
+#[test]
+fn a_command_that_fills_the_disk_does_not_keep_the_tree_from_being_put_back() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.place_order(
+        &json!({ "acceptance_commands": ["sh -c 'cat /dev/zero > fill; git add fill; sh tests/run.sh'"] }),
+    );
+    let small = scene.beside("small");
+    fs::create_dir(&small).unwrap();
+    let inside = "mount -t tmpfs -o size=2m none \"$0\" || exit 99
+        cp -a . \"$0/repo\" && cd \"$0/repo\" || exit 98
+        \"$@\"; code=$?
+        git status --porcelain; cat src/greet.sh; exit $code";
+    let run = scene.command(&["--max-attempts", "1"]);
+    let mut unshare = scene.tool("unshare", &["-rm", "sh", "-c", inside]);
+    unshare.arg(&small).arg(run.get_program()).args(run.get_args());
+    let ran = ran(unshare.env("OPENAI_API_KEY", KEY));
+    if ran.code == Some(99) || ran.err.contains("unshare") {
+        eprintln!("SKIPPED: no small file system can be had here: {}", ran.err.trim());
+        return;
+    }
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("No space left on device"), "the disk was never full: {}", ran.err);
+    assert!(ran.out.ends_with(&format!("run_summary.json\n{}", FILES[2].1)), "{}", ran.out);
+}
+
+#[test]
+fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    let before = scene.state();
+    let Some(done) = on_a_full_disk(&scene.command(&[]), &scene.beside("out")) else { return };
+    has_not_begun(&done);
+    assert_eq!((scene.state(), scene.server.requests().len()), (before, 0));
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn line_ends_are_as_they_were_where_git_would_write_others() {
+    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(BAD))));
+    scene.project.write(".gitattributes", b"*.sh eol=crlf\n").unwrap();
+    scene.project.commit("line ends").unwrap();
+    assert_eq!(scene.project.status().unwrap(), "");
+    // The second attempt finds the file that its prompt speaks of.
+    let ran = scene.run(&["--max-attempts", "2"]);
+    assert_eq!(scene.verdict(), "FAIL acceptance_failed", "{}{}", ran.out, ran.err);
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
+    assert_eq!(scene.project.status().unwrap(), "");
+}

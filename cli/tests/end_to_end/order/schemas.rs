@@ -1,0 +1,144 @@
+//! Every artifact that a run of these tests leaves, and every line that it prints for programs, fits its published schema: the harness
+//! looks at the folder after each run. Here is what the schemas refuse, and that what is written comes back as it was.
+
+use std::fs;
+use std::path::Path;
+
+use loop_order::{CmdResult, FailureBrief, RunSummary, WriteProposal, WriteResult};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::scenes::json_schema::Published;
+use crate::scenes::order::{BAD, GOOD, Scene, greet, order};
+
+/// The schema of one kind of artifact.
+fn published(artifact: &str) -> Published {
+    Published::read(&format!("order/{artifact}.schema.json"))
+}
+
+/// What is wrong with a value by the schema of an artifact.
+pub fn faults(artifact: &str, value: &Value) -> Vec<String> {
+    published(artifact).faults(value)
+}
+
+/// Every JSON artifact of a run folder, each by the schema of its name. What the service answered is the service's.
+#[track_caller]
+pub fn check_folder(run: &Path) {
+    for entry in fs::read_dir(run).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() && (name.starts_with("attempt_") || name == "preflight") {
+            check_folder(&path);
+        } else if name == "events.jsonl" {
+            check_journal(&path);
+        } else if let Some(artifact) = name.strip_suffix(".json").filter(|name| *name != "response") {
+            let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+            assert_eq!(faults(artifact, &value), [""; 0], "{}", path.display());
+        }
+    }
+}
+
+fn check_journal(path: &Path) {
+    let schema = published("events");
+    for line in fs::read_to_string(path).unwrap().lines() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(schema.faults_of("entry", &entry), [""; 0], "{}", path.display());
+    }
+}
+
+/// What `--json` has printed.
+#[track_caller]
+pub fn check_printed(out: &str) {
+    let schema = published("events");
+    for line in out.lines() {
+        assert_eq!(schema.faults(&serde_json::from_str(line).unwrap()), [""; 0], "{line}");
+    }
+}
+
+#[track_caller]
+fn check<T: Serialize + DeserializeOwned>(scene: &Scene, file: &str) {
+    let text = scene.recorded(file);
+    let value: T = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    assert_eq!(serde_json::to_string_pretty(&value).unwrap() + "\n", text, "{file}");
+}
+
+#[test]
+fn every_artifact_is_of_its_type_and_has_its_keys_in_a_fixed_order() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    scene.run(&[]);
+    check::<RunSummary>(&scene, "run_summary.json");
+    check::<FailureBrief>(&scene, "attempt_1/failure_brief.json");
+    for attempt in ["attempt_1", "attempt_2"] {
+        check::<WriteProposal>(&scene, &format!("{attempt}/proposed_writes.json"));
+        check::<WriteResult>(&scene, &format!("{attempt}/write_result.json"));
+        check::<Vec<CmdResult>>(&scene, &format!("{attempt}/verify_result.json"));
+        check::<Vec<CmdResult>>(&scene, &format!("{attempt}/acceptance_result.json"));
+    }
+}
+
+#[test]
+fn a_key_more_or_less_or_of_another_type_does_not_fit_any_schema() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.run(&["--max-attempts", "1"]);
+    for file in [
+        "run_summary",
+        "run",
+        "work_order",
+        "attempt_1/proposed_writes",
+        "attempt_1/write_result",
+        "attempt_1/failure_brief",
+    ] {
+        let artifact = file.rsplit('/').next().unwrap();
+        let whole = scene.json(&format!("{file}.json"));
+        for key in whole.as_object().unwrap().keys() {
+            let mut less = whole.clone();
+            less.as_object_mut().unwrap().remove(key);
+            assert_ne!(faults(artifact, &less), [""; 0], "{artifact} without {key}");
+            let mut other = whole.clone();
+            other[key] = json!(0.5);
+            assert_ne!(faults(artifact, &other), [""; 0], "{artifact} with another {key}");
+        }
+        let mut more = whole.clone();
+        more["more"] = json!(1);
+        assert_ne!(faults(artifact, &more), [""; 0], "{artifact} with a key more");
+    }
+    for artifact in ["verify_result", "acceptance_result"] {
+        assert_ne!(faults(artifact, &json!([{ "command": [] }])), [""; 0], "{artifact}");
+    }
+}
+
+#[test]
+fn an_order_with_everything_that_there_is_fits_the_schema() {
+    let everything = order(&json!({
+        "notes": "n", "max_cost": 0.5, "preconditions": [{ "file_exists": "a" }],
+        "postconditions": [{ "file_absent": "b" }], "must_fail_before": ["sh tests/run.sh"],
+    }));
+    assert_eq!(faults("work_order", &everything), [""; 0]);
+}
+
+fn docs(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(path)
+}
+
+#[test]
+fn the_reference_names_every_schema_and_every_stage() {
+    let page = fs::read_to_string(docs("reference/orders.md")).unwrap();
+    for entry in fs::read_dir(docs("schemas/order")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(page.contains(&format!("(../schemas/order/{name})")), "{name}");
+    }
+    let brief: Value =
+        serde_json::from_str(&fs::read_to_string(docs("schemas/order/failure_brief.schema.json")).unwrap())
+            .unwrap();
+    let stages: Vec<&str> = brief["$defs"]["Stage"]["oneOf"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|stage| stage["const"].as_str().unwrap())
+        .collect();
+    let table =
+        page.lines().skip_while(|line| *line != "## Stages").take_while(|line| !line.starts_with("## Exit"));
+    let listed: Vec<&str> = table.filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(listed, stages);
+}

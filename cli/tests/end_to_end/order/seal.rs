@@ -1,0 +1,58 @@
+//! What decides whether an order is fulfilled is not changed by the commands that look (DESIGN §5 Seal).
+
+use serde_json::json;
+
+use crate::scenes::order::{FILES, GOOD, Ran, Scene, greet};
+
+/// An order whose only acceptance command is this script, in a project whose user protects `tests/**`.
+fn run(script: &str) -> (Scene, Ran) {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.protect_tests();
+    scene.place("script", script.as_bytes());
+    let command = format!("sh {}", scene.beside("script").display());
+    scene.place_order(&json!({ "acceptance_commands": [command] }));
+    let ran = scene.run(&["--max-attempts", "1"]);
+    (scene, ran)
+}
+
+#[test]
+fn a_protected_file_that_a_command_rewrites_is_put_back_and_the_command_runs_again() {
+    let once = "test -e once && exec sh tests/run.sh; touch once; echo 'exit 0' > tests/run.sh; exec sh tests/run.sh";
+    let (scene, ran) = run(once);
+    assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{}{}", ran.out, ran.err);
+    assert_eq!(scene.project.read("tests/run.sh").unwrap(), FILES[4].1);
+    assert!(
+        ran.err.contains("the command, or somebody while it ran, changed tests/run.sh; it was put back"),
+        "{}",
+        ran.err
+    );
+    assert!(scene.recorded("attempt_1/acceptance_1_stderr.txt").contains("tests/run.sh"));
+    let journal = scene.recorded("events.jsonl");
+    assert!(journal.contains("\"warning\":{\"code\":\"seal\""), "{journal}");
+    let replayed = crate::scenes::order::ran(&mut scene.program(&["replay"]));
+    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
+}
+
+#[test]
+fn a_command_that_rewrites_a_protected_file_twice_has_failed_whatever_its_exit_code() {
+    let (scene, ran) = run("echo 'exit 0' > tests/run.sh; exec sh tests/run.sh");
+    assert_eq!((ran.code, scene.verdict().as_str()), (Some(1), "FAIL acceptance_failed"));
+    let result = scene.json("attempt_1/acceptance_result.json")[0].clone();
+    assert_eq!(result["exit_code"], -1);
+    assert!(result["stderr_trunc"].as_str().unwrap().contains("again: it counts as failed"), "{result}");
+    assert_eq!(scene.project.read("tests/run.sh").unwrap(), FILES[4].1);
+}
+
+#[test]
+fn the_verification_script_is_sealed_without_being_named() {
+    let (scene, ran) = run("echo 'exit 0' > scripts/verify.sh");
+    assert_eq!((ran.code, scene.verdict().as_str()), (Some(1), "FAIL acceptance_failed"));
+    assert_eq!(scene.project.read("scripts/verify.sh").unwrap(), FILES[1].1);
+}
+
+#[test]
+fn what_is_not_protected_may_be_rewritten_by_a_command() {
+    let (scene, ran) = run("echo other >> src/other.txt");
+    assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{}", ran.err);
+    assert_eq!(scene.project.read("src/other.txt").unwrap(), "other\nother\n");
+}

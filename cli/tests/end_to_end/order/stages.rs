@@ -1,0 +1,318 @@
+//! Every stage of S2 §4.3, reached by a real run; after each of them the repository is what it was.
+
+use fixtures::server::{Hang, Script, Step};
+use serde_json::{Value, json};
+
+use crate::scenes::order::{BAD, BROKEN, FILES, GOOD, NOTHING, Ran, Scene, greet, proposal};
+
+/// Runs the order with these answers; it must fail, at `stage`, and leave the repository as it was.
+#[track_caller]
+fn check_failure(scene: &Scene, more: &[&str], stage: &str) -> Ran {
+    let before = scene.state();
+    let ran = scene.run(more);
+    assert_eq!(scene.verdict(), format!("FAIL {stage}"), "{}{}", ran.out, ran.err);
+    assert_eq!(scene.state(), before);
+    assert_eq!(scene.summary()["repo_tree_hash_after"], Value::Null);
+    ran
+}
+
+fn brief(scene: &Scene, attempt: u32) -> Value {
+    scene.json(&format!("attempt_{attempt}/failure_brief.json"))
+}
+
+#[test]
+fn a_proposal_that_verifies_and_is_accepted_passes_and_stays_uncommitted() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    let head = scene.project.git(&["rev-parse", "HEAD"]).unwrap();
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(scene.verdict(), "PASS success");
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), GOOD);
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
+    assert_eq!(scene.project.git(&["rev-parse", "HEAD"]).unwrap(), head);
+}
+
+#[test]
+fn verdict_and_path_of_the_summary_are_printed() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    let ran = scene.run(&[]);
+    let path = scene.runs()[0].join("run_summary.json");
+    assert!(ran.out.contains("PASS"), "{}", ran.out);
+    assert_eq!(ran.out.lines().last(), path.to_str());
+}
+
+#[test]
+fn text_that_is_no_proposal_ends_in_llm_output_invalid() {
+    let fenced = format!("```json\n{}\n```", greet(GOOD));
+    let empty = json!({ "summary": "", "writes": [] }).to_string();
+    let more = format!("{} and more", greet(GOOD));
+    for reply in ["I cannot do that.", &fenced, &empty, &more] {
+        let scene = Scene::with(&[reply]);
+        let ran = check_failure(&scene, &["--max-attempts", "1"], "llm_output_invalid");
+        assert_eq!(ran.code, Some(1));
+        assert_eq!(scene.json("attempt_1/write_result.json")["write_ok"], false);
+        assert!(!scene.runs()[0].join("attempt_1/proposed_writes.json").exists());
+    }
+}
+
+#[test]
+fn sizes_and_duplicates_end_in_llm_output_invalid() {
+    let large = proposal("src/new.sh", None, &"x".repeat(200 * 1024 + 1));
+    let write = json!({ "path": "src/new.sh", "base_sha256": NOTHING, "content": "" });
+    let twice = json!({ "summary": "", "writes": [write, write] }).to_string();
+    // Three files of 200, 200 and 101 KB: none is too large, and all together are.
+    let part = |path: &str, kb: usize| json!({ "path": path, "base_sha256": NOTHING, "content": "x".repeat(kb << 10) });
+    let parts = [part("src/new.sh", 200), part("src/newer.sh", 200), part("src/newest.sh", 101)];
+    let together = json!({ "summary": "", "writes": parts }).to_string();
+    for reply in [large, twice, together] {
+        check_failure(&Scene::with(&[&reply]), &["--max-attempts", "1"], "llm_output_invalid");
+    }
+}
+
+#[test]
+fn a_base_that_is_no_hash_or_another_spelling_of_it_is_stale() {
+    for base in ["", "deadbeef", &NOTHING.to_uppercase()] {
+        let write = json!({ "path": "src/new.sh", "base_sha256": base, "content": "x\n" });
+        let reply = json!({ "summary": "s", "writes": [write] }).to_string();
+        check_failure(&Scene::with(&[&reply]), &["--max-attempts", "1"], "stale_context");
+    }
+}
+
+#[test]
+fn a_content_that_is_no_text_ends_in_llm_output_invalid() {
+    let scene = Scene::with(&[&proposal("src/new.sh", None, "echo \u{0}\n")]);
+    check_failure(&scene, &["--max-attempts", "1"], "llm_output_invalid");
+    assert!(brief(&scene, 1)["primary_error_excerpt"].as_str().unwrap().contains("NUL character"));
+}
+
+#[test]
+fn a_file_that_is_not_allowed_ends_in_write_scope_violation() {
+    let back_into_scope = "src/../src/greet.sh";
+    let paths =
+        ["src/other.txt", "../outside", "/etc/passwd", ".git/config", "src/../tests/run.sh", back_into_scope];
+    for path in paths {
+        let scene = Scene::with(&[&proposal(path, None, "x")]);
+        check_failure(&scene, &["--max-attempts", "1"], "write_scope_violation");
+    }
+}
+
+#[test]
+fn one_file_out_of_scope_keeps_the_allowed_ones_from_being_written() {
+    let both = json!({ "summary": "", "writes": [
+        { "path": "src/new.sh", "base_sha256": NOTHING, "content": "x" },
+        { "path": "src/other.txt", "base_sha256": NOTHING, "content": "x" },
+    ]});
+    let scene = Scene::with(&[&both.to_string()]);
+    check_failure(&scene, &["--max-attempts", "1"], "write_scope_violation");
+    assert_eq!(
+        scene.json("attempt_1/write_result.json")["touched_files"],
+        json!(["src/new.sh", "src/other.txt"])
+    );
+    assert!(brief(&scene, 1)["primary_error_excerpt"].as_str().unwrap().contains("src/other.txt"));
+}
+
+#[test]
+fn a_wrong_base_hash_ends_in_stale_context() {
+    let stale = proposal("src/greet.sh", Some("what it never was"), GOOD);
+    let new_that_is_not = proposal("src/greet.sh", None, GOOD);
+    let old_that_is_not = proposal("src/new.sh", Some("something"), GOOD);
+    // The first of the two could be written.
+    let one_of_two = json!({ "summary": "", "writes": [
+        { "path": "src/new.sh", "base_sha256": NOTHING, "content": "x\n" },
+        { "path": "src/greet.sh", "base_sha256": NOTHING, "content": GOOD },
+    ]});
+    for reply in [stale, new_that_is_not, old_that_is_not, one_of_two.to_string()] {
+        let scene = Scene::with(&[&reply]);
+        check_failure(&scene, &["--max-attempts", "1"], "stale_context");
+        let journal = scene.recorded("events.jsonl");
+        let is_told = |fact: &str| journal.contains(&format!("\"what\":\"{fact}\""));
+        assert!(!is_told("rolled-back"), "there was nothing to be put back: {journal}");
+        assert!(is_told("refused") && !is_told("written"), "{journal}");
+        assert!(!scene.runs()[0].join("undo/1").exists(), "no transaction was begun");
+    }
+}
+
+#[test]
+fn a_verification_that_fails_ends_in_verify_failed_and_nothing_is_accepted() {
+    let scene = Scene::with(&[&greet(BROKEN)]);
+    check_failure(&scene, &["--max-attempts", "1"], "verify_failed");
+    let attempt = scene.summary()["attempts"][0].clone();
+    assert_eq!(attempt["verify"][0]["command"], json!(["bash", "scripts/verify.sh"]));
+    assert_ne!(attempt["verify"][0]["exit_code"], 0);
+    assert_eq!(attempt["acceptance"], json!([]));
+}
+
+#[test]
+fn an_acceptance_command_that_fails_ends_in_acceptance_failed() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
+    let brief = brief(&scene, 1);
+    assert_eq!((&brief["command"], &brief["exit_code"]), (&json!("sh tests/run.sh"), &json!(3)));
+    assert_eq!(brief["primary_error_excerpt"], "got: hello; you");
+}
+
+#[test]
+fn a_write_that_the_system_refuses_ends_in_write_failed() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    // Something stands where the transaction would be made.
+    let obstacle = "sh -c 'mkdir -p .git/code-commit/txn; false'";
+    scene.place_order(&json!({ "acceptance_commands": [obstacle], "must_fail_before": [obstacle] }));
+    check_failure(&scene, &["--max-attempts", "1"], "write_failed");
+    let result = scene.json("attempt_1/write_result.json");
+    assert_eq!((&result["write_ok"], result["errors"].as_array().unwrap().len()), (&json!(false), 1));
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_ends_in_exception_and_is_not_tried_again() {
+    let scene = Scene::with(&[]);
+    let ran = check_failure(&scene, &[], "exception");
+    assert_eq!(ran.code, Some(4), "{}{}", ran.out, ran.err);
+    assert_eq!(scene.summary()["attempts"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn preconditions_that_do_not_hold_end_in_preflight_before_any_call() {
+    for (field, path) in
+        [("file_exists", "src/none"), ("file_absent", "src/greet.sh"), ("file_exists", "src")]
+    {
+        let scene = Scene::with(&[&greet(GOOD)]);
+        scene.place_order(&json!({ "preconditions": [{ field: path }] }));
+        let ran = check_failure(&scene, &[], "preflight");
+        assert_eq!(ran.code, Some(3));
+        assert_eq!(scene.server.requests().len(), 0);
+        assert_eq!(scene.summary()["attempts"], json!([]));
+        let shown = crate::scenes::order::ran(&mut scene.program(&["show"]));
+        for told in [&ran.err, &shown.out] {
+            assert!(told.contains(&format!("{field}: {path}\n")), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_must_fail_before_command_that_succeeds_ends_in_preflight_and_its_traces_are_removed() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.place_order(&json!({
+        "acceptance_commands": ["sh -c 'touch trace; echo more >> src/other.txt'"],
+        "must_fail_before": ["sh -c 'touch trace; echo more >> src/other.txt'"],
+    }));
+    let ran = check_failure(&scene, &[], "preflight");
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0));
+    assert_eq!(scene.json("preflight/failure_brief.json")["stage"], "preflight");
+    let shown = crate::scenes::order::ran(&mut scene.program(&["show"]));
+    for told in [&ran.err, &shown.out] {
+        assert!(told.contains("src/other.txt") && told.contains("must fail before the change"), "{told}");
+    }
+}
+
+#[test]
+fn a_must_fail_before_command_that_fails_lets_the_attempt_begin_at_the_baseline() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.place_order(&json!({ "must_fail_before": ["sh tests/run.sh"], "preconditions": [{ "file_absent": "src/new.sh" }] }));
+    assert_eq!(scene.run(&[]).code, Some(0));
+}
+
+#[test]
+fn postconditions_that_do_not_hold_end_in_acceptance_failed() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.place_order(&json!({ "postconditions": [{ "file_exists": "src/new.sh" }] }));
+    check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
+    assert!(brief(&scene, 1)["primary_error_excerpt"].as_str().unwrap().contains("file_exists: src/new.sh"));
+}
+
+#[test]
+fn a_failed_attempt_goes_back_to_the_model_with_its_brief_and_starts_from_the_baseline() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let requests = scene.server.requests();
+    let prompt = requests[1].json()["messages"][0]["content"].as_str().unwrap().to_owned();
+    for part in ["acceptance_failed", "sh tests/run.sh", "got: hello; you", "Attempt 2 of 2"] {
+        assert!(prompt.contains(part), "{part}: {prompt}");
+    }
+    assert!(prompt.contains(FILES[2].1), "the file is shown as it is at the baseline");
+    assert_eq!(scene.summary()["attempts"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn attempts_end_at_their_limit() {
+    let scene = Scene::with(&[&greet(BAD), "no", &greet(BROKEN), &greet(GOOD)]);
+    check_failure(&scene, &["--max-attempts", "3"], "verify_failed");
+    assert_eq!(scene.server.requests().len(), 3);
+}
+
+#[test]
+fn two_attempts_are_the_default() {
+    let scene = Scene::with(&["no", "no", &greet(GOOD)]);
+    check_failure(&scene, &[], "llm_output_invalid");
+    assert_eq!(scene.summary()["max_attempts"], 2);
+}
+
+#[test]
+fn an_ignored_file_that_was_allowed_is_rolled_back_too() {
+    let scene = Scene::with(&[&proposal(".env.local", Some("KEEP=1\n"), "KEEP=0\n")]);
+    scene.project.write(".env.local", b"KEEP=1\n").unwrap();
+    scene.place_order(&json!({ "allowed_files": [".env.local"], "context_files": [] }));
+    check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
+    assert_eq!(scene.project.read(".env.local").unwrap(), "KEEP=1\n");
+}
+
+#[test]
+fn a_rollback_removes_what_commands_leave_and_brings_modes_and_empty_folders_back() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    std::fs::create_dir_all(scene.root().join("empty/inner")).unwrap();
+    scene.place_order(&json!({ "acceptance_commands": [
+        "sh -c 'mkdir -p made/deep; touch made/deep/f; chmod 755 src/other.txt; rm tests/run.sh; git add -A; false'",
+    ]}));
+    check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
+}
+
+#[test]
+fn a_command_that_commits_and_changes_the_branch_is_rolled_back() {
+    let scene = Scene::with(&[&greet(BAD)]);
+    scene.place_order(&json!({ "acceptance_commands": [
+        "sh -c 'git checkout -q -b other; git -c user.name=x -c user.email=x@x commit -qam stray; git branch -q -D other; false'",
+    ]}));
+    let head = scene.project.git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap();
+    scene.run(&["--max-attempts", "1"]);
+    assert_eq!(scene.project.git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap(), head);
+    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
+}
+
+#[test]
+fn a_limit_on_money_that_cannot_be_kept_is_refused_before_a_run_begins() {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    // Nobody knows the price of this model.
+    scene.place_order(&json!({ "max_cost": 1 }));
+    let own = scene.run(&[]);
+    assert!(
+        own.code == Some(3) && own.err.contains("max_cost: the price of this model is unknown"),
+        "{}",
+        own.err
+    );
+    scene.place_order(&json!({}));
+    let flag = scene.run(&["--max-cost", "1"]);
+    assert!(flag.code == Some(3) && flag.err.contains("the price of this model is unknown"), "{}", flag.err);
+    assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
+}
+
+#[test]
+fn the_limits_of_every_loop_hold_for_an_order() {
+    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
+    let ran = check_failure(&scene, &["--max-calls", "1"], "exception");
+    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{}", ran.err);
+    for limit in [["--max-tokens", "1"], ["--max-time", "1s"]] {
+        let scene = Scene::with(&[&greet(GOOD)]);
+        let ran = scene.run(&limit);
+        assert_ne!(ran.code, Some(2), "{limit:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn the_time_of_an_order_that_ends_in_a_call_is_a_limit() {
+    let silent = Step::text("").hang(Hang::BeforeHead);
+    let scene = Scene::scripted(&FILES, Script::new([silent]));
+    let ran = check_failure(&scene, &["--max-time", "1s"], "exception");
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("the run has taken its 1 s"), "{}", ran.err);
+}

@@ -1,0 +1,54 @@
+//! The wall around the commands, once for each kind that works here.
+
+use std::ffi::OsStr;
+
+use serde_json::json;
+
+use crate::scenes::order::{GOOD, Scene, greet, ran};
+
+/// The docker daemon that the tests may use, if it does not listen in the usual place.
+const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
+
+/// Commands can write the tree, but neither git's data nor the verification script, and see no network and no home.
+fn check_wall(rung: &str, docker_host: Option<&OsStr>) {
+    let scene = Scene::with(&[&greet(GOOD)]);
+    scene.protect_tests();
+    scene.hide_key();
+    scene.place_order(&json!({ "acceptance_commands": [
+        "sh tests/run.sh",
+        "sh -c 'touch src/made-by-a-command'",
+        "sh -c '! touch .git/config.new'",
+        "sh -c '! sh -c \"echo x >> scripts/verify.sh\"'",
+        "sh -c '! ls out'",
+        "sh -c '! sh -c \"echo x >> tests/run.sh\"'",
+        "sh -c '! grep . gemini-key.txt'",
+        "sh -c '! cat logs/*/events.jsonl'",
+    ]}));
+    // A run of implement in the same tree.
+    for (file, text) in [(".gitignore", "*\n"), ("1/run.json", "{}\n"), ("1/events.jsonl", "a hint\n")] {
+        scene.project.write(&format!("logs/{file}"), text.as_bytes()).unwrap();
+    }
+    let mut command = scene.command(&["--sandbox", rung, "--max-attempts", "1"]);
+    let ran = ran(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));
+    if ran.code == Some(3) && scene.runs().is_empty() {
+        eprintln!("SKIPPED: the {rung} wall because it cannot be had here: {}", ran.err.trim());
+        return;
+    }
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(scene.root().join("src/made-by-a-command").exists());
+}
+
+#[test]
+fn commands_are_held_by_bubblewrap() {
+    check_wall("bwrap", None);
+}
+
+#[test]
+fn commands_are_held_by_landlock() {
+    check_wall("landlock", None);
+}
+
+#[test]
+fn commands_are_held_by_docker() {
+    check_wall("docker", std::env::var_os(DOCKER).as_deref());
+}

@@ -1,0 +1,16 @@
+//! `code-commit phase`, from init to a phase that has passed.
+//!
+//! Most tests drive a scripted stand-in for Gemini CLI, a shell script that speaks its events. The real one is driven where
+//! `CODE_COMMIT_TEST_GEMINI` names it, and containers where a Docker daemon can be started.
+
+mod clean;
+mod docker;
+mod ends;
+mod happy;
+mod models;
+mod odd;
+mod real;
+mod resume;
+mod schema;
+mod settings;
+mod walls;

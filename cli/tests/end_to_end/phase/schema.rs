@@ -1,0 +1,112 @@
+//! What `--json` prints and what the journals of phases hold, against `docs/schemas/agents.schema.json`.
+
+use serde_json::{Value, json};
+
+use crate::scenes::json_schema::Published;
+use crate::scenes::phase::Scene;
+
+/// A builder that uses tools, and a verifier that crashes, finds something, does not say what, and is content.
+const TURNS: [(&str, &str); 5] = [
+    (
+        "builder-1",
+        r#"echo '{"type":"tool_use","tool_name":"write_file","tool_id":"t1","parameters":{"file_path":"app"}}'
+echo '{"type":"tool_result","tool_id":"t1","status":"error","output":"no","error":{"type":"x","message":"no"}}'
+echo 'no event at all'
+echo one > app"#,
+    ),
+    ("verifier-1", "exit 3"),
+    ("verifier-2", "fails 404"),
+    ("builder-2", "echo two > app"),
+    ("verifier-3", "mkdir failed_specs.md"),
+];
+
+fn faults(schema: &Published, definition: &str, lines: &str) -> Vec<String> {
+    lines
+        .lines()
+        .flat_map(|line| schema.faults_of(definition, &serde_json::from_str(line).unwrap()))
+        .collect()
+}
+
+/// The values of a key in all lines, each once.
+fn distinct(lines: &str, pointer: &str) -> String {
+    let value = |line: &str| {
+        serde_json::from_str::<Value>(line).unwrap().pointer(pointer)?.as_str().map(str::to_owned)
+    };
+    let mut words: Vec<String> = lines.lines().filter_map(value).collect();
+    words.sort();
+    words.dedup();
+    words.join(" ")
+}
+
+fn journals(scene: &Scene) -> String {
+    let files = scene.files(".abl/logs");
+    files.into_iter().filter(|(path, _)| path.ends_with("events.jsonl")).map(|(_, text)| text).collect()
+}
+
+#[test]
+fn every_line_that_a_phase_prints_and_records_fits_the_schema() {
+    let (scene, schema) = (Scene::new(&TURNS), Published::read("agents.schema.json"));
+    let ran = scene.run(&["run", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(faults(&schema, "phase-line", &ran.out), Vec::<String>::new());
+    insta::assert_snapshot!(distinct(&ran.out, "/event"), @"agent fact summary");
+    insta::assert_snapshot!(distinct(&ran.out, "/what/event"), @"note system text tool-call tool-result");
+    let journals = journals(&scene);
+    assert_eq!(faults(&schema, "entry", &journals), Vec::<String>::new());
+    insta::assert_snapshot!(distinct(&journals, "/fact/what"), @"committed ended listed turn-begins turned was-read wrote");
+}
+
+#[test]
+fn every_end_of_a_phase_fits_the_schema() {
+    let schema = Published::read("agents.schema.json");
+    let fails: Vec<(String, &str)> = (1..=5).map(|n| (format!("verifier-{n}"), "fails 404")).collect();
+    let fails: Vec<(&str, &str)> = fails.iter().map(|(name, lines)| (name.as_str(), *lines)).collect();
+    let gone = [("builder-1", "exit 3"), ("builder-2", "exit 3"), ("builder-3", "exit 3")];
+    for (turns, exit) in [(&fails[..], 6), (&gone[..], 4)] {
+        let scene = Scene::new(turns);
+        let ran = scene.run(&["run", "--json"]);
+        assert_eq!(ran.code, Some(exit), "{ran:?}");
+        assert_eq!(faults(&schema, "phase-line", &ran.out), Vec::<String>::new());
+        assert_eq!(faults(&schema, "entry", &journals(&scene)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn init_and_a_check_that_finds_nothing_say_so_in_one_object() {
+    let (scene, schema) = (Scene::new(&[]), Published::read("agents.schema.json"));
+    let json = |action| scene.run_with(&[action, "--json"], &[]).out;
+    std::fs::remove_file(scene.project("prompts/builder.md")).unwrap();
+    std::fs::remove_file(scene.project(".gitignore")).unwrap();
+    let (made, nothing, checked) = (json("init"), json("init"), json("check"));
+    assert_eq!(made, "{\"event\":\"init\",\"made\":[\"prompts/builder.md\",\".gitignore: /.env\"]}\n");
+    assert_eq!(nothing, "{\"event\":\"init\",\"made\":[]}\n");
+    assert_eq!(checked, "{\"event\":\"checked\",\"findings\":0,\"specs\":1}\n");
+    assert_eq!(faults(&schema, "phase-line", &[made, nothing, checked].concat()), Vec::<String>::new());
+}
+
+#[test]
+fn what_check_and_errors_print_fits_the_schema() {
+    let (scene, schema) = (Scene::new(&[]), Published::read("agents.schema.json"));
+    scene.write(".abl/specs/phase1.md", "no title\n");
+    let found = scene.run_with(&["check", "--json"], &[]).out;
+    assert!(found.ends_with("{\"event\":\"checked\",\"findings\":2,\"specs\":1}\n"), "{found}");
+    let error = scene.run(&["7", "--json"]).out;
+    assert_eq!(faults(&schema, "phase-line", &format!("{found}{error}")), Vec::<String>::new());
+    assert_eq!(
+        (distinct(&found, "/event"), distinct(&error, "/event")),
+        ("checked finding".to_owned(), "error".to_owned())
+    );
+}
+
+#[test]
+fn a_line_that_does_not_fit_is_noticed() {
+    let schema = Published::read("agents.schema.json");
+    for line in [
+        json!({ "event": "agent", "role": "somebody", "what": { "event": "ping" } }),
+        json!({ "event": "agent", "role": "builder", "what": { "event": "text", "data": 1 } }),
+        json!({ "event": "summary", "phase": 1 }),
+        json!({ "event": "fact", "fact": { "what": "waited", "until": 1 } }),
+    ] {
+        assert!(!schema.faults_of("phase-line", &line).is_empty(), "{line}");
+    }
+}

@@ -1,0 +1,276 @@
+//! A repository, an order, a service and the program.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use fixtures::project::Project;
+use fixtures::server::{Script, Server, Step};
+use serde_json::{Value, json};
+
+use crate::order::schemas::{check_folder, check_printed};
+
+/// A key that opens nothing; no file that a run leaves may hold it.
+pub const KEY: &str = "sk-order-key-that-opens-nothing-88";
+/// SHA-256 of no bytes.
+pub const NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/// A project whose verification is a script of its own, and whose acceptance test wants a comma.
+pub const FILES: [(&str, &str); 5] = [
+    (".gitignore", "/ignored/\n/.env.local\n"),
+    ("scripts/verify.sh", "#!/bin/sh\nset -eu\nsh -n src/greet.sh\necho verified\n"),
+    ("src/greet.sh", "#!/bin/sh\necho hello $1\n"),
+    ("src/other.txt", "other\n"),
+    (
+        "tests/run.sh",
+        "#!/bin/sh\nout=$(sh src/greet.sh you)\ntest \"$out\" = 'hello, you' || { echo \"got: $out\" >&2; exit 3; }\n",
+    ),
+];
+/// What makes the acceptance test pass.
+pub const GOOD: &str = "#!/bin/sh\necho \"hello, $1\"\n";
+/// What passes the verification only.
+pub const BAD: &str = "#!/bin/sh\necho \"hello; $1\"\n";
+/// What does not even parse.
+pub const BROKEN: &str = "#!/bin/sh\nif\n";
+
+pub struct Scene {
+    pub project: Project,
+    pub server: Server,
+}
+
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// The SHA-256 of a text.
+pub fn sha256(text: &str) -> String {
+    logging::sha256_hex(text.as_bytes())
+}
+
+/// A proposal that replaces `old` by `new` in one file.
+pub fn proposal(path: &str, old: Option<&str>, new: &str) -> String {
+    let base = old.map_or(NOTHING.to_owned(), sha256);
+    json!({ "summary": "a change", "writes": [{ "path": path, "base_sha256": base, "content": new }] })
+        .to_string()
+}
+
+/// A proposal about `src/greet.sh` of [`FILES`].
+pub fn greet(new: &str) -> String {
+    proposal("src/greet.sh", Some(FILES[2].1), new)
+}
+
+/// An order about `src/greet.sh`, with other fields over it; null takes a field away.
+pub fn order(over: &Value) -> Value {
+    let mut order = json!({
+        "id": "greet-1",
+        "title": "Greet with a comma",
+        "intent": "Put a comma behind hello.",
+        "allowed_files": ["src/greet.sh", "src/new.sh"],
+        "forbidden": ["changing the tests"],
+        "acceptance_commands": ["sh tests/run.sh"],
+        "context_files": ["src/greet.sh"],
+    });
+    for (field, value) in over.as_object().unwrap() {
+        if value.is_null() {
+            order.as_object_mut().unwrap().remove(field);
+        } else {
+            order[field] = value.clone();
+        }
+    }
+    order
+}
+
+impl Scene {
+    /// The project of [`FILES`] and a service that gives these answers one after another.
+    pub fn with(replies: &[&str]) -> Self {
+        Self::scripted(&FILES, Script::new(replies.iter().map(|reply| Step::text(reply))))
+    }
+
+    pub fn scripted(files: &[(&str, &str)], script: Script) -> Self {
+        let project = Project::with(files).unwrap();
+        let scene = Self { project, server: Server::start(script).unwrap() };
+        scene.place_order(&json!({}));
+        scene
+    }
+
+    pub fn root(&self) -> &Path {
+        self.project.root()
+    }
+
+    /// Where the orders lie: outside of the repository.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.project.beside().join(name)
+    }
+
+    pub fn place_order(&self, over: &Value) {
+        self.place("order.json", order(over).to_string().as_bytes());
+    }
+
+    pub fn place(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.beside(name), bytes).unwrap();
+    }
+
+    /// The user's own configuration protects `tests/**`.
+    pub fn protect_tests(&self) {
+        fs::create_dir_all(self.beside(".config/code-commit")).unwrap();
+        self.place(".config/code-commit/config.toml", b"protect = [\"tests/**\"]\n");
+    }
+
+    /// A key file that git does not see.
+    pub fn hide_key(&self) {
+        fs::write(self.root().join(".git/info/exclude"), "/*-key.txt\n").unwrap();
+        fs::write(self.root().join("gemini-key.txt"), KEY).unwrap();
+    }
+
+    /// `order run` of `order.json` without a wall, which has tests of its own. Whatever it leaves and prints for programs fits its schema.
+    #[track_caller]
+    pub fn run(&self, more: &[&str]) -> Ran {
+        let ran = ran(&mut self.command(more));
+        self.runs()
+            .iter()
+            .filter(|run| run.join("run_summary.json").is_file())
+            .for_each(|run| check_folder(run));
+        if more.contains(&"--json") {
+            check_printed(&ran.out);
+        }
+        ran
+    }
+
+    pub fn command(&self, more: &[&str]) -> Command {
+        let (order, out) = (self.beside("order.json"), self.beside("out"));
+        let base = format!("{}/v1", self.server.origin());
+        let mut args = vec!["order", "run", "--base-url", &base];
+        if !more.iter().any(|arg| Path::new(arg).extension().is_some_and(|kind| kind == "json")) {
+            args.extend(["--work-order", order.to_str().unwrap()]);
+        }
+        let defaults = [
+            ("--repo", "."),
+            ("--out", out.to_str().unwrap()),
+            ("--sandbox", "off"),
+            ("--llm-model", "openai/test"),
+        ];
+        for (flag, value) in defaults {
+            if !more.contains(&flag) {
+                args.extend([flag, value]);
+            }
+        }
+        args.extend(more);
+        let mut command = self.program(&args);
+        command.env("OPENAI_API_KEY", KEY);
+        for (role, name) in [("AUTHOR", "A"), ("COMMITTER", "C")] {
+            command
+                .env(format!("GIT_{role}_NAME"), name)
+                .env(format!("GIT_{role}_EMAIL"), "x@example.invalid");
+        }
+        command
+    }
+
+    /// The program in the repository, with nothing of the caller's environment but PATH.
+    pub fn program(&self, args: &[&str]) -> Command {
+        self.tool(env!("CARGO_BIN_EXE_code-commit"), args)
+    }
+
+    /// The same for another program.
+    pub fn tool(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .current_dir(self.root())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.project.beside())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// The run folders, by name.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let mut runs: Vec<PathBuf> = fs::read_dir(self.beside("out"))
+            .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
+            .unwrap_or_default();
+        runs.sort();
+        runs
+    }
+
+    /// A file of the only run.
+    pub fn recorded(&self, file: &str) -> String {
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        fs::read_to_string(runs[0].join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
+    pub fn json(&self, file: &str) -> Value {
+        serde_json::from_str(&self.recorded(file)).unwrap()
+    }
+
+    pub fn summary(&self) -> Value {
+        self.json("run_summary.json")
+    }
+
+    /// Verdict and stage of the only run.
+    pub fn verdict(&self) -> String {
+        let summary = self.summary();
+        format!("{} {}", summary["verdict"].as_str().unwrap(), summary["ended_stage"].as_str().unwrap())
+    }
+
+    /// Everything about the repository that a rollback has to bring back: every file, link and folder with mode and content, the
+    /// index, `HEAD` and where the branches are.
+    pub fn state(&self) -> BTreeMap<String, String> {
+        let mut state = BTreeMap::new();
+        collect(self.root(), self.root(), &mut state);
+        for question in [
+            &["ls-files", "--stage"][..],
+            &["rev-parse", "HEAD"],
+            &["rev-parse", "--symbolic-full-name", "HEAD"],
+            &["for-each-ref"],
+            &["status", "--porcelain", "--untracked-files=all"],
+        ] {
+            state.insert(format!("git {}", question.join(" ")), self.project.git(question).unwrap());
+        }
+        state
+    }
+}
+
+pub fn ran(command: &mut Command) -> Ran {
+    let done = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ran { code: done.status.code(), out: text(&done.stdout), err: text(&done.stderr) }
+}
+
+fn collect(root: &Path, folder: &Path, state: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        if name == ".git" {
+            continue;
+        }
+        let found = fs::symlink_metadata(&path).unwrap();
+        let content = if found.is_symlink() {
+            format!("-> {}", fs::read_link(&path).unwrap().display())
+        } else if found.is_dir() {
+            collect(root, &path, state);
+            "folder".to_owned()
+        } else if !found.is_file() {
+            "neither file nor folder".to_owned()
+        } else {
+            String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()
+        };
+        state.insert(name, format!("{:o} {content}", found.mode()));
+    }
+}
+
+/// What `runs` prints, with `[T]` for how long each run took.
+pub fn without_durations(listed: &str) -> String {
+    let mut text = String::new();
+    for line in listed.lines() {
+        let (before, title) = line.rsplit_once("  ").unwrap();
+        let (before, _) = before.rsplit_once(", ").unwrap();
+        text.push_str(&format!("{before}, [T]  {title}\n"));
+    }
+    text
+}

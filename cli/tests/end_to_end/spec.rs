@@ -1,0 +1,15 @@
+//! The built program with a scripted agent: a shell script that plays Claude Code.
+//! With `CODE_COMMIT_TEST_CLAUDE`, `CODE_COMMIT_TEST_GEMINI` and `CODE_COMMIT_TEST_CODEX` set to the real programs, `real` and `real_others`
+//! drive those against a scripted service.
+
+mod clean;
+mod goes_on;
+mod hostile;
+mod keyboard;
+mod loops;
+mod reach;
+mod real;
+mod real_others;
+pub mod schema;
+mod touch;
+mod waiting;

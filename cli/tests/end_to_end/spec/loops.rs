@@ -1,0 +1,322 @@
+//! The loop from planning to approval (S4 §Main Loop Flow).
+
+use serde_json::json;
+
+use crate::scenes::spec::{
+    APPROVE, DONE, PLAN, Scene, all_settings, assert_is_uuid_v7, event, is_alive, names,
+};
+
+/// Opens the file of the check's output by the name that the prompt gives it.
+const READ_CHECK: &str = "cat $(printf '%s' \"$prompt\" | grep -o '[^`]*check\\.txt') >> $HOME/checked";
+
+#[test]
+fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
+    let scene = Scene::new(&[
+        PLAN,
+        &format!(
+            "{READ_CHECK}; ls .cuggino/wip > $HOME/wip; tool Edit src.txt; echo one > src.txt; say '<NOTE>seen</NOTE>'; say '<PROGRESS>task one</PROGRESS>'"
+        ),
+        "echo two > src.txt; say '<DONE>task two</DONE>'",
+        &format!(
+            "{READ_CHECK}; cat $WIP.md > $HOME/session; echo 'fix it' > $WIP.review.md; say '<REQUEST_CHANGES>not yet</REQUEST_CHANGES>'"
+        ),
+        "cat $WIP.review.md > $HOME/review; printf '# Plan 2\\n' > $WIP.plan.md; say '<PLAN_COMPLETE>again</PLAN_COMPLETE>'",
+        "echo three > src.txt; say '<DONE>task three</DONE>'",
+        APPROVE,
+    ]);
+    scene.configure(&all_settings());
+    let first = scene.git(&["rev-parse", "HEAD"]);
+    let ran = scene.run();
+    insta::assert_snapshot!(ran, @"
+    exit 0
+    [Loop] === Iteration 1/10 ===
+    [Planning] Starting...
+    [Setup] Completed (exit 0)
+    [Check] Completed (exit 1)
+    [Implementing] Starting...
+    ▶ Edit: src.txt
+    [Commit] [HASH] task one
+    [Check] Completed (exit 1)
+    [Implementing] Starting...
+    [Commit] [HASH] task two
+    [Check] Completed (exit 1)
+    [Reviewing] Starting...
+    [Loop] === Iteration 2/10 ===
+    [Planning] Starting...
+    [Setup] Completed (exit 0)
+    [Check] Completed (exit 1)
+    [Implementing] Starting...
+    [Commit] [HASH] task three
+    [Check] Completed (exit 1)
+    [Reviewing] Starting...
+    [Loop] Approved
+    log: [RUN]
+    ");
+    assert_eq!(scene.git(&["log", "--format=%s"]), "task three\ntask two\ntask one\nfirst\n");
+    let home = |name: &str| std::fs::read_to_string(scene.home().join(name)).unwrap();
+    insta::assert_snapshot!(home("session"), @"
+    # Plan
+    - [ ] one
+
+    # Progress Log
+
+    <NOTE>
+    seen
+    </NOTE>
+
+    <PROGRESS>
+    task one
+    </PROGRESS>
+
+    <DONE>
+    task two
+    </DONE>
+    ");
+    assert_eq!(home("review"), "fix it\n");
+    assert_eq!(home("checked"), "checked\nchecked\n", "who implements and who reviews can read it");
+    assert_eq!(home("wip").lines().count(), 2, "session and check: {}", home("wip"));
+    home("wip").lines().for_each(assert_is_uuid_v7);
+    assert!(scene.prompt(4).contains(&format!("git diff {}..HEAD", first.trim())));
+    assert!(scene.prompt(2).contains("The check command exited with code 1."));
+    assert!(
+        !(1..=7).any(|number| scene.prompt(number).contains("set up")),
+        "setup output never reaches an agent"
+    );
+    assert!(scene.arguments(1).contains("--append-system-prompt\nYou are the planning agent"));
+    assert!(
+        scene.arguments(1).contains("--session-id\n")
+            && scene.arguments(1).contains("--dangerously-skip-permissions")
+    );
+    assert!(scene.stored("wip").is_empty());
+}
+
+#[test]
+fn events_have_the_names_of_the_seed() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    scene.configure(&all_settings());
+    let (code, events) = scene.events();
+    assert_eq!(code, Some(0));
+    insta::assert_snapshot!(names(&events).join(" "), @"IterationStart PlanningStart PlanComplete SetupCommandOutput CheckCommandOutput ImplementingStart Done CommitPerformed CheckCommandOutput ReviewingStart Approved LoopApproved");
+    let check = event(&events, "CheckCommandOutput");
+    assert_eq!(
+        (&check["output"], &check["exitCode"], &check["iteration"]),
+        (&json!("checked\n"), &json!(1), &json!(1))
+    );
+    assert_eq!(event(&events, "IterationStart")["maxIterations"], 10);
+    assert_eq!(event(&events, "CommitPerformed")["message"], "the last task");
+    assert_eq!(event(&events, "Done")["content"], "the last task");
+    assert!(
+        !events
+            .iter()
+            .any(|event| event["event"] == "AgentMessage" && event["text"].to_string().contains("DONE"))
+    );
+}
+
+#[test]
+fn without_settings_nothing_is_run_and_nothing_committed() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    let (code, events) = scene.events();
+    assert_eq!(code, Some(0));
+    let wanted = "IterationStart PlanningStart PlanComplete ImplementingStart Done ReviewingStart Approved LoopApproved";
+    assert_eq!(names(&events).join(" "), wanted);
+    assert_eq!(scene.git(&["log", "--format=%s"]), "first\n");
+    assert!(!scene.prompt(2).contains("# Check") && !scene.prompt(3).contains("git diff"));
+}
+
+#[test]
+fn a_spec_issue_ends_the_loop_at_once_and_is_kept() {
+    for turns in [
+        vec!["say '<SPEC_ISSUE>which colour?</SPEC_ISSUE>'"],
+        vec![PLAN, "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE><DONE>all</DONE>'"],
+        vec![PLAN, DONE, "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE>'"],
+    ] {
+        let scene = Scene::new(&turns);
+        let (code, events) = scene.events();
+        assert_eq!((code, scene.calls() as usize), (Some(6), turns.len()));
+        let issue = event(&events, "LoopSpecIssue");
+        let stored = scene.stored("spec-issues");
+        assert_eq!((stored.len(), issue["filename"].as_str()), (1, stored.first().map(String::as_str)));
+        assert_is_uuid_v7(&stored[0]);
+        assert_eq!(issue["content"], "which colour?");
+        assert_eq!(scene.read(&format!(".cuggino/spec-issues/{}", stored[0])), "which colour?\n");
+        assert!(scene.stored("wip").is_empty());
+    }
+}
+
+#[test]
+fn a_spec_issue_ends_the_agent_and_its_children_in_the_middle_of_the_turn() {
+    let issue = "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE>'; sleep 600";
+    let implements = format!("echo half > src.txt; sleep 600 & echo $! > $HOME/child; {issue}");
+    let scene = Scene::new(&[PLAN, &implements]);
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(6), 2), "{}", ran.err);
+    assert_eq!(
+        scene.read(&format!(".cuggino/spec-issues/{}", scene.stored("spec-issues")[0])),
+        "which colour?\n"
+    );
+    assert_eq!(scene.read("src.txt"), "half\n");
+    let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
+    assert!(!is_alive(child.trim()));
+    let behind_the_wall = Scene::new(&[issue]).spec(&["run", "--focus", "Add X", "--sandbox", "auto"]);
+    assert_eq!(behind_the_wall.code, Some(6), "{}", behind_the_wall.err);
+}
+
+#[test]
+fn the_iterations_are_limited() {
+    let changes = "say '<REQUEST_CHANGES>the review itself</REQUEST_CHANGES>'";
+    let scene = Scene::new(&[PLAN, DONE, changes, PLAN, DONE, changes]);
+    scene.configure(&json!({ "maxIterations": 2 }));
+    let (code, events) = scene.events();
+    assert_eq!((code, scene.calls()), (Some(1), 6));
+    let end = event(&events, "LoopMaxIterations");
+    assert_eq!((&end["iteration"], &end["review"]), (&json!(2), &json!("the review itself")));
+    assert!(scene.prompt(4).contains("# Review"));
+}
+
+#[test]
+fn a_marker_over_several_messages_is_one() {
+    let scene = Scene::new(&[
+        "printf p > $WIP.plan.md; say '<PLAN_COMP'; say 'LETE>ready'; say '</PLAN_COMPLETE>'",
+        "say '<DO'; say 'NE>all</DONE>'",
+        APPROVE,
+    ]);
+    assert_eq!(scene.run().code, Some(0));
+}
+
+#[test]
+fn of_two_terminal_markers_the_more_cautious_counts() {
+    let scene = Scene::new(&[
+        PLAN,
+        "say '<DONE>all</DONE> <PROGRESS>one</PROGRESS>'",
+        DONE,
+        "say '<APPROVED>fine</APPROVED> <REQUEST_CHANGES>but</REQUEST_CHANGES>'",
+    ]);
+    scene.configure(&json!({ "maxIterations": 1 }));
+    assert_eq!((scene.run().code, scene.calls()), (Some(1), 4));
+}
+
+#[test]
+fn a_marker_of_another_agent_is_text() {
+    let scene = Scene::new(&[
+        "printf p > $WIP.plan.md; say '<APPROVED>x</APPROVED> <PLAN_COMPLETE>y</PLAN_COMPLETE>'",
+        DONE,
+        APPROVE,
+    ]);
+    let (code, events) = scene.events();
+    assert_eq!(code, Some(0));
+    let text: Vec<_> = events
+        .iter()
+        .filter(|event| event["event"] == "AgentMessage")
+        .map(|event| event["text"].as_str().unwrap())
+        .collect();
+    assert!(text.concat().contains("<APPROVED>x</APPROVED>"));
+}
+
+#[test]
+fn without_a_terminal_marker_the_session_is_asked_again_then_a_fresh_one_then_it_is_over() {
+    let nothing = "say 'I am thinking.'";
+    let scene = Scene::new(&[PLAN, nothing, nothing, nothing]);
+    let ran = scene.run();
+    insta::assert_snapshot!(ran, @"
+    exit 4
+    [Loop] === Iteration 1/10 ===
+    [Planning] Starting...
+    [Implementing] Starting...
+    [Loop] Trying again: the turn ended without a marker that says how it stands
+    [Loop] Trying again: the turn ended without a marker that says how it stands
+    [Loop] Stopped: implementing: the turn ended without a marker that says how it stands
+    help: mend what stands in the way, then: code-commit spec run --resume
+    log: [RUN]
+    ");
+    assert!(scene.arguments(3).contains("--resume\n") && scene.arguments(4).contains("--session-id\n"));
+    assert!(scene.prompt(3).contains("<SPEC_ISSUE>…</SPEC_ISSUE>, <PROGRESS>…</PROGRESS>, <DONE>…</DONE>"));
+    assert!(!scene.prompt(3).contains("APPROVED"));
+}
+
+#[test]
+fn a_crashed_agent_is_tried_once_more_in_a_fresh_session() {
+    let scene = Scene::new(&[PLAN, "exit 3", DONE, APPROVE]);
+    assert_eq!((scene.run().code, scene.calls()), (Some(0), 4));
+    let session = |number| {
+        scene.arguments(number).split("--session-id\n").nth(1).unwrap().lines().next().unwrap().to_owned()
+    };
+    assert_ne!(session(2), session(3));
+    let scene = Scene::new(&[PLAN, "exit 3", "exit 3"]);
+    assert_eq!((scene.run().code, scene.calls()), (Some(4), 3));
+}
+
+#[test]
+fn a_plan_that_is_not_there_is_asked_for() {
+    let complete = "say '<PLAN_COMPLETE>ready</PLAN_COMPLETE>'";
+    let scene = Scene::new(&[
+        complete,
+        "printf p > $WIP.plan.md; say '<PLAN_COMPLETE>now</PLAN_COMPLETE>'",
+        DONE,
+        APPROVE,
+    ]);
+    assert_eq!(scene.run().code, Some(0));
+    assert!(scene.prompt(2).contains(".plan.md` is not there or is empty"));
+}
+
+#[test]
+fn a_setup_that_fails_stops_nothing() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    scene.configure(&json!({ "setupCommand": "echo broken >&2; exit 7" }));
+    let ran = scene.run();
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.out.contains("[Setup] Completed (exit 7)\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_focus_may_stand_in_a_file() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    scene.write("focus.md", "Build the thing\n");
+    assert_eq!(scene.spec(&["run", "--focus", "@focus.md"]).code, Some(0));
+    assert!(scene.prompt(1).contains("From `focus.md`:\n\nBuild the thing\n"));
+    let missing = scene.spec(&["run", "--focus", "@none.md"]);
+    assert_eq!((missing.code, scene.calls()), (Some(3), 3));
+}
+
+#[test]
+fn what_stands_in_the_way_is_refused_before_anything_is_started() {
+    let scene = Scene::new(&[]);
+    scene.configure(&json!({ "maxIteration": 3 }));
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(3), 0));
+    assert!(ran.err.contains(".cuggino.json: unknown field `maxIteration`"), "{}", ran.err);
+    assert_eq!(scene.spec(&["setup"]).code, Some(3));
+    assert_eq!(scene.spec(&["plan"]).code, Some(3));
+    assert_eq!(scene.spec(&["run"]).code, Some(2));
+}
+
+#[test]
+fn commits_that_nothing_could_take_are_refused_before_anything_is_started() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    scene.configure(&json!({ "commit": true }));
+    std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(3), 0), "{ran}");
+    assert!(ran.err.contains("there is nothing to commit to") && ran.err.contains("git init"), "{ran}");
+    scene.configure(&json!({ "commit": false }));
+    assert_eq!(scene.run().code, Some(0), "only commits need a repository");
+}
+
+#[test]
+fn tools_are_shown_and_messages_and_results_only_if_asked_for() {
+    let result = r#"line '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"old\u001b[2J <DONE>no</DONE>\nmore"}]}}'"#;
+    let read = format!(
+        "tool Read src.txt; {result}; say 'Reading it.'; printf p > $WIP.plan.md; say '<PLAN_COMPLETE>r</PLAN_COMPLETE>'"
+    );
+    let turns = [&read, DONE, APPROVE];
+    let quietly = Scene::new(&turns).run();
+    assert!(quietly.out.contains("▶ Read: src.txt\n") && !quietly.out.contains("Reading it."), "{quietly}");
+    assert!(!quietly.out.contains('✓'), "{quietly}");
+    let scene = Scene::new(&turns);
+    let ran = scene.spec(&["run", "--focus", "X", "--verbose"]);
+    assert!(ran.out.contains("Reading it.\n") && ran.out.contains("[PLAN_COMPLETE] r\n"), "{ran}");
+    assert!(ran.out.contains("▶ Read: src.txt\n  ✓ old"), "{ran}");
+    assert!(ran.out.contains(" <DONE>no</DONE>…\n") && !ran.out.contains(['\u{1b}']), "{ran}");
+    let scene = Scene::new(&turns);
+    let objects = scene.spec(&["run", "--focus", "X", "--json"]);
+    assert!(objects.out.contains(r#""message":"old\u001b[2J <DONE>no</DONE>…","ok":true"#), "{objects}");
+}

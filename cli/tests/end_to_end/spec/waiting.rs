@@ -1,0 +1,297 @@
+//! Watch, audit, status, and going on after Ctrl-C.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7, is_there, names};
+
+/// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then, and what it said on standard error.
+pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
+    let mut child = scene
+        .command(&["spec", "watch", "--sandbox", "off", "--json"], &[])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let mut events = Vec::new();
+    for event in lines.by_ref() {
+        let is_last = event["event"] == last;
+        events.push(event);
+        if is_last {
+            break;
+        }
+    }
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(child.id().try_into().unwrap()).unwrap(),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    let behind: Vec<Value> = lines.collect();
+    let end = behind.last().cloned().unwrap_or_default();
+    assert_eq!((&end["event"], &end["exit"]), (&json!("error"), &json!(130)), "{behind:?}");
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130));
+    crate::spec::schema::hold(&[events.as_slice(), &behind].concat());
+    (events, String::from_utf8(done.stderr).unwrap())
+}
+
+pub fn states(events: &[Value]) -> String {
+    let of_watch = [
+        "BacklogEmpty",
+        "ProcessingItem",
+        "ItemCompleted",
+        "ItemRetained",
+        "SpecIssueWaiting",
+        "ChangeDetected",
+    ];
+    let names = events.iter().map(|event| event["event"].as_str().unwrap_or_default());
+    names.filter(|name| of_watch.contains(name)).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_backlog_is_worked_through_in_order_and_its_files_go() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, DONE, APPROVE]);
+    scene.write(".cuggino/backlog/b.md", "do B\n");
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let (events, _) = watch(&scene, "BacklogEmpty");
+    assert_eq!(states(&events), "ProcessingItem ItemCompleted ProcessingItem ItemCompleted BacklogEmpty");
+    assert!(scene.prompt(1).contains("do A") && scene.prompt(4).contains("do B"));
+    assert!(scene.stored("backlog").is_empty());
+}
+
+#[test]
+fn a_file_that_is_edited_while_it_is_worked_on_stays_and_one_that_is_gone_is_no_error() {
+    let scene = Scene::new(&[PLAN, "echo more >> .cuggino/backlog/a.md; say '<DONE>all</DONE>'", APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let (events, _) = watch(&scene, "ItemRetained");
+    assert_eq!(states(&events), "ProcessingItem ItemRetained");
+    assert_eq!(scene.read(".cuggino/backlog/a.md"), "do A\nmore\n");
+    let scene = Scene::new(&[PLAN, "rm .cuggino/backlog/a.md; say '<DONE>all</DONE>'", APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    assert_eq!(states(&watch(&scene, "ItemCompleted").0), "ProcessingItem ItemCompleted");
+}
+
+#[test]
+fn a_spec_issue_keeps_the_file_stops_the_backlog_and_calls_a_person() {
+    let scene = Scene::new(&["say '<SPEC_ISSUE>which?</SPEC_ISSUE>'"]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let config = scene.home().join(".config/code-commit");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), "[spec]\nnotify = \"sh -c 'touch called'\"\n").unwrap();
+    let (events, _) = watch(&scene, "SpecIssueWaiting");
+    assert_eq!(states(&events), "ProcessingItem ItemRetained ChangeDetected SpecIssueWaiting");
+    assert_eq!((scene.stored("backlog").len(), scene.calls()), (1, 1));
+    assert!(is_there(&scene.root().join("called")));
+}
+
+#[test]
+fn a_run_that_ctrl_c_cut_off_goes_on_when_the_watch_is_started_again() {
+    let scene = Scene::new(&[PLAN, "kill -INT $PPID; sleep 60", DONE, APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let cut_off = scene.spec(&["watch"]);
+    assert_eq!((cut_off.code, scene.calls()), (Some(130), 2), "{}", cut_off.err);
+    let (events, _) = watch(&scene, "BacklogEmpty");
+    assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemCompleted BacklogEmpty", 4));
+}
+
+#[test]
+fn ctrl_c_ends_the_agent_and_its_children_and_resume_goes_on() {
+    let scene =
+        Scene::new(&[PLAN, "sleep 600 & echo $! > $HOME/child; kill -INT $PPID; sleep 600", DONE, APPROVE]);
+    let ran = scene.run();
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
+    assert!(!std::path::Path::new("/proc").join(child.trim()).exists());
+    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(0), 4));
+    assert_eq!(scene.spec(&["run", "--resume"]).code, Some(7));
+}
+
+#[test]
+fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
+    let scene = Scene::new(&[
+        "echo x > src.txt; say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED><TO_BE_DISCUSSED> </TO_BE_DISCUSSED>'; say '<TO_BE_DISCUSSED>half'",
+    ]);
+    let ran = scene.spec(&["audit"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let found = scene.stored("tbd");
+    assert_eq!(found.len(), 1);
+    assert_is_uuid_v7(&found[0]);
+    assert_eq!(scene.read(&format!(".cuggino/tbd/{}", found[0])), "A or B?\n");
+    assert_eq!(scene.read("src.txt"), "old\n");
+}
+
+#[test]
+fn an_audit_of_its_own_tells_when_it_begins_and_ends() {
+    let scene = Scene::new(&["say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED>'", "exit 3"]);
+    let audit = || {
+        let done = scene.command(&["spec", "audit", "--sandbox", "off", "--json"], &[]).output().unwrap();
+        let lines = String::from_utf8(done.stdout).unwrap();
+        let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        crate::spec::schema::hold(&lines);
+        (done.status.code(), names(&lines).join(" "))
+    };
+    assert_eq!(audit(), (Some(0), "AuditStarted ToBeDiscussed TbdItemFound AuditEnded".to_owned()));
+    assert_eq!(audit(), (Some(4), "AuditStarted AuditEnded error".to_owned()));
+}
+
+#[test]
+fn a_specs_folder_that_is_not_there_is_missed_aloud() {
+    let scene = Scene::without_commits(&[]);
+    for args in [&["run", "--focus", "x"][..], &["audit"]] {
+        let ran = scene.spec(args);
+        assert!(ran.err.contains("there is no folder .specs"), "{}", ran.err);
+    }
+    let scene = Scene::new(&[]);
+    assert!(!scene.spec(&["audit"]).err.contains("there is no folder"));
+}
+
+#[test]
+fn an_audit_in_idle_time_makes_way_for_work() {
+    let scene = Scene::new(&[
+        "say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED><TO_BE_DISCUSSED>half'; echo w > .cuggino/backlog/w.md; sleep 600",
+    ]);
+    scene.configure(&json!({ "audit": true }));
+    let (events, _) = watch(&scene, "AuditInterrupted");
+    assert_eq!((scene.stored("tbd").len(), scene.read(".cuggino/backlog/w.md").as_str()), (1, "w\n"));
+    assert!(events.iter().any(|event| event["event"] == "TbdItemFound" && event["content"] == "one"));
+}
+
+#[test]
+fn what_an_interrupted_audit_changed_is_put_back_aloud() {
+    let turn = "echo x > src.txt; echo w > .cuggino/backlog/w.md; say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED>'; sleep 600";
+    let scene = Scene::new(&[turn]);
+    scene.configure(&json!({ "audit": true }));
+    let (events, said) = watch(&scene, "AuditInterrupted");
+    assert_eq!(scene.read("src.txt"), "old\n");
+    let put_back = events.iter().find(|event| event["event"] == "ChangesPutBack").unwrap();
+    assert_eq!(put_back["paths"], json!(["src.txt"]));
+    assert!(said.contains("src.txt is not for the audit agent to change: it was put back"), "{said}");
+    assert!(crate::spec::schema::recorded(&scene.root()).iter().any(|fact| fact == "cut-off"));
+    assert!(said.contains("it lies as it was changed in taken-1 of the run's folder"), "{said}");
+    let folder = said.lines().find_map(|line| line.strip_prefix("log: ")).unwrap();
+    assert_eq!(std::fs::read_to_string(std::path::Path::new(folder).join("taken-1/src.txt")).unwrap(), "x\n");
+}
+
+#[test]
+fn hidden_files_are_neither_tasks_nor_spec_issues() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
+    for file in ["spec-issues/.gitkeep", "backlog/.gitkeep", "backlog/.half-written.md", "backlog/a.md"] {
+        scene.write(&format!(".cuggino/{file}"), "x");
+    }
+    let (events, said) = watch(&scene, "BacklogEmpty");
+    assert_eq!(states(&events), "ProcessingItem ItemCompleted BacklogEmpty");
+    assert!(!said.contains("passed over"), "{said}");
+    assert_eq!(scene.stored("backlog"), [".gitkeep", ".half-written.md"]);
+}
+
+#[test]
+fn a_quota_that_is_renewed_at_a_known_time_ends_a_run_and_not_a_watch() {
+    let used_up = "line '{\"type\":\"rate_limit_event\",\"rate_limit_info\":{\"status\":\"rejected\",\"resetsAt\":1}}'; \
+        line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"api_error_status\":429,\"result\":\"limit\"}'; exit 1";
+    let scene = Scene::new(&[used_up]);
+    let ran = scene.run();
+    assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
+    let scene = Scene::new(&[used_up, PLAN, DONE, APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let (events, _) = watch(&scene, "BacklogEmpty");
+    assert!(events.iter().any(|event| event["event"] == "QuotaWaitStart"), "{events:#?}");
+    assert_eq!(scene.calls(), 4);
+}
+
+#[test]
+fn status_shows_what_waits_and_how_runs_ended() {
+    let scene = Scene::new(&["say '<SPEC_ISSUE>which?</SPEC_ISSUE>'"]);
+    scene.write(".cuggino/backlog/a.md", "# Do A\n");
+    scene.run();
+    let ran = scene.spec(&["status"]);
+    assert_eq!(ran.code, Some(0));
+    for wanted in [
+        "Spec issues: 1\n",
+        "which?\n",
+        "Backlog: 1\n",
+        "a.md  Do A\n",
+        "To be discussed: 0\n",
+        "spec issue  Add X\n",
+    ] {
+        assert!(ran.out.contains(wanted), "{wanted} is not in {}", ran.out);
+    }
+}
+
+#[test]
+fn runs_show_undo_and_replay_know_runs_of_specs() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, "kill -INT $PPID; sleep 60"]);
+    let all = |args: &[&str]| {
+        let done = scene.command(args, &[]).output().unwrap();
+        String::from_utf8([done.stdout, done.stderr].concat()).unwrap()
+    };
+    scene.run();
+    assert!(all(&["runs"]).contains("  spec: approved in iteration 1  Add X\n"), "{}", all(&["runs"]));
+    let shown = all(&["show"]);
+    for wanted in [
+        "Add X\n",
+        "turn 2  the implementing agent answered: 2-implementing-response.txt, ",
+        "[Loop] Approved\n",
+    ] {
+        assert!(shown.contains(wanted), "{wanted} is not in {shown}");
+    }
+    assert!(all(&["resume"]).contains("error: that run is over\n"), "{}", all(&["resume"]));
+    scene.run();
+    let name = all(&["runs"]).split(' ').next().unwrap().to_owned();
+    assert!(all(&["undo"]).contains("what its agents wrote is not kept twice"), "{}", all(&["undo"]));
+    assert!(all(&["replay"]).contains(&format!("{name} is a run of the spec loop, which has no replay")));
+    let json: Value = serde_json::from_str(all(&["runs", "--json"]).lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&json["loop"], &json["outcome"], &json["rounds"]),
+        (&json!("spec"), &json!("done"), &json!(1))
+    );
+}
+
+/// Runs of one second cannot be told apart by their names.
+fn until_the_next_second() {
+    let second = || std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let now = second();
+    while second() == now {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn resume_means_the_newest_run_also_where_it_is_one_of_a_spec() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE, "kill -INT $PPID; sleep 60", PLAN, DONE, APPROVE]);
+    for (file, text) in [("query.txt", "x\n"), ("codeRollup.txt", "x\n"), ("replies", "{\"replies\":[]}")] {
+        scene.write(&format!("agent-config/{file}"), text);
+    }
+    scene.write(".gitignore", "/agent-config\n");
+    let ask = |args: &[&str]| {
+        let done = scene.command(args, &[]).output().unwrap();
+        let text = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+        (done.status.code(), text)
+    };
+    let args = ["--model", "scripted/agent-config/replies", "--build-command", "false", "--sandbox", "off"];
+    let (code, said) = ask(&args);
+    assert!(code == Some(4) && said.contains("code-commit resume "), "{said}");
+    until_the_next_second();
+    assert_eq!(scene.run().code, Some(0));
+    let (code, said) = ask(&["resume"]);
+    assert!(code == Some(7) && said.contains("older unfinished runs: "), "the spec's is over: {said}");
+    until_the_next_second();
+    assert_eq!(scene.run().code, Some(130));
+    let (code, said) = ask(&["resume"]);
+    assert!(code == Some(0) && said.contains("[Loop] Approved"), "it is the newest, and not over: {said}");
+}
+
+#[test]
+fn clean_removes_the_runs_of_specs_that_are_over() {
+    let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, "kill -INT $PPID; sleep 60"]);
+    let ask = |args: &[&str]| String::from_utf8(scene.command(args, &[]).output().unwrap().stdout).unwrap();
+    scene.run();
+    scene.run();
+    let cleaned = ask(&["clean", "--keep", "0"]);
+    assert!(cleaned.contains("removed       .git/code-commit/spec/"), "{cleaned}");
+    assert!(cleaned.contains("not over: code-commit spec run --resume\n"), "{cleaned}");
+    assert_eq!(ask(&["runs"]).lines().count(), 1, "{cleaned}");
+}

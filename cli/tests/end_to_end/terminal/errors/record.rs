@@ -1,0 +1,247 @@
+//! Runs that cannot be shown, gone on with, replayed or undone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+
+use super::{asked, case, put, ran, remove, table, write};
+use crate::terminal::scene::Scene;
+
+/// The newest run folder.
+fn newest(scene: &Scene) -> PathBuf {
+    let logs = scene.project.root().join("agent-config/logs");
+    fs::read_dir(logs).unwrap().map(|run| run.unwrap().path()).max().unwrap()
+}
+
+/// Replaces words in a file of the newest run.
+fn forge(file: &'static str, from: &'static str, to: &'static str) -> impl Fn(&Scene) {
+    move |scene| {
+        let path = newest(scene).join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file} holds no `{from}`: {text}");
+        put(&path, text.replacen(from, to, 1).as_bytes());
+    }
+}
+
+/// As if the run had been killed before a fact was written: its line and all behind it are not there.
+fn cut(before: &'static str) -> impl Fn(&Scene) {
+    move |scene| {
+        let path = newest(scene).join("events.jsonl");
+        let text = fs::read_to_string(&path).unwrap();
+        let kept: String = text.split_inclusive('\n').take_while(|line| !line.contains(before)).collect();
+        assert!(kept.len() < text.len(), "no `{before}` in {text}");
+        put(&path, kept.as_bytes());
+    }
+}
+
+/// A run folder that nobody here has made.
+fn planted(scene: &Scene) {
+    copy(&newest(scene), &scene.project.root().join("logs/2099-01-01-00-00-00"));
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() { copy(&path, &target) } else { assert!(fs::copy(&path, &target).is_ok()) }
+    }
+}
+
+const OTHER: &str = "2026-01-01-00-00-00-commit";
+const PLANTED: &str = "2099-01-01-00-00-00";
+
+#[test]
+fn runs_that_cannot_be_found() {
+    let done = asked(0);
+    table(
+        "errors_no_run",
+        &[
+            case("show without a run", &["show"]),
+            case("resume without a run", &["resume"]),
+            case("replay without a run", &["replay"]),
+            case("undo without a run", &["undo"]),
+            case("show of an unknown run", &["show", OTHER]).model(&[MENDS_IT]).after(&done),
+            case("resume of an unknown run", &["resume", OTHER]).model(&[MENDS_IT]).after(&done),
+            case("replay of an unknown run", &["replay", OTHER]).model(&[MENDS_IT]).after(&done),
+            case("undo of an unknown run", &["undo", OTHER]).model(&[MENDS_IT]).after(&done),
+            case("undo of an unknown run where there is none", &["undo", OTHER]),
+            case("a run that was not made here", &["resume", PLANTED])
+                .model(&[MENDS_IT])
+                .after(&done)
+                .after(&planted),
+        ],
+    );
+}
+
+#[test]
+fn runs_that_cannot_be_gone_on_with() {
+    let (done, two) = (asked(0), &[BREAKS_THE_BUILD, MENDS_IT]);
+    table(
+        "errors_resume",
+        &[
+            case("a run that is over", &["resume"]).model(two).after(&done),
+            case("a run that was undone", &["resume"]).model(two).after(&done).after(&ran(&["undo"], 0)),
+            case("a plan that was changed", &["resume"]).model(two).after(&done).after(&forge(
+                "run.json",
+                "\"stream\": {",
+                "\"stream\":  {",
+            )),
+            case("a first prompt that was changed", &["resume"])
+                .model(two)
+                .after(&done)
+                .after(&cut("\"what\":\"built\""))
+                .after(&forge("1-query.txt", "hello", "good day")),
+            case("a journal that cannot be understood", &["resume"]).model(two).after(&done).after(&forge(
+                "events.jsonl",
+                "\"applied\"",
+                "applied",
+            )),
+            case("a run that was ended before it asked", &["resume"])
+                .model(two)
+                .after(&done)
+                .after(&|scene| fs::remove_file(newest(scene).join("1-query.txt")).unwrap()),
+            case("what was only applied", &["resume"])
+                .after(&write("agent-config/reply", MENDS_IT.as_bytes()))
+                .after(&ran(&["apply", "agent-config/reply"], 0)),
+        ],
+    );
+}
+
+#[test]
+fn runs_that_cannot_be_replayed() {
+    let (done, two) = (asked(0), &[BREAKS_THE_BUILD, MENDS_IT]);
+    let what_if = &["replay", "--from-round", "2", "--reply", "agent-config/other"];
+    table(
+        "errors_replay",
+        &[
+            case("a run that was killed in its second round", &["replay"])
+                .model(two)
+                .after(&done)
+                .after(&cut("\"what\":\"built\",\"round\":2")),
+            case("a plan that was changed", &["replay"]).model(two).after(&done).after(&forge(
+                "run.json",
+                "\"stream\": {",
+                "\"stream\":  {",
+            )),
+            case("a prompt that was changed", &["replay"]).model(two).after(&done).after(&forge(
+                "2-query.txt",
+                "FAILED",
+                "FOILED",
+            )),
+            case("a first prompt that was changed", &["replay"]).model(two).after(&done).after(&forge(
+                "1-query.txt",
+                "hello",
+                "good day",
+            )),
+            case("an answer that is gone", &["replay"])
+                .model(two)
+                .after(&done)
+                .after(&|scene| fs::remove_file(newest(scene).join("1-response.txt")).unwrap()),
+            case("a journal that cannot be understood", &["replay"]).model(two).after(&done).after(&forge(
+                "events.jsonl",
+                "\"applied\"",
+                "applied",
+            )),
+            case("a journal that was changed", &["replay"]).model(two).after(&done).after(&forge(
+                "events.jsonl",
+                "\"round\":1",
+                "\"round\":7",
+            )),
+            case("what was only applied", &["replay"])
+                .after(&write("agent-config/reply", MENDS_IT.as_bytes()))
+                .after(&ran(&["apply", "agent-config/reply"], 0)),
+            case("another answer that is not there", what_if).model(two).after(&done),
+            case("another answer that is no UTF-8", what_if)
+                .model(two)
+                .after(&done)
+                .after(&write("agent-config/other", b"\xff")),
+            case(
+                "another answer to a round that was not",
+                &["replay", "--from-round", "9", "--reply", "build.sh"],
+            )
+            .model(two)
+            .after(&done),
+        ],
+    );
+}
+
+#[test]
+fn runs_that_cannot_be_undone() {
+    let (done, one) = (asked(0), &[MENDS_IT]);
+    table(
+        "errors_undo",
+        &[
+            case("nothing was changed", &["undo"]).model(&[TOUCHES_GIT; 4]).after(&asked(1)),
+            case("a file that was changed since", &["undo"])
+                .model(one)
+                .after(&done)
+                .after(&write("src/greet.sh", b"# mine\n")),
+            case("a file that is a folder now", &["undo"])
+                .model(one)
+                .after(&done)
+                .after(&remove("README.md"))
+                .after(&write("README.md/mine.txt", b"mine\n")),
+            case("the same, by force", &["undo", "--force"])
+                .model(one)
+                .after(&done)
+                .after(&remove("README.md"))
+                .after(&write("README.md/mine.txt", b"mine\n")),
+            case("a list that leads to git", &["undo"]).model(one).after(&done).after(&forge(
+                "undo/1/manifest.json",
+                "\"README.md\"",
+                "\".git/hooks/pre-commit\"",
+            )),
+            case("a list that is none", &["undo"])
+                .model(one)
+                .after(&done)
+                .after(&|scene| put(&newest(scene).join("undo/1/manifest.json"), b"{")),
+            case("a list that is gone", &["undo"])
+                .model(&[BREAKS_THE_BUILD, MENDS_IT])
+                .after(&done)
+                .after(&|scene| fs::remove_file(newest(scene).join("undo/1/manifest.json")).unwrap()),
+            case("all that was kept is gone", &["undo"])
+                .model(one)
+                .after(&done)
+                .after(&|scene| fs::remove_dir_all(newest(scene).join("undo")).unwrap()),
+            case("an old content that is damaged", &["undo"]).model(one).after(&done).after(&damage),
+            case("an old content that is gone", &["undo"]).model(one).after(&done).after(&lose),
+        ],
+    );
+}
+
+/// The kept content of `src/greet.sh`, the one file that was there before.
+fn kept(scene: &Scene) -> PathBuf {
+    let undo = newest(scene).join("undo/1");
+    let others = ["manifest.json"];
+    let files = fs::read_dir(undo).unwrap().map(|file| file.unwrap().path());
+    files.filter(|file| !others.iter().any(|other| file.ends_with(other))).max().unwrap()
+}
+
+fn damage(scene: &Scene) {
+    put(&kept(scene), b"something else\n");
+}
+
+fn lose(scene: &Scene) {
+    fs::remove_file(kept(scene)).unwrap();
+}
+
+#[test]
+fn records_that_cannot_be_shown() {
+    let (done, one) = (asked(0), &[MENDS_IT]);
+    table(
+        "errors_show",
+        &[
+            case("a journal that cannot be understood", &["show"]).model(one).after(&done).after(&forge(
+                "events.jsonl",
+                "\"applied\"",
+                "applied",
+            )),
+            case("an answer that is gone", &["show"])
+                .model(one)
+                .after(&done)
+                .after(&|scene| fs::remove_file(newest(scene).join("1-response.txt")).unwrap()),
+        ],
+    );
+}
