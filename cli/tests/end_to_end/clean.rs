@@ -4,10 +4,10 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use fixtures::demo::{FILES, MENDS_IT};
+use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Step};
 
-use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::commit::Scene;
 
 const NOTHING: &str = "$$$start\nIt is right as it is.\n$$$end\n";
 
@@ -68,9 +68,9 @@ fn each_loop_keeps_its_own() {
     scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
     scene.project.write("reply.txt", b"^^^a.txt\n1\n^^^end\n").unwrap();
     assert_eq!(scene.run(&["apply", "reply.txt"]).code, Some(0));
-    let other = Scene::new(&FILES, Script::new([Step::text(NOTHING)]));
+    let other = Scene::new(Script::new([Step::text(NOTHING)]));
     let args = ["implement", "--base-url", other.server.origin(), "--sandbox", "off", "--rounds", "1"];
-    assert_eq!(scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]).code, Some(0));
+    assert_eq!(scene.run_keyed(&args).code, Some(0));
     let done = scene.run(&["clean", "--keep", "1", "--json"]);
     let lines: Vec<serde_json::Value> =
         done.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -84,7 +84,7 @@ fn each_loop_keeps_its_own() {
 
 #[test]
 fn a_run_that_can_go_on_stays() {
-    let scene = Scene::new(&FILES, Script::new([]).rule("enerateContent", Step::status(403)));
+    let scene = Scene::new(Script::new([]).rule("enerateContent", Step::status(403)));
     assert_eq!(scene.commit(&[]).code, Some(4));
     let done = scene.run(&["clean", "--keep", "0"]);
     assert_eq!((done.code, scene.runs().len()), (Some(0), 1), "{done}");

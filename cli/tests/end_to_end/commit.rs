@@ -136,7 +136,7 @@ fn the_run_folder_has_its_files_numbered_alike() {
 #[test]
 fn what_deserves_a_look_stands_in_the_summary_and_in_the_record() {
     let crlf = "^^^a.txt\none\ntwo\n^^^end\n";
-    let scene = Scene::new(&FILES, Script::new([crlf, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)));
+    let scene = Scene::new(Script::new([crlf, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)));
     scene.project.write("a.txt", b"one\r\nTWO\r\n").unwrap();
     scene.project.commit("lines of Windows").unwrap();
     let ran = scene.commit(&[]);
@@ -153,7 +153,7 @@ fn what_deserves_a_look_stands_in_the_summary_and_in_the_record() {
 #[test]
 fn a_run_without_warnings_or_that_put_its_files_back_has_none_in_its_summary() {
     let crlf = "^^^a.txt\none\ntwo\n^^^end\n";
-    let scene = Scene::new(&FILES, Script::new([MENDS_IT, crlf].map(Step::text)));
+    let scene = Scene::new(Script::new([MENDS_IT, crlf].map(Step::text)));
     assert_eq!(scene.commit(&[]).code, Some(0));
     assert!(!scene.recorded("summary.json").contains("warnings"));
     scene.project.write("a.txt", b"one\r\nTWO\r\n").unwrap();
@@ -193,7 +193,7 @@ fn a_prompt_that_holds_a_key_is_not_sent() {
 #[test]
 fn a_reply_that_the_service_cut_off_is_not_used_though_its_fences_close() {
     let cut = Step::text(MENDS_IT).finish("MAX_TOKENS");
-    let scene = Scene::new(&FILES, Script::new([cut, Step::text(MENDS_IT)]));
+    let scene = Scene::new(Script::new([cut, Step::text(MENDS_IT)]));
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @r"
@@ -204,7 +204,7 @@ fn a_reply_that_the_service_cut_off_is_not_used_though_its_fences_close() {
 
 #[test]
 fn a_model_that_cannot_be_reached_is_exit_code_4() {
-    let scene = Scene::new(&FILES, Script::new([Step::status(400)]));
+    let scene = Scene::new(Script::new([Step::status(400)]));
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(4), "{ran}");
     assert_eq!(scene.project.status().unwrap(), "");
@@ -340,11 +340,10 @@ fn undo_gives_back_the_tree_from_before_the_run() {
 
 #[test]
 fn a_second_run_at_the_same_time_says_who_holds_the_lock() {
-    let scene = Scene::new(&FILES, Script::new([Step::text("").hang(fixtures::server::Hang::BeforeHead)]));
-    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    let scene = Scene::new(Script::new([Step::text("").hang(fixtures::server::Hang::BeforeHead)]));
+    let args = scene.flags();
     let quiet = std::process::Stdio::null;
-    let mut first =
-        scene.command(&args, &[("GEMINI_API_KEY", KEY)]).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+    let mut first = scene.keyed(&args, &[]).stdout(quiet()).stderr(quiet()).spawn().unwrap();
     scene.server.wait_for_requests(1);
     let second = scene.commit(&[]);
     first.kill().unwrap();
@@ -357,7 +356,7 @@ fn a_second_run_at_the_same_time_says_who_holds_the_lock() {
 fn an_answer_that_names_a_forbidden_path_may_be_ended_early() {
     let long = format!("^^^.git/config\n{}^^^end\n", "line\n".repeat(20_000));
     let slow = Step { pieces: Some(50), ..Step::text(&long) };
-    let scene = Scene::new(&FILES, Script::new([slow, Step::text(MENDS_IT)]));
+    let scene = Scene::new(Script::new([slow, Step::text(MENDS_IT)]));
     let ran = scene.commit(&["--early-stop"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(scene.recorded("1-response.txt").len() < long.len(), "the whole answer was taken");
@@ -447,7 +446,7 @@ fn a_prompt_has_beginning_and_end_of_a_build_output_past_the_limit() {
     let noisy = "#!/bin/sh\nseq -w 0 9999; exit 1\n";
     let config = "[build]\nprompt_limit = \"1KiB\"\n";
     let files = [FILES[0], ("build.sh", noisy), FILES[4], ("code-commit.toml", config)];
-    let scene = Scene::new(&files, Script::new([Step::text(MENDS_IT), Step::text(MENDS_IT)]));
+    let scene = Scene::with_files(&files, Script::new([Step::text(MENDS_IT), Step::text(MENDS_IT)]));
     assert_eq!(scene.commit(&["--rounds", "2"]).code, Some(1));
     let prompt = scene.recorded("2-query.txt");
     assert!(prompt.contains("0000\n") && prompt.contains("9999\n"), "{prompt}");
@@ -464,7 +463,7 @@ fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
     let files = [FILES[0], ("build.sh", noisy), FILES[2], FILES[4]];
     for more in [&["--rounds", "2"][..], &["--rounds", "2", "--verbose"]] {
         let replies = ["first", "second"].map(|word| format!("^^^src/greet.sh\n{word}\n^^^end\n"));
-        let scene = Scene::new(&files, Script::new(replies.iter().map(|reply| Step::text(reply))));
+        let scene = Scene::with_files(&files, Script::new(replies.iter().map(|reply| Step::text(reply))));
         let own = scene.project.beside().join(".config/code-commit");
         std::fs::create_dir_all(&own).unwrap();
         std::fs::write(own.join("config.toml"), config).unwrap();
@@ -554,6 +553,6 @@ fn logs_at_the_root_are_the_projects_own_but_in_the_first_loop() {
     assert_eq!(scene.project.read("logs/format.sh").unwrap(), ":\n");
     scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
     let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off", "--rounds", "1"];
-    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", crate::scenes::commit::KEY)]);
+    let ran = scene.run_keyed(&args);
     assert!(ran.code == Some(1) && ran.err.contains("`logs/format.sh` is protected"), "{ran}");
 }

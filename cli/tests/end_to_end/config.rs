@@ -5,7 +5,8 @@ use std::io::Write as _;
 use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Server, Step};
 
-use crate::scenes::commit::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::program::Ran;
 use crate::typed;
 
 impl Scene {
@@ -22,7 +23,7 @@ impl Scene {
 
     /// The default loop with a key and nothing else: the files decide.
     fn plainly(&self, more: &[&str]) -> Ran {
-        self.run_with(more, &[("GEMINI_API_KEY", KEY)])
+        self.run_keyed(more)
     }
 
     /// A user's file that makes runs reach this scene's server.

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn used() -> Value {
 fn two_runs(last: Value, between: impl FnOnce(&Scene)) -> Scene {
     let first = [BREAKS_THE_BUILD, MENDS_IT].map(|text| Step::text(text).usage(used()));
     let steps = first.into_iter().chain([Step::text(MENDS_IT).usage(last)]);
-    let scene = Scene::new(&FILES, Script::new(steps));
+    let scene = Scene::new(Script::new(steps));
     assert_eq!(scene.commit(&[]).code, Some(0));
     between(&scene);
     assert_eq!(scene.commit(&[]).code, Some(0));

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use fixtures::demo::{FILES, MENDS_IT};
 
-use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::commit::Scene;
+use crate::scenes::program::{Ran, below};
 
 /// The program with an injection by strace. None where strace cannot trace, which is said.
 pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {
@@ -14,19 +15,10 @@ pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injecte
         return None;
     }
     let log = scene.project.beside().join("strace");
-    let program = scene.command(args, &[("GEMINI_API_KEY", KEY)]);
-    let done = Command::new("strace")
-        .args(["-qq", "-o", log.to_str().unwrap(), "-e", &format!("inject={injection}")])
-        .arg(program.get_program())
-        .args(program.get_args())
-        .env_clear()
-        .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .current_dir(scene.project.root())
-        .output()
-        .unwrap();
+    let strace = ["strace", "-qq", "-o", log.to_str().unwrap(), "-e", &format!("inject={injection}")];
+    let Ran { code, err: words, .. } = Ran::of(&mut below(strace, &scene.keyed(args, &[])));
     let was_hit = std::fs::read_to_string(log).unwrap().contains("(INJECTED)");
-    let words = String::from_utf8_lossy(&done.stderr).into_owned();
-    Some(Injected { code: done.status.code(), was_hit, words })
+    Some(Injected { code, was_hit, words })
 }
 
 pub struct Injected {
@@ -42,15 +34,7 @@ fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_chan
     let mut stopped = 0;
     for number in 1.. {
         let scene = Scene::with_replies([MENDS_IT]);
-        let args = [
-            "--base-url",
-            scene.server.origin(),
-            "--sandbox",
-            "off",
-            "--model",
-            "gemini-test",
-            "--no-stream",
-        ];
+        let args = [&scene.flags()[..], &["--no-stream"]].concat();
         let Some(ran) = injected(&scene, &format!("fstat:error=EIO:when={number}"), &args) else { return };
         assert_eq!(
             scene.project.read("build.sh").unwrap_or_default(),
@@ -63,7 +47,7 @@ fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_chan
             Some(0 | 3) => {}
             Some(70) => {
                 assert!(ran.words.contains("Input/output error"), "fstat {number}: {}", ran.words);
-                let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+                let resumed = scene.run_keyed(&["resume"]);
                 // The last of it may have been the summary.
                 let is_done = resumed.code == Some(0) || resumed.err.contains("is over");
                 assert!(is_done, "fstat {number}: {}\n{resumed}", ran.words);

@@ -4,10 +4,11 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use fixtures::demo::{FILES, MENDS_IT};
+use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Step};
 
-use crate::scenes::commit::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::program::{Ran, below, where_mounted};
 use crate::typed;
 
 /// The report without what differs from machine to machine: rungs, programs.
@@ -53,7 +54,7 @@ fn a_project_in_order_can_be_run() {
 #[test]
 fn without_online_nothing_is_sent() {
     let scene = Scene::with_replies([]);
-    scene.run_with(&["doctor", "--base-url", scene.server.origin()], &[("GEMINI_API_KEY", KEY)]);
+    scene.run_keyed(&["doctor", "--base-url", scene.server.origin()]);
     assert_eq!(scene.server.requests().len(), 0);
 }
 
@@ -96,7 +97,7 @@ fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_star
     scene.project.write("src/greet.sh", b"greet() { echo Hello, you!; }\n").unwrap();
     scene.project.write("not-in-it.txt", b"new\n").unwrap();
     let about = |ran: &Ran| ran.out.lines().find(|line| line.contains("  code roll-up ")).map(str::to_owned);
-    let examine = || scene.run_with(&["doctor", "--sandbox", "off"], &[("GEMINI_API_KEY", KEY)]);
+    let examine = || scene.run_keyed(&["doctor", "--sandbox", "off"]);
     let ran = examine();
     assert_eq!(ran.code, Some(0), "{ran}");
     let told = "ok  code roll-up    agent-config/codeRollup.txt is older than src/greet.sh: \
@@ -147,9 +148,9 @@ fn a_key_that_git_tracks_is_found_although_its_folder_is_ignored() {
 
 #[test]
 fn a_service_that_turns_the_key_down_is_told() {
-    let scene = Scene::new(&FILES, Script::new([]).rule("/models/", Step::status(403)));
+    let scene = Scene::new(Script::new([]).rule("/models/", Step::status(403)));
     let args = ["doctor", "--online", "--sandbox", "off", "--base-url", scene.server.origin()];
-    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    let ran = scene.run_keyed(&args);
     assert_eq!(ran.code, Some(3), "{ran}");
     assert!(ran.out.contains("NO  service"), "{ran}");
     assert!(!ran.to_string().contains(KEY));
@@ -175,13 +176,9 @@ fn doctor_as_json_is_one_object_a_check() {
 #[test]
 fn a_disk_without_room_keeps_a_run_from_starting() {
     let scene = Scene::with_replies([]);
-    let doctor = scene.command(&["doctor", "--sandbox", "off"], &[("GEMINI_API_KEY", KEY)]);
-    let mut limited = std::process::Command::new("prlimit");
-    limited.arg("--fsize=4096").arg(doctor.get_program()).args(doctor.get_args()).env_clear();
-    limited.envs(doctor.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let done = limited.current_dir(scene.project.root()).output().unwrap();
-    let out = String::from_utf8_lossy(&done.stdout);
-    assert_eq!(done.status.code(), Some(3), "{out}");
+    let doctor = scene.keyed(&["doctor", "--sandbox", "off"], &[]);
+    let Ran { code, out, .. } = Ran::of(&mut below(["prlimit", "--fsize=4096"], &doctor));
+    assert_eq!(code, Some(3), "{out}");
     assert!(out.contains("NO  state           cannot write in "), "{out}");
     assert!(out.contains("help: see that the folder is yours and that the disk has room"), "{out}");
 }
@@ -275,22 +272,16 @@ fn an_editor_that_fails_ends_the_run_before_it_begins() {
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
 }
 
-/// Takes bubblewrap away, then runs the rest.
-const WITHOUT_BUBBLEWRAP: &str = "mount --bind /dev/null /usr/bin/bwrap || exit 99; exec \"$@\"";
+/// Takes `$0` away, then runs the rest.
+const MASKED: &str = "mount --bind /dev/null \"$0\" || exit 99; exec \"$@\"";
 
 #[test]
 fn how_to_get_the_strongest_sandbox_is_said_where_it_does_not_work() {
     let scene = Scene::with_replies([]);
-    let program = scene.command(&["doctor"], &[("GEMINI_API_KEY", KEY)]);
-    let mut without = std::process::Command::new("unshare");
-    without.args(["-rm", "sh", "-c", WITHOUT_BUBBLEWRAP, "sh"]).arg(program.get_program()).arg("doctor");
-    without.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let done = without.current_dir(scene.project.root()).output().unwrap();
-    let [out, err] = [&done.stdout, &done.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-    if done.status.code() == Some(99) || err.contains("unshare") {
-        eprintln!("SKIPPED: a machine without bubblewrap, because no mount can be had here: {err}");
+    let bubblewrap = Path::new("/usr/bin/bwrap");
+    let Some(Ran { out, .. }) = where_mounted(MASKED, bubblewrap, &scene.keyed(&["doctor"], &[])) else {
         return;
-    }
+    };
     let row =
         out.lines().skip_while(|line| !line.contains("  bwrap  ")).take(2).collect::<Vec<_>>().join(" ");
     assert!(

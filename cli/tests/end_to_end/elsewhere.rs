@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Step};
 
-use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::commit::Scene;
+use crate::scenes::program::{Ran, where_mounted};
 
 const FILES: [(&str, &str); 3] = [
     (".gitignore", "/agent-config\n"),
@@ -26,7 +26,7 @@ fn check_build_in(scene: &Scene, root: &Path) {
                 .unwrap();
         }
         let args = ["--base-url", scene.server.origin(), "--model", "gemini-test", "--sandbox", sandbox];
-        let done = scene.command(&args, &[("GEMINI_API_KEY", KEY)]).current_dir(root).output().unwrap();
+        let done = scene.keyed(&args, &[]).current_dir(root).output().unwrap();
         let err = String::from_utf8_lossy(&done.stderr);
         if err.contains(&format!("--sandbox {sandbox}")) && done.status.code() == Some(3) {
             eprintln!("SKIPPED: no {sandbox} here: {err}");
@@ -38,7 +38,7 @@ fn check_build_in(scene: &Scene, root: &Path) {
 
 fn scene() -> Scene {
     let reply = Step::text("^^^one.txt\n1\n^^^end\n");
-    Scene::new(&FILES, Script::new([]).rule("enerateContent", reply))
+    Scene::with_files(&FILES, Script::new([]).rule("enerateContent", reply))
 }
 
 #[test]
@@ -63,8 +63,10 @@ fn more_protected_files_than_a_wall_can_hold_are_held_by_the_seal() {
         "#!/bin/sh\n[ -e ../once ] || chmod u+w many many/*\necho x > many/3999 && touch ../once\ntrue\n";
     let config = "protect = ['many/**']\n";
     let files = [(".gitignore", "/agent-config\n"), ("build.sh", build), ("code-commit.toml", config)];
-    let scene =
-        Scene::new(&files, Script::new([]).rule("enerateContent", Step::text("^^^one.txt\n1\n^^^end\n")));
+    let scene = Scene::with_files(
+        &files,
+        Script::new([]).rule("enerateContent", Step::text("^^^one.txt\n1\n^^^end\n")),
+    );
     for number in 0..4000 {
         scene.project.write(&format!("many/{number:04}"), b"as it was\n").unwrap();
     }
@@ -83,7 +85,7 @@ fn more_protected_files_than_a_wall_can_hold_are_held_by_the_seal() {
         "--rounds",
         "1",
     ];
-    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    let ran = scene.run_keyed(&args);
     if ran.err.contains("--sandbox bwrap") && ran.code == Some(3) {
         eprintln!("SKIPPED: no bwrap here: {ran}");
         return;
@@ -137,20 +139,9 @@ fn projects_in_folders_of_one_repository_keep_their_runs_apart() {
 /// Mounts `$0` once more over itself, then runs the rest.
 const MOUNTED_TWICE: &str = "mount --bind \"$0\" \"$0\" || exit 99; exec \"$@\"";
 
-/// The program where `what` is mounted by itself, as in a container: the same disk, and yet nothing can be renamed there. None, which is
-/// said, where nothing can be mounted.
-fn mounted(what: &str, scene: &Scene, args: &[&str]) -> Option<Output> {
-    let program = scene.command(args, &[]);
-    let mut mounted = Command::new("unshare");
-    mounted.args(["-rm", "sh", "-c", MOUNTED_TWICE, what]).arg(program.get_program()).args(args);
-    mounted.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let done = mounted.current_dir(scene.project.root()).output().unwrap();
-    let err = String::from_utf8_lossy(&done.stderr);
-    if done.status.code() == Some(99) || err.contains("unshare") {
-        eprintln!("SKIPPED: {what} mounted by itself, because no mount can be had here: {err}");
-        return None;
-    }
-    Some(done)
+/// The program where `what` is mounted by itself, as in a container: the same disk, and yet nothing can be renamed there.
+fn mounted(what: &str, scene: &Scene, args: &[&str]) -> Option<Ran> {
+    where_mounted(MOUNTED_TWICE, Path::new(what), &scene.command(args, &[]))
 }
 
 #[test]
@@ -161,8 +152,7 @@ fn a_repository_that_is_mounted_by_itself_is_on_another_disk() {
     for mount in [".git", ".git/code-commit"] {
         for (args, changed) in [(&["apply", "agent-config/reply"][..], 2), (&["undo"], 0)] {
             let Some(done) = mounted(mount, &scene, args) else { return };
-            let err = String::from_utf8_lossy(&done.stderr);
-            assert_eq!(done.status.code(), Some(0), "{mount}, {args:?}: {err}");
+            assert_eq!(done.code, Some(0), "{mount}, {args:?}: {done}");
             assert_eq!(scene.project.status().unwrap().lines().count(), changed, "{mount}, {args:?}");
         }
     }
@@ -174,6 +164,8 @@ fn a_file_that_is_mounted_by_itself_is_refused() {
     let Some(done) = mounted("src/greet.sh", &scene, &["guard", "src/greet.sh", "src/other.sh"]) else {
         return;
     };
-    let out = String::from_utf8_lossy(&done.stdout);
-    assert!(out.contains("[other-file-system]") && out.ends_with("allow   src/other.sh\n"), "{out}");
+    assert!(
+        done.out.contains("[other-file-system]") && done.out.ends_with("allow   src/other.sh\n"),
+        "{done}"
+    );
 }

@@ -1,14 +1,15 @@
 //! The first loop (S0).
 
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
 
-use crate::scenes::commit::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::program::Ran;
 
 const SYSTEM: &str = "Answer in fences.\n";
 
 fn scene(replies: &[&str]) -> Scene {
-    let scene = Scene::new(&FILES, Script::new(replies.iter().map(|reply| Step::text(reply))));
+    let scene = Scene::new(Script::new(replies.iter().map(|reply| Step::text(reply))));
     scene.project.write("agent-config/gemini-system-prompt.txt", SYSTEM.as_bytes()).unwrap();
     scene
 }
@@ -16,7 +17,7 @@ fn scene(replies: &[&str]) -> Scene {
 fn implement(scene: &Scene, more: &[&str]) -> Ran {
     let mut args = vec!["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
     args.extend(more);
-    scene.run_with(&args, &[("GEMINI_API_KEY", KEY)])
+    scene.run_keyed(&args)
 }
 
 /// One file of the newest run below `logs/`.
@@ -119,7 +120,7 @@ fn no_change_alone_is_a_success_only_if_the_build_passes() {
 #[test]
 fn gemini_2_5_pro_is_asked_and_another_model_that_answers_is_named() {
     let other = Step { served_model: Some("gemini-3.8-flash".to_owned()), ..Step::text(MENDS_IT) };
-    let scene = Scene::new(&FILES, Script::new([other]));
+    let scene = Scene::new(Script::new([other]));
     scene.project.write("agent-config/gemini-system-prompt.txt", SYSTEM.as_bytes()).unwrap();
     let ran = implement(&scene, &[]);
     assert!(

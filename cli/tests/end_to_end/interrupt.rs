@@ -2,23 +2,19 @@
 
 use std::process::{Child, Stdio};
 
-use fixtures::demo::{FILES, MENDS_IT};
+use fixtures::demo::MENDS_IT;
 use fixtures::server::{Hang, Script, Step};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::scenes::commit::{KEY, Ran, Scene};
+use crate::scenes::commit::Scene;
+use crate::scenes::program::Ran;
 
 fn start(scene: &Scene) -> Child {
     start_with(scene, &["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"])
 }
 
 fn start_with(scene: &Scene, args: &[&str]) -> Child {
-    scene
-        .command(args, &[("GEMINI_API_KEY", KEY)])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+    scene.keyed(args, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn press(child: &Child) {
@@ -40,8 +36,7 @@ fn wait_for(path: &std::path::Path) {
 
 #[test]
 fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
-    let scene =
-        Scene::new(&FILES, Script::new([Step::text("").hang(Hang::BeforeHead), Step::text(MENDS_IT)]));
+    let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead), Step::text(MENDS_IT)]));
     let child = start(&scene);
     scene.server.wait_for_requests(1);
     press(&child);
@@ -49,7 +44,7 @@ fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
     assert_eq!(ran.code, Some(130), "{ran}");
     assert!(ran.err.contains("go on with: code-commit resume"), "{ran}");
     assert_eq!(scene.project.status().unwrap(), "");
-    let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+    let resumed = scene.run_keyed(&["resume"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
 }
 
@@ -81,7 +76,7 @@ fn ctrl_c_while_a_build_is_tried_in_a_copy_leaves_no_process() {
 
 #[test]
 fn ctrl_c_while_the_build_runs_leaves_the_changes_and_no_process() {
-    let scene = Scene::new(&FILES, Script::new([Step::text(MENDS_IT)]));
+    let scene = Scene::new(Script::new([Step::text(MENDS_IT)]));
     let origin = scene.server.origin();
     let args = ["--base-url", origin, "--sandbox", "off", "--model", "gemini-test"];
     let ran = press_while_it_builds(&scene, &args);

@@ -2,11 +2,12 @@
 
 use std::io::Write as _;
 
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use fixtures::server::{Hang, Script, Step};
 use serde_json::json;
 
-use crate::scenes::commit::{KEY, Ran, Scene};
+use crate::scenes::commit::Scene;
+use crate::scenes::program::Ran;
 
 /// What the scripted service says that each answer used.
 fn priced(text: &str) -> Step {
@@ -17,7 +18,7 @@ fn priced(text: &str) -> Step {
 
 /// A scene whose model costs 1 $ a million tokens of input and 10 $ a million of output, and answers with 1,000 at most.
 fn scene(replies: &[&str]) -> Scene {
-    let scene = Scene::new(&FILES, Script::new(replies.iter().map(|reply| priced(reply))));
+    let scene = Scene::new(Script::new(replies.iter().map(|reply| priced(reply))));
     let folder = scene.project.beside().join(".config/code-commit");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::File::create(folder.join("config.toml"))
@@ -129,7 +130,7 @@ fn the_runs_time_that_ends_in_a_call_is_a_limit_and_the_calls_own_is_a_time_out(
         (&["--timeout", "1s"], "timeout"),
         (&["--timeout", "1s", "--max-time", "1h"], "timeout"),
     ] {
-        let scene = Scene::new(&FILES, Script::new([silent()]));
+        let scene = Scene::new(Script::new([silent()]));
         let ran = scene.commit(more);
         assert_eq!(ended(&scene, &ran), (Some(4), wanted.to_owned()), "{more:?}: {ran}");
         assert_eq!(scene.server.requests().len(), 1, "{more:?}: {ran}");
@@ -138,12 +139,12 @@ fn the_runs_time_that_ends_in_a_call_is_a_limit_and_the_calls_own_is_a_time_out(
 
 #[test]
 fn the_time_of_a_call_that_a_limit_ended_counts_when_the_run_goes_on() {
-    let scene = Scene::new(&FILES, Script::new([Step::text("").hang(Hang::BeforeHead), priced(MENDS_IT)]));
+    let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead), priced(MENDS_IT)]));
     assert_eq!(scene.commit(&["--max-time", "2s"]).code, Some(4));
     // What the run did besides the call took some of the two seconds and does not count.
-    let passed = scene.run_with(&["resume", "--max-time", "1s"], &[("GEMINI_API_KEY", KEY)]);
+    let passed = scene.run_keyed(&["resume", "--max-time", "1s"]);
     assert_eq!((passed.code, scene.server.requests().len()), (Some(4), 1), "{passed}");
-    let higher = scene.run_with(&["resume", "--max-time", "1h"], &[("GEMINI_API_KEY", KEY)]);
+    let higher = scene.run_keyed(&["resume", "--max-time", "1h"]);
     assert_eq!((higher.code, scene.server.requests().len()), (Some(0), 2), "{higher}");
 }
 
@@ -183,7 +184,7 @@ fn a_run_that_a_limit_kept_from_its_first_call_goes_on_under_a_higher_one() {
         let scene = scene(&[MENDS_IT]);
         let ran = scene.commit(&[limit, low]);
         assert!(ran.err.contains("go on with the same settings: code-commit resume"), "{limit}: {ran}");
-        let higher = scene.run_with(&["resume", limit, high], &[("GEMINI_API_KEY", KEY)]);
+        let higher = scene.run_keyed(&["resume", limit, high]);
         assert_eq!(higher.code, Some(0), "{limit}: {higher}");
     }
 }
@@ -205,7 +206,7 @@ fn a_limit_on_money_is_not_kept_by_guessing_and_no_run_begins() {
 #[test]
 fn retries_are_calls_too() {
     let broken = Step::text(MENDS_IT).cut_after(200);
-    let scene = Scene::new(&FILES, Script::new([broken, Step::text(MENDS_IT)]));
+    let scene = Scene::new(Script::new([broken, Step::text(MENDS_IT)]));
     let ran = scene.commit(&["--max-calls", "1"]);
     assert_eq!(ran.code, Some(4), "{ran}");
     assert_eq!(scene.server.requests().len(), 1);
@@ -221,7 +222,7 @@ fn a_run_that_goes_on_counts_what_was_spent_before() {
     let text = std::fs::read_to_string(&journal).unwrap();
     let cut: String = text.split_inclusive('\n').take_while(|line| !line.contains("\"built\"")).collect();
     std::fs::File::create(&journal).unwrap().write_all(cut.as_bytes()).unwrap();
-    let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+    let resumed = scene.run_keyed(&["resume"]);
     assert_eq!(resumed.code, Some(4), "{resumed}");
     assert!(resumed.out.contains("1 call was made, and there may be no more"), "{resumed}");
     assert_eq!(scene.server.requests().len(), 1);

@@ -1,9 +1,10 @@
 //! Models by their names: every provider through the whole loop.
 
-use fixtures::demo::{self, BREAKS_THE_BUILD, MENDS_IT};
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use fixtures::server::{Script, Step};
 
-use crate::scenes::commit::{Ran, Scene};
+use crate::scenes::commit::Scene;
+use crate::scenes::program::Ran;
 
 const KEY: &str = "sk-key-that-opens-nothing-0088";
 
@@ -55,7 +56,7 @@ fn a_local_server_wants_no_key_and_gets_none() {
 #[test]
 fn an_answer_that_does_not_say_how_it_ended_ends_the_run_and_is_not_sent_to_be_repaired() {
     for body in ["[]", "{}", r#"{"choices":[]}"#, r#"{"choices":[{"message":{"content":"words"}}]}"#] {
-        let scene = Scene::new(&demo::FILES, Script::new([Step::body(body), Step::text(MENDS_IT)]));
+        let scene = Scene::new(Script::new([Step::body(body), Step::text(MENDS_IT)]));
         let url = format!("{}/v1", scene.server.origin());
         let ran = scene.openai(&["--base-url", &url, "--no-stream", "--json"], &[]);
         assert_eq!(ran.code, Some(4), "{body}: {ran}");
@@ -88,7 +89,7 @@ fn an_address_that_is_not_encrypted_is_warned_of_unless_it_is_on_this_machine() 
 #[test]
 fn a_base_url_without_its_version_is_told_with_the_remedy() {
     let not_found = Step { status: Some(404), ..Step::body("404 page not found") };
-    let scene = Scene::new(&demo::FILES, Script::new([not_found]));
+    let scene = Scene::new(Script::new([not_found]));
     let ran = scene.openai(&["--base-url", scene.server.origin()], &[]);
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(ran.out.contains("does not lead to the API: 404 page not found"), "{ran}");
@@ -97,7 +98,7 @@ fn a_base_url_without_its_version_is_told_with_the_remedy() {
 
 #[test]
 fn a_prompt_that_the_service_blocks_ends_the_run_as_blocked() {
-    let scene = Scene::new(&demo::FILES, Script::new([Step::status(400).code("content_filter")]));
+    let scene = Scene::new(Script::new([Step::status(400).code("content_filter")]));
     let ran = scene.openai(&["--base-url", &format!("{}/v1", scene.server.origin()), "--json"], &[]);
     assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{ran}");
     assert!(ran.out.contains(r#""code":"blocked""#), "{ran}");

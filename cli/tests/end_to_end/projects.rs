@@ -3,16 +3,14 @@
 //! The builds are real: cargo, python3 and cc must be there, or the project that needs one is skipped with a loud line.
 
 use std::io::Write as _;
-use std::process::Output;
+use std::path::{Path, PathBuf};
 
 use fixtures::project::Project;
 use fixtures::projects::{self, Sample};
 use fixtures::server::Server;
 
-use crate::scenes::hermetic;
-
-/// A key that opens nothing.
-const KEY: &str = "AIzaSyProjects-key-of-no-use-55";
+use crate::scenes::commit::Scene;
+use crate::scenes::program::{Ran, search_path};
 
 /// One test for each project, named like its folder.
 macro_rules! every_project {
@@ -84,19 +82,20 @@ fn prove(name: &str, sandbox: &str) {
         skip(name, &format!("{missing} is not installed"));
         return;
     }
-    let project = sample.lay_out().unwrap();
     let server = Server::start(sample.script().unwrap()).unwrap();
-    run(&project, &["rollup"]);
+    let scene = Scene { project: sample.lay_out().unwrap(), server };
+    let Scene { project, server } = &scene;
+    run(&scene, &["rollup"]);
     let flags = ["--model", "gemini-test", "--base-url", server.origin(), "--sandbox", sandbox];
-    let said = run(&project, &flags);
+    let said = run(&scene, &flags);
     assert_eq!(server.steps_left(), 0, "{name}: not every reply was asked for\n{said}");
-    same(&sample, &project, &sample.after().unwrap(), &format!("after the run:\n{said}"));
+    same(&sample, project, &sample.after().unwrap(), &format!("after the run:\n{said}"));
     for wanted in &sample.settings.says {
         assert!(said.contains(wanted), "{name}: the person does not read {wanted:?} in\n{said}");
     }
-    told(&sample, &server);
-    let undone = run(&project, &["undo"]);
-    same(&sample, &project, &sample.before().unwrap(), &format!("after undo:\n{undone}"));
+    told(&sample, server);
+    let undone = run(&scene, &["undo"]);
+    same(&sample, project, &sample.before().unwrap(), &format!("after undo:\n{undone}"));
     assert_eq!(project.status().unwrap(), "", "{name}: git sees a change after undo");
 }
 
@@ -122,17 +121,23 @@ fn same(sample: &Sample, project: &Project, wanted: &projects::Tree, when: &str)
 }
 
 /// Runs the program, which must end well; what it printed.
-fn run(project: &Project, args: &[&str]) -> String {
-    let key = [("GEMINI_API_KEY", KEY)];
-    let done = hermetic::program(project.root(), project.beside(), args, &key).output().unwrap();
-    let Output { status, stdout, stderr } = done;
-    let said = format!("{}{}", String::from_utf8_lossy(&stderr), String::from_utf8_lossy(&stdout));
-    assert!(status.success(), "code-commit {}: {status}\n{said}", args.join(" "));
-    said
+fn run(scene: &Scene, args: &[&str]) -> String {
+    let ran = Ran::of(scene.keyed(args, &[]).envs(rust_homes()));
+    assert_eq!(ran.code, Some(0), "code-commit {}: {ran}", args.join(" "));
+    ran.err + &ran.out
+}
+
+/// Where rustup and cargo keep what they need, also when HOME is another.
+fn rust_homes() -> impl Iterator<Item = (&'static str, PathBuf)> {
+    [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")].into_iter().filter_map(|(name, folder)| {
+        let set = std::env::var_os(name).map(PathBuf::from);
+        let usual = std::env::var_os("HOME").map(|home| Path::new(&home).join(folder));
+        set.or(usual).filter(|path| path.is_dir()).map(|path| (name, path))
+    })
 }
 
 fn is_installed(program: &str) -> bool {
-    std::env::split_paths(&hermetic::search_path()).any(|folder| folder.join(program).is_file())
+    std::env::split_paths(&search_path()).any(|folder| folder.join(program).is_file())
 }
 
 #[expect(

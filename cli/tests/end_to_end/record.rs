@@ -3,10 +3,11 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
 
-use crate::scenes::commit::{KEY, Ran, Scene};
+use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::program::Ran;
 
 /// Replies that can be told apart by what the build prints after each of them, so that a request that comes twice is answered twice alike.
 fn four_rounds() -> Script {
@@ -32,10 +33,10 @@ fn count(text: &str, what: &str) -> usize {
 
 /// Runs until the journal has `after` lines, kills the program with SIGKILL, and goes on. Whether there was something to go on with.
 fn kill_and_resume(after: usize) -> bool {
-    let scene = Scene::new(&FILES, four_rounds());
-    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    let scene = Scene::new(four_rounds());
+    let args = scene.flags();
     let mut child = scene
-        .command(&args, &[("GEMINI_API_KEY", KEY)])
+        .keyed(&args, &[])
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -52,7 +53,7 @@ fn kill_and_resume(after: usize) -> bool {
 
     let journal = scene.recorded("events.jsonl");
     let (answered, asked) = (count(&journal, "answered"), count(&journal, "asked"));
-    let resumed = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+    let resumed = scene.run_keyed(&["resume"]);
     if journal.contains("\"what\":\"ended\"") {
         assert_eq!(resumed.code, Some(7), "{resumed}");
     } else {
@@ -142,7 +143,7 @@ fn each_run_that_is_listed_says_which_loop_made_it() {
     scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer with files.\n").unwrap();
     let args =
         ["implement", "--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
-    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    let ran = scene.run_keyed(&args);
     assert_eq!(ran.code, Some(0), "{ran}");
     scene.project.write("agent-config/reply.txt", BREAKS_THE_BUILD.as_bytes()).unwrap();
     assert_eq!(scene.run(&["apply", "agent-config/reply.txt"]).code, Some(0));
@@ -458,7 +459,7 @@ fn runs_and_show_tell_what_happened() {
 fn a_run_that_is_over_is_not_gone_on_with() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    let ran = scene.run_with(&["resume"], &[("GEMINI_API_KEY", KEY)]);
+    let ran = scene.run_keyed(&["resume"]);
     insta::assert_snapshot!(ran, @"
     exit 7
     --- out
@@ -546,7 +547,7 @@ fn a_run_whose_build_script_is_gone_does_not_go_on_to_pay_for_its_repair() {
     let ran = scene.commit(&["--max-calls", "1"]);
     assert_eq!(ran.code, Some(4), "{ran}");
     std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
-    let resumed = scene.run_with(&["resume", "--max-calls", "9", "--force"], &[("GEMINI_API_KEY", KEY)]);
+    let resumed = scene.run_keyed(&["resume", "--max-calls", "9", "--force"]);
     assert_eq!((resumed.code, scene.server.requests().len()), (Some(3), 1), "{resumed}");
     assert!(resumed.err.contains("there is no build.sh"), "{resumed}");
 }

@@ -5,21 +5,22 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Hang, Script, Step};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::disk_errors::injected;
-use crate::scenes::commit::{KEY, Ran, Scene};
+use crate::scenes::commit::Scene;
+use crate::scenes::program::Ran;
 
 /// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says once it is asked again.
 fn stopped(then: &[&str]) -> Scene {
     let thinks = Step::text("").hang(Hang::BeforeHead);
     let steps =
         [Step::text(BREAKS_THE_BUILD), thinks].into_iter().chain(then.iter().map(|text| Step::text(text)));
-    let scene = Scene::new(&FILES, Script::new(steps));
-    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
-    let mut command = scene.command(&args, &[("GEMINI_API_KEY", KEY)]);
+    let scene = Scene::new(Script::new(steps));
+    let args = scene.flags();
+    let mut command = scene.keyed(&args, &[]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     scene.server.wait_for_requests(2);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -28,7 +29,7 @@ fn stopped(then: &[&str]) -> Scene {
 }
 
 fn resume(scene: &Scene, more: &[&str]) -> Ran {
-    scene.run_with(&[&["resume"], more].concat(), &[("GEMINI_API_KEY", KEY)])
+    scene.run_keyed(&[&["resume"], more].concat())
 }
 
 fn name(run: &Path) -> String {
@@ -43,7 +44,7 @@ fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_
     let journal = File::options().append(true).open(old.join("events.jsonl")).unwrap();
     let long_ago = journal.metadata().unwrap().modified().unwrap() - Duration::from_hours(75);
     journal.set_modified(long_ago).unwrap();
-    let refused = scene.command(&["resume"], &[("GEMINI_API_KEY", KEY)]).output().unwrap();
+    let refused = scene.keyed(&["resume"], &[]).output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!((refused.status.code(), scene.server.requests().len()), (Some(7), 3), "{said}");
     let older = format!(
@@ -112,7 +113,7 @@ fn the_summary_of_a_run_that_was_killed_at_its_end_is_made_by_whatever_command_c
     let mut made = 0;
     for number in 1.. {
         let scene = Scene::with_replies([MENDS_IT]);
-        let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+        let args = scene.flags();
         let Some(ran) = injected(&scene, &format!("unlink:signal=KILL:when={number}"), &args) else { return };
         // strace ends as what it has killed.
         if ran.code.is_some() {
@@ -144,10 +145,10 @@ fn mends_it_silently() -> String {
 fn resuming_implement_makes_no_empty_file_for_words_to_the_user() {
     for signal in [Signal::INT, Signal::KILL] {
         let steps = [Step::text("").hang(Hang::BeforeHead), Step::text(&mends_it_silently())];
-        let scene = Scene::new(&FILES, Script::new(steps));
+        let scene = Scene::new(Script::new(steps));
         scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
         let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
-        let mut command = scene.command(&args, &[("GEMINI_API_KEY", KEY)]);
+        let mut command = scene.keyed(&args, &[]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         scene.server.wait_for_requests(1);
         kill_process(Pid::from_child(&child), signal).unwrap();

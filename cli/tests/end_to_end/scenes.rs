@@ -1,10 +1,11 @@
 //! What the tests share: projects on disk, scripted models and agents, the program in an environment built from nothing.
 
 pub mod commit;
+pub mod files;
 pub mod full_disk;
-pub mod hermetic;
 pub mod json_schema;
 pub mod order;
 pub mod phase;
+pub mod program;
 pub mod screen;
 pub mod spec;

@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use crate::disk_errors::injected;
 use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::program::below;
 
 #[test]
 fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
     let reply = fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
-    let scene = Scene::new(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([reply]));
+    let scene = Scene::with_files(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([reply]));
     std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap();
     let first = scene.run(&["init"]);
     insta::assert_snapshot!(first, @r"
@@ -47,7 +48,7 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
 #[test]
 fn init_makes_the_system_prompt_that_implement_asks_for() {
     let reply = fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
-    let scene = Scene::new(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([reply]));
+    let scene = Scene::with_files(&[("hello.sh", "echo hello\n")], fixtures::server::Script::new([reply]));
     let key = [("GEMINI_API_KEY", KEY)];
     let implement = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
     assert_eq!(scene.run(&["init"]).code, Some(0));
@@ -361,14 +362,13 @@ fn where_the_system_is_in_the_way_a_command_refuses_and_leaves_nothing() {
     let guard: Vec<&str> = std::iter::once("guard").chain(paths.iter().map(String::as_str)).collect();
     for args in [&["apply", "agent-config/reply"][..], &["apply", "--dry-run", "agent-config/reply"], &guard]
     {
-        let program = scene.command(args, &[]);
-        let mut limited = std::process::Command::new("/bin/sh");
-        limited.args(["-c", "ulimit -n 40; exec \"$@\"", "sh"]).arg(program.get_program()).args(args);
-        limited.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let done = limited.current_dir(scene.project.root()).output().unwrap();
-        let err = String::from_utf8_lossy(&done.stderr);
-        assert_eq!(done.status.code(), Some(3), "{args:?}: {err}");
-        assert!(err.contains("Too many open files") && err.contains("help: mend that"), "{args:?}: {err}");
+        let limited = ["/bin/sh", "-c", "ulimit -n 40; exec \"$@\"", "sh"];
+        let ran = scene.ran(&mut below(limited, &scene.command(args, &[])));
+        assert_eq!(ran.code, Some(3), "{args:?}: {ran}");
+        assert!(
+            ran.err.contains("Too many open files") && ran.err.contains("help: mend that"),
+            "{args:?}: {ran}"
+        );
     }
     assert_eq!((scene.runs().len(), scene.project.status().unwrap().as_str()), (0, ""));
 }
@@ -408,7 +408,7 @@ fn a_report_that_cannot_be_printed_changes_no_verdict() {
     let run = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
     for args in [&run[..], &["undo"]] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let done = scene.command(args, &[("GEMINI_API_KEY", KEY)]).stdout(full).output().unwrap();
+        let done = scene.keyed(args, &[]).stdout(full).output().unwrap();
         let said = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(0), "{args:?}: {said}");
         let warning = "cannot write to standard output: No space left on device";
@@ -448,7 +448,7 @@ fn a_roll_up_with_a_key_in_it_says_which_file_holds_the_key() {
     let without_key = scene.run(&["rollup"]);
     assert!(!without_key.err.contains("API key"), "{without_key}");
     for to in [vec!["rollup"], vec!["rollup", "-o", "-"], vec!["rollup", "--quiet", "--json"]] {
-        let ran = scene.run_with(&to, &[("GEMINI_API_KEY", KEY)]);
+        let ran = scene.run_keyed(&to);
         let warning = "warning: src/client.sh: an API key stands there, so the next run will not send this roll-up; take the key out\n";
         assert!(ran.code == Some(0) && ran.err == warning, "{ran}");
     }
@@ -500,7 +500,7 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
     "#);
     let lines = [vec!["nosuch", "--json"], vec!["spec", "--json"], vec!["undo", "one", "two", "--json"]];
     for line in lines {
-        let ran = scene.run_with(&line, &[("GEMINI_API_KEY", KEY)]);
+        let ran = scene.run_keyed(&line);
         let told: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
         assert_eq!((&told["event"], &told["exit"]), (&"error".into(), &2.into()), "{ran}");
         assert_eq!(ran.code, Some(2), "{ran}");
@@ -509,7 +509,7 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
     let told: serde_json::Value = serde_json::from_str(clean.out.trim()).unwrap();
     let missing = "the following required arguments were not provided: <--keep <NUMBER>|--older-than <DAYS>>";
     assert_eq!(told["message"], missing);
-    let with_key = scene.run_with(&["--json", KEY], &[("GEMINI_API_KEY", KEY)]);
+    let with_key = scene.run_keyed(&["--json", KEY]);
     assert!(!with_key.to_string().contains(KEY) && with_key.out.contains("[key …77]"), "{with_key}");
     let a_path = scene.run(&["guard", "--nosuch", "--", "--json"]);
     assert_eq!((a_path.code, a_path.out.as_str()), (Some(2), ""), "{a_path}");

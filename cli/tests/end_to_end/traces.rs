@@ -1,7 +1,7 @@
 //! What a run leaves behind: no key in any spelling, and no more bytes than it must.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,8 @@ use fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
 use fixtures::project::Project;
 use fixtures::server::{Script, Server, Step};
 
-use crate::scenes::hermetic;
+use crate::scenes::files;
+use crate::scenes::program::{Ran, program};
 
 /// Opens nothing. JSON has to escape it.
 const KEY: &str = "AIzaTraces\"of/a+key\\of-no-use-91";
@@ -18,44 +19,39 @@ const KEY: &str = "AIzaTraces\"of/a+key\\of-no-use-91";
 const TELLTALE_BUILD: &str = "#!/bin/sh\ncat ../key.*\ncat ../key.* >&2\nsh tests/greet_test.sh\n";
 
 /// A run that is over.
-struct Ran {
+struct Over {
     project: Project,
     requests: usize,
-    code: Option<i32>,
-    out: Vec<u8>,
-    err: Vec<u8>,
+    ran: Ran,
 }
 
-impl Ran {
+impl Over {
     fn with(project: Project, script: Script, more: &[&str]) -> Self {
         let server = Server::start(script).unwrap();
         let base = ["--model", "gemini-test", "--base-url", server.origin(), "--sandbox", "off", "--verbose"];
         let environment = [("GEMINI_API_KEY", KEY)];
-        let program = |args: &[&str]| {
-            hermetic::program(project.root(), project.beside(), args, &environment).output().unwrap()
-        };
-        assert_eq!(program(&["rollup"]).status.code(), Some(0));
-        let done = program(&[&base, more].concat());
+        let run = |args: &[&str]| Ran::of(&mut program(project.root(), project.beside(), args, &environment));
+        assert_eq!(run(&["rollup"]).code, Some(0));
+        let ran = run(&[&base, more].concat());
         let requests = server.requests().len();
-        Self { project, requests, code: done.status.code(), out: done.stdout, err: done.stderr }
+        Self { project, requests, ran }
     }
 
     /// Where a key is found: files of the whole project folder, git's among them, and the two streams.
     fn traces(&self, but_for: &str) -> Vec<String> {
-        let mut files = files_below(self.project.root());
+        let mut files = files::below(self.project.root());
         files.retain(|path| !path.ends_with(but_for));
         let mut places: Vec<(String, Vec<u8>)> =
             files.into_iter().map(|path| (path.display().to_string(), fs::read(path).unwrap())).collect();
-        places.push(("standard output".to_owned(), self.out.clone()));
-        places.push(("standard error".to_owned(), self.err.clone()));
+        places.push(("standard output".to_owned(), self.ran.out.clone().into_bytes()));
+        places.push(("standard error".to_owned(), self.ran.err.clone().into_bytes()));
         let spellings = spellings();
         let holds = |bytes: &[u8]| spellings.iter().any(|key| contains(bytes, key.as_bytes()));
         places.into_iter().filter(|(_, bytes)| holds(bytes)).map(|(place, _)| place).collect()
     }
 
     fn run_folder(&self) -> PathBuf {
-        let logs = self.project.root().join("agent-config/logs");
-        fs::read_dir(logs).unwrap().next().unwrap().unwrap().path()
+        files::entries(self.project.root().join("agent-config/logs")).remove(0)
     }
 }
 
@@ -72,19 +68,6 @@ fn spellings() -> Vec<String> {
 
 fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
-}
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_type().unwrap().is_dir() {
-            files.extend(files_below(&entry.path()));
-        } else {
-            files.push(entry.path());
-        }
-    }
-    files
 }
 
 /// The demo's project, with a build that prints the key.
@@ -109,11 +92,11 @@ fn replies_with_the_key() -> Script {
 #[test]
 fn a_key_in_replies_and_build_output_leaves_no_trace() {
     for more in [&[][..], &["--json"], &["--no-stream"]] {
-        let ran = Ran::with(telltale(), replies_with_the_key(), more);
-        assert_eq!((ran.code, ran.requests), (Some(0), 4), "{}", String::from_utf8_lossy(&ran.err));
-        assert!(!ran.project.root().join("stolen.txt").exists(), "a reply with a key was applied");
-        assert_eq!(ran.traces("-"), [""; 0], "{more:?}");
-        let build = fs::read_to_string(ran.run_folder().join("4-build.txt")).unwrap();
+        let over = Over::with(telltale(), replies_with_the_key(), more);
+        assert_eq!((over.ran.code, over.requests), (Some(0), 4), "{}", over.ran);
+        assert!(!over.project.root().join("stolen.txt").exists(), "a reply with a key was applied");
+        assert_eq!(over.traces("-"), [""; 0], "{more:?}");
+        let build = fs::read_to_string(over.run_folder().join("4-build.txt")).unwrap();
         assert!(build.contains("the key: [key …91]"), "the build did not print what it should: {build}");
     }
 }
@@ -131,9 +114,9 @@ fn a_key_in_an_error_of_the_service_leaves_no_trace() {
         },
     ] {
         for more in [&[][..], &["--json"]] {
-            let ran = Ran::with(telltale(), Script::new([step.clone()]), more);
-            assert_eq!((ran.code, ran.requests), (Some(4), 1));
-            assert_eq!(ran.traces("-"), [""; 0], "{more:?}: {step:?}");
+            let over = Over::with(telltale(), Script::new([step.clone()]), more);
+            assert_eq!((over.ran.code, over.requests), (Some(4), 1));
+            assert_eq!(over.traces("-"), [""; 0], "{more:?}: {step:?}");
         }
     }
 }
@@ -143,9 +126,9 @@ fn a_prompt_with_a_key_in_any_spelling_is_refused_and_leaves_no_trace() {
     for spelled in [KEY.to_owned(), serde_json::json!(KEY).to_string(), STANDARD.encode(KEY)] {
         let project = telltale();
         project.write("agent-config/query.txt", format!("use {spelled}").as_bytes()).unwrap();
-        let ran = Ran::with(project, Script::new([Step::text(MENDS_IT)]), &[]);
-        assert_eq!((ran.code, ran.requests), (Some(3), 0), "{spelled}");
-        assert_eq!(ran.traces("agent-config/query.txt"), [""; 0]);
+        let over = Over::with(project, Script::new([Step::text(MENDS_IT)]), &[]);
+        assert_eq!((over.ran.code, over.requests), (Some(3), 0), "{spelled}");
+        assert_eq!(over.traces("agent-config/query.txt"), [""; 0]);
     }
 }
 
@@ -154,8 +137,9 @@ fn the_search_for_traces_finds_each_spelling() {
     for spelled in spellings() {
         let project = Project::with(&FILES).unwrap();
         project.write("deep/er/file", format!("before {spelled} behind").as_bytes()).unwrap();
-        let ran = Ran { project, requests: 0, code: None, out: Vec::new(), err: Vec::new() };
-        assert_eq!(ran.traces("-").len(), 1, "{spelled}");
+        let ran = Ran { code: None, out: String::new(), err: String::new() };
+        let over = Over { project, requests: 0, ran };
+        assert_eq!(over.traces("-").len(), 1, "{spelled}");
     }
 }
 
@@ -167,12 +151,12 @@ fn a_run_folder_holds_the_prompt_the_build_output_and_the_reply_twice_and_little
     for more in [&[][..], &["--no-stream"]] {
         let project = Project::with(&FILES).unwrap();
         project.write("build.sh", b"#!/bin/sh\nseq 1 20000\n").unwrap();
-        let ran = Ran::with(project, Script::new([Step::text(&reply)]), more);
-        assert_eq!(ran.code, Some(0), "{}", String::from_utf8_lossy(&ran.err));
+        let over = Over::with(project, Script::new([Step::text(&reply)]), more);
+        assert_eq!(over.ran.code, Some(0), "{}", over.ran);
         let size = |path: PathBuf| usize::try_from(fs::metadata(path).unwrap().len()).unwrap();
-        let folder = ran.run_folder();
+        let folder = over.run_folder();
         let [prompt, output] = ["1-query.txt", "1-build.txt"].map(|file| size(folder.join(file)));
-        let whole: usize = files_below(&folder).into_iter().map(size).sum();
+        let whole: usize = files::below(&folder).into_iter().map(size).sum();
         let most = prompt + 2 * reply.len() + output + 64_000;
         assert!(whole <= most, "{whole} bytes, {} more than {most}", whole - most);
     }

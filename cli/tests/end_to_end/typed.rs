@@ -4,7 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::scenes::commit::{KEY, Ran, Scene};
+use crate::scenes::commit::Scene;
+use crate::scenes::program::{Ran, surrounded};
 
 const SCRIPT: &str = "/usr/bin/script";
 
@@ -16,23 +17,13 @@ pub fn run(scene: &Scene, words: &[&str], environment: &[(&str, &str)], input: &
         return None;
     }
     let line = format!("{} {}", env!("CARGO_BIN_EXE_code-commit"), words.join(" "));
-    let mut child = Command::new(SCRIPT)
-        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
-        .current_dir(scene.project.root())
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", scene.project.beside())
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GEMINI_API_KEY", KEY)
-        .envs(environment.iter().copied())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut script = Command::new(SCRIPT);
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    surrounded(&mut script, &scene.keyed(&[], environment));
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let done = child.wait_with_output().unwrap();
-    let out = String::from_utf8_lossy(&done.stdout).replace("\r\n", "\n");
-    Some(Ran { code: done.status.code(), out, err: String::new() })
+    let done = Ran::from(child.wait_with_output().unwrap());
+    Some(done.map(|text| text.replace("\r\n", "\n")))
 }
 
 fn skipped() {

@@ -1,12 +1,12 @@
 //! What befalls people who do nothing wrong: odd files where inputs should be, few descriptors, a service that charges for nothing.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
 
-use fixtures::demo::{FILES, MENDS_IT};
+use fixtures::demo::MENDS_IT;
 use fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::program::below;
 
 #[test]
 fn a_pipe_in_the_place_of_the_query_is_refused_and_not_waited_for() {
@@ -56,13 +56,9 @@ fn more_files_than_descriptors_are_undone() {
     std::fs::write(&file, reply).unwrap();
     let applied = scene.run(&["apply", file.to_str().unwrap()]);
     assert_eq!(applied.code, Some(0), "{applied}");
-    let undone = Command::new("sh")
-        .args(["-c", "ulimit -n 64 && exec \"$0\" undo", env!("CARGO_BIN_EXE_code-commit")])
-        .current_dir(scene.project.root())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert_eq!(undone.status.code(), Some(0), "{}", String::from_utf8_lossy(&undone.stderr));
+    let limited = ["sh", "-c", "ulimit -n 64 && exec \"$@\"", "sh"];
+    let undone = scene.ran(&mut below(limited, &scene.command(&["undo"], &[])));
+    assert_eq!(undone.code, Some(0), "{undone}");
     assert_eq!(scene.project.status().unwrap(), "");
 }
 
@@ -94,7 +90,7 @@ fn a_reply_that_was_applied_by_hand_can_be_shown() {
 fn a_key_on_a_wrong_command_line_is_not_repeated() {
     let scene = Scene::with_replies([]);
     let address = format!("http://user:{KEY}@127.0.0.1:1");
-    let ran = scene.run_with(&["--base-url", &address], &[("GEMINI_API_KEY", KEY)]);
+    let ran = scene.run_keyed(&["--base-url", &address]);
     assert!(!ran.to_string().contains(KEY), "{ran}");
     insta::assert_snapshot!(ran, @"
     exit 2
@@ -110,9 +106,9 @@ fn a_key_on_a_wrong_command_line_is_not_repeated() {
 fn an_answer_that_broke_off_may_have_been_paid_for_so_that_the_cost_is_unknown() {
     let model = "gemini-3.8-flash";
     let whole = || Step::text(MENDS_IT);
-    let scene = Scene::new(&FILES, Script::new([whole().cut_after(200), whole()]));
+    let scene = Scene::new(Script::new([whole().cut_after(200), whole()]));
     let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", model];
-    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
+    let ran = scene.run_keyed(&args);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.out.contains("cost unknown"), "{ran}");
     let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
@@ -122,7 +118,7 @@ fn an_answer_that_broke_off_may_have_been_paid_for_so_that_the_cost_is_unknown()
 
 #[test]
 fn an_answer_of_no_use_is_asked_for_again_with_the_reason() {
-    let scene = Scene::new(&FILES, Script::new([Step::text(""), Step::text(MENDS_IT)]));
+    let scene = Scene::new(Script::new([Step::text(""), Step::text(MENDS_IT)]));
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.err.contains("the answer holds no text; trying again in"), "{ran}");
@@ -163,15 +159,10 @@ fn a_limit_on_the_length_of_files_is_an_error_and_not_the_end_of_the_program() {
     for (limit, code) in [(16, 3), (4096, 70)] {
         let scene = Scene::with_replies([MENDS_IT]);
         scene.project.write("build.sh", b"#!/bin/sh\nhead -c 6000000 /dev/zero\n").unwrap();
-        let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
-        let program = scene.command(&args, &[("GEMINI_API_KEY", KEY)]);
-        let mut limited = Command::new("prlimit");
-        limited.arg(format!("--fsize={}", limit << 10)).arg(program.get_program()).args(args).env_clear();
-        limited.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let done = limited.current_dir(scene.project.root()).output().unwrap();
-        let err = String::from_utf8_lossy(&done.stderr);
-        assert_eq!(done.status.code(), Some(code), "{limit} KiB: {err}");
-        assert!(err.contains("File too large"), "{limit} KiB: {err}");
+        let limited = ["prlimit", &format!("--fsize={}", limit << 10)];
+        let ran = scene.ran(&mut below(limited, &scene.keyed(&scene.flags(), &[])));
+        assert_eq!(ran.code, Some(code), "{limit} KiB: {ran}");
+        assert!(ran.err.contains("File too large"), "{limit} KiB: {ran}");
     }
 }
 
@@ -180,15 +171,10 @@ fn too_few_descriptors_are_named_and_no_weaker_sandbox_is_taken_or_proposed() {
     for limit in [12, 14, 16, 18, 20, 40] {
         let scene = Scene::with_replies([MENDS_IT]);
         let args = ["--base-url", scene.server.origin(), "--model", "gemini-test"];
-        let program = scene.command(&args, &[("GEMINI_API_KEY", KEY)]);
-        let mut limited = Command::new("sh");
-        limited.args(["-c", "ulimit -n $0; exec \"$@\"", &limit.to_string()]);
-        limited.arg(program.get_program()).args(args).env_clear();
-        limited.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let done = limited.current_dir(scene.project.root()).output().unwrap();
-        let err = String::from_utf8_lossy(&done.stderr);
-        assert_eq!((done.status.code(), scene.server.requests().len()), (Some(3), 0), "{limit}: {err}");
-        assert!(!err.contains("--sandbox off") && !err.contains("Landlock"), "{limit}: {err}");
-        assert!(limit < 16 || err.contains("ulimit -n 1024"), "{limit}: {err}");
+        let limited = ["sh", "-c", "ulimit -n $0; exec \"$@\"", &limit.to_string()];
+        let ran = scene.ran(&mut below(limited, &scene.keyed(&args, &[])));
+        assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0), "{limit}: {ran}");
+        assert!(!ran.err.contains("--sandbox off") && !ran.err.contains("Landlock"), "{limit}: {ran}");
+        assert!(limit < 16 || ran.err.contains("ulimit -n 1024"), "{limit}: {ran}");
     }
 }

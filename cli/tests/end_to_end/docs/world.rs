@@ -2,11 +2,10 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use fixtures::server::{Script, Server, Step};
 
-use crate::scenes::hermetic::search_path;
+use crate::scenes::program::{Ran as Done, tool};
 
 /// A key that opens nothing.
 const KEY: &str = "AIzaSyDocs-key-of-no-use-33";
@@ -91,23 +90,12 @@ impl World {
             "exec 2>&1\n. '{state}/environment'\ncd \"$(cat '{state}/folder')\"\n(exit \"$(cat '{state}/code')\")\n\
              {command}\ncode=$?\nexport -p >'{state}/environment'\npwd >'{state}/folder'\necho $code >'{state}/code'\nexit $code\n"
         );
-        let done = Command::new("/bin/sh")
-            .args(["-c", &format!("umask 022\n{script}")])
-            .env_clear()
-            .env("PATH", search_path())
-            .env("HOME", &self.home)
-            .env("LANG", "C.UTF-8")
-            .env("EDITOR", self.folder.path().join("editor"))
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        Ran { printed: self.without_names(&done.stdout), code: done.status.code().unwrap_or(-1) }
-    }
-
-    /// Temporary paths as a page would write them.
-    fn without_names(&self, printed: &[u8]) -> String {
-        String::from_utf8_lossy(printed).replace(self.home.to_str().unwrap(), "/home/you")
+        let mut shell = tool("/bin/sh", &self.home, &self.home, &["-c", &script]);
+        shell.env("LANG", "C.UTF-8").env("EDITOR", self.folder.path().join("editor"));
+        let done = Done::of(&mut shell);
+        // Temporary paths as a page would write them.
+        let printed = done.out.replace(self.home.to_str().unwrap(), "/home/you");
+        Ran { printed, code: done.code.unwrap_or(-1) }
     }
 
     fn store(&self, name: &str, text: &str) {

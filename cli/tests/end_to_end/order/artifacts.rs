@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::scenes::order::{BAD, FILES, GOOD, KEY, NOTHING, Scene, greet, sha256, without_durations};
+use crate::scenes::program::Ran;
 
 /// Every file below a folder, by its path.
 fn files(folder: &Path) -> BTreeMap<String, String> {
@@ -140,16 +141,16 @@ fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
     assert_eq!(runs[1].file_name().unwrap().to_str().unwrap(), format!("{id}-2"));
     assert_eq!([&runs[1], &runs[0]].map(|run| fs::read(run.join("events.jsonl")).unwrap()), before);
     assert_eq!(scene.server.requests().len(), 2);
-    let listed = crate::scenes::order::ran(&mut scene.program(&["runs"]));
+    let listed = Ran::of(&mut scene.program(&["runs"]));
     let wanted = format!(
         "{id}  order: FAIL (acceptance_failed), attempts 1, cost unknown, [T]  Greet with a comma\n\
          {id}-2  order: FAIL (llm_output_invalid), attempts 1, cost unknown, [T]  Greet with a comma\n"
     );
     assert_eq!(without_durations(&listed.out), wanted);
-    let costs = crate::scenes::order::ran(&mut scene.program(&["costs", "--json"]));
+    let costs = Ran::of(&mut scene.program(&["costs", "--json"]));
     let costs: Value = serde_json::from_str(&costs.out).unwrap();
     assert_eq!(costs["by"]["all"]["all"]["calls"], 2);
-    let replayed = crate::scenes::order::ran(&mut scene.program(&["replay", &format!("{id}-2")]));
+    let replayed = Ran::of(&mut scene.program(&["replay", &format!("{id}-2")]));
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
 }
 
@@ -245,7 +246,7 @@ fn no_file_and_no_stream_holds_the_key() {
     let cat = format!("sh -c 'cat {0}; cat {0} >&2'", scene.beside("key").display());
     scene.place_order(&json!({ "acceptance_commands": [cat, "sh -c 'test -z \"$OPENAI_API_KEY\"'"] }));
     let ran = scene.run(&["--verbose"]);
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(0), "{ran}");
     for (name, text) in files(&scene.runs()[0]) {
         assert!(!text.contains(KEY), "{name}");
     }
@@ -276,7 +277,7 @@ fn undo_takes_a_passed_order_back() {
     let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
     let before = scene.state();
     assert_eq!(scene.run(&[]).code, Some(0));
-    assert_eq!(crate::scenes::order::ran(&mut scene.program(&["undo"])).code, Some(0));
+    assert_eq!(Ran::of(&mut scene.program(&["undo"])).code, Some(0));
     assert_eq!(scene.state(), before);
 }
 

@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::order::kills::interrupt;
-use crate::scenes::order::{BAD, GOOD, Ran, Scene, greet, order, proposal};
+use crate::scenes::order::{BAD, GOOD, Scene, greet, order, proposal};
+use crate::scenes::program::{Ran, interrupt};
 
 /// Three orders: `a` about the greeting, `b` about a new file, `c` about another one.
 fn scene(replies: &[&str]) -> Scene {

@@ -4,7 +4,8 @@ use std::fs::File;
 
 use serde_json::{Value, json};
 
-use crate::scenes::order::{FILES, GOOD, Scene, greet, ran};
+use crate::scenes::order::{FILES, GOOD, Scene, greet};
+use crate::scenes::program::Ran;
 
 /// The result of the only acceptance command.
 fn result_of(command: &str, more: &[&str]) -> (Scene, Value) {
@@ -13,7 +14,7 @@ fn result_of(command: &str, more: &[&str]) -> (Scene, Value) {
     let mut args = vec!["--max-attempts", "1"];
     args.extend(more);
     let ran = scene.run(&args);
-    assert!(matches!(ran.code, Some(0 | 1)), "{}{}", ran.out, ran.err);
+    assert!(matches!(ran.code, Some(0 | 1)), "{ran}");
     let result = scene.json("attempt_1/acceptance_result.json")[0].clone();
     (scene, result)
 }
@@ -69,8 +70,8 @@ fn commands_run_at_the_root_with_no_input_and_without_keys() {
     // Begun elsewhere, with an input of its own.
     let mut command = scene.command(&["--repo", ".."]);
     command.current_dir(scene.root().join("src")).stdin(File::open(scene.beside("order.json")).unwrap());
-    let ran = ran(&mut command);
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let ran = Ran::of(&mut command);
+    assert_eq!(ran.code, Some(0), "{ran}");
     let result = &scene.json("attempt_1/acceptance_result.json")[0];
     assert_eq!(result["stdout_trunc"], format!("{}\n0\n", scene.root().display()));
 }
@@ -103,8 +104,8 @@ fn without_a_script_the_fixed_list_verifies_in_its_order() {
     let mut command = scene.command(&["--max-attempts", "1"]);
     let paths = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH")).unwrap();
     let path = std::env::join_paths(std::iter::once(tools).chain(std::env::split_paths(paths))).unwrap();
-    let ran = ran(command.env("PATH", path));
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let ran = Ran::of(command.env("PATH", path));
+    assert_eq!(ran.code, Some(0), "{ran}");
     let verify = scene.json("attempt_1/verify_result.json");
     let commands: Vec<String> = verify.as_array().unwrap().iter().map(words).collect();
     assert_eq!(commands, ["python -m compileall -q .", "python -m pip --version", "python -m pytest -q"]);

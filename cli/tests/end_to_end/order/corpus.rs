@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::order::schemas::faults;
-use crate::scenes::order::{Scene, order, ran};
+use crate::scenes::order::{Scene, order};
+use crate::scenes::program::Ran;
 
 /// A repository with what hostile orders name: links, a folder, a FIFO, a file that is no text.
 fn scene() -> Scene {
@@ -39,7 +40,7 @@ fn orders() -> Vec<PathBuf> {
 
 /// What `order check` says about an order, and what its schema does.
 fn judged(scene: &Scene, file: &Path) -> String {
-    let check = ran(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
+    let check = Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
     let found: Value =
         serde_json::from_str(&check.out).unwrap_or_else(|_| panic!("{}: {}", file.display(), check.err));
     let mut text = format!("{}\n", if found["ok"] == true { "accepted" } else { "refused" });

@@ -11,7 +11,8 @@ use std::process::{Child, Stdio};
 use fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
-use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet, ran};
+use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet};
+use crate::scenes::program::{Ran, interrupt};
 
 /// A run may be faster than who kills it.
 const TRIES: usize = 20;
@@ -72,7 +73,7 @@ fn campaign(reply: &str, code: i32, check: impl Fn(&Scene)) {
         killed += 1;
         let (answered, asked) = (count(&before, "answered"), scene.server.requests().len());
         let ran = scene.run(&[]);
-        assert_eq!(ran.code, Some(code), "killed at {line}: {}{}", ran.out, ran.err);
+        assert_eq!(ran.code, Some(code), "killed at {line}: {ran}");
         check(&scene);
         let attempts = scene.summary()["attempts"].as_array().unwrap().len();
         let asked_again = scene.server.requests().len() - asked;
@@ -125,7 +126,7 @@ fn another_order_finds_the_baseline_behind_a_killed_run_and_a_copy_of_what_stood
     assert_ne!(scene.state(), before);
     scene.place_order(&json!({ "acceptance_commands": ["false"] }));
     let ran = scene.run(&["--max-attempts", "1"]);
-    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.err.contains("a run was killed here"), "{}", ran.err);
     assert_eq!(scene.state(), before);
     let kept = scene.runs().iter().flat_map(|run| fs::read_dir(run).unwrap()).any(|entry| {
@@ -235,12 +236,7 @@ fn a_scripted_model_goes_on_behind_what_it_has_said() {
     child.wait().unwrap();
     scene.place("go-on", b"");
     let ran = scene.run(&more);
-    assert_eq!((ran.code, &*scene.verdict()), (Some(0), "PASS success"), "{}{}", ran.out, ran.err);
-}
-
-/// Ctrl-C.
-pub fn interrupt(child: &Child) {
-    signal("-INT", &child.id().to_string());
+    assert_eq!((ran.code, &*scene.verdict()), (Some(0), "PASS success"), "{ran}");
 }
 
 /// To a process, or with a minus before it to a group.
@@ -257,7 +253,7 @@ fn a_second_run_in_the_same_tree_is_refused_while_the_first_is_at_work() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::yield_now();
     }
-    let second = ran(&mut scene.command(&[]));
+    let second = Ran::of(&mut scene.command(&[]));
     interrupt(&child);
     child.wait().unwrap();
     assert_eq!(second.code, Some(3), "{}", second.err);

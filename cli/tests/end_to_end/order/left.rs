@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::scenes::order::{BAD, FILES, GOOD, Ran, Scene, greet, proposal};
+use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet, proposal};
+use crate::scenes::program::Ran;
 
 /// Runs the order with an acceptance command that does this and then fails.
 fn failed(scene: &Scene, does: &str) -> Ran {
     scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{does}; false'")] }));
     let ran = scene.run(&["--max-attempts", "1"]);
-    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(1), "{ran}");
     assert_eq!(scene.project.status().unwrap(), "");
     ran
 }
@@ -36,7 +37,7 @@ fn what_somebody_writes_while_a_command_runs_is_kept_and_named() {
     }
     let named = format!("new.txt, src/greet.sh, src/other.txt; copies are in {}", left[0].display());
     assert!(ran.err.contains(&named), "{}", ran.err);
-    let shown = crate::scenes::order::ran(&mut scene.program(&["show"]));
+    let shown = Ran::of(&mut scene.program(&["show"]));
     assert!(shown.out.contains(&named), "{}", shown.out);
 }
 
@@ -136,7 +137,7 @@ fn a_submodule_that_a_command_leads_elsewhere_is_put_back_and_nothing_is_written
         );
         scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{does}; false'")] }));
         let ran = scene.run(&["--max-attempts", "1", "--sandbox", sandbox]);
-        assert_eq!(ran.code, Some(1), "{sandbox}: {}{}", ran.out, ran.err);
+        assert_eq!(ran.code, Some(1), "{sandbox}: {ran}");
         assert_eq!(scene.project.read("sub/.git").unwrap(), before, "{sandbox}: {}", ran.err);
         assert_eq!(scene.project.read("sub/src/other.txt").unwrap(), FILES[3].1, "{sandbox}: {}", ran.err);
         assert_eq!(fs::read_to_string(&victim).unwrap(), "", "{sandbox}");

@@ -9,7 +9,8 @@ use std::path::Path;
 use fixtures::server::Script;
 use serde_json::{Value, json};
 
-use crate::scenes::order::{FILES, GOOD, KEY, Scene, greet, order, proposal, ran};
+use crate::scenes::order::{FILES, GOOD, KEY, Scene, greet, order, proposal};
+use crate::scenes::program::Ran;
 
 /// The order is refused by `run` and by `check`, and both name the field.
 #[track_caller]
@@ -20,7 +21,7 @@ fn check_refused(over: &Value, field: &str) {
     let run = scene.run(&[]);
     assert_eq!(run.code, Some(3), "{}", run.err);
     assert!(run.err.contains(field), "{field}: {}", run.err);
-    let check = ran(&mut scene.program(&["order", "check", file.to_str().unwrap()]));
+    let check = Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap()]));
     assert_eq!(check.code, Some(1), "{}{}", check.out, check.err);
     assert!(check.out.contains(field), "{field}: {}", check.out);
     assert_eq!((scene.runs().len(), scene.project.status().unwrap()), (0, String::new()));
@@ -102,7 +103,7 @@ fn a_program_that_is_not_there_is_refused_with_its_field() {
     }
     symlink("/bin/true", tools.join("python3")).unwrap();
     scene.place_order(&json!({ "acceptance_commands": ["python -m pytest"] }));
-    let refused = ran(scene.command(&[]).env("PATH", &tools));
+    let refused = Ran::of(scene.command(&[]).env("PATH", &tools));
     assert_eq!(refused.code, Some(3), "{}", refused.err);
     assert!(refused.err.contains("there is no program python on PATH (python3 is there)"), "{}", refused.err);
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
@@ -114,7 +115,8 @@ fn a_program_that_the_change_or_a_command_makes_is_not_asked_for_before() {
     let made = "sh -c 'mkdir -p build; cp src/new.sh build/x; chmod +x build/x'";
     let inside = format!("{}/build/x", scene.root().display());
     scene.place_order(&json!({ "acceptance_commands": [made, "./build/x", "build/../build/x", inside] }));
-    let check = ran(&mut scene.program(&["order", "check", scene.beside("order.json").to_str().unwrap()]));
+    let check =
+        Ran::of(&mut scene.program(&["order", "check", scene.beside("order.json").to_str().unwrap()]));
     assert_eq!(check.code, Some(0), "{}", check.out);
     assert_eq!(scene.run(&[]).code, Some(0));
 }
@@ -128,7 +130,7 @@ fn a_name_is_not_missed_where_path_leads_into_the_project() {
         let mut command = scene.program(&["order", "check", file.to_str().unwrap()]);
         let paths = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH")).unwrap();
         let path = std::env::join_paths(std::env::split_paths(paths).chain([inside])).unwrap();
-        let check = ran(command.env("PATH", path));
+        let check = Ran::of(command.env("PATH", path));
         assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
     }
 }
@@ -144,10 +146,10 @@ fn a_verification_that_cannot_be_started_is_told_before_anything_is_paid() {
         symlink(format!("/bin/{name}"), tools.join(name)).unwrap();
     }
     let file = scene.beside("order.json");
-    let check = ran(scene.program(&["order", "check", file.to_str().unwrap()]).env("PATH", &tools));
+    let check = Ran::of(scene.program(&["order", "check", file.to_str().unwrap()]).env("PATH", &tools));
     assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
     insta::assert_snapshot!(check.err, @"warning: there is no program python on PATH, so the verification of every attempt will fail: install it, or write scripts/verify.sh, which then takes its place");
-    let run = ran(scene.command(&["--max-attempts", "1"]).env("PATH", &tools));
+    let run = Ran::of(scene.command(&["--max-attempts", "1"]).env("PATH", &tools));
     assert!(run.err.contains("warning: there is no program python on PATH"), "{}", run.err);
 }
 
@@ -205,7 +207,7 @@ fn a_path_that_the_record_cannot_name_is_refused_before_anything_is_made() {
             scene.program(&["order", "run", "--sandbox", "off", "--llm-model", "openai/test", "--json"]);
         command.env("OPENAI_API_KEY", KEY).args([OsStr::new("--repo"), repo.as_os_str()]);
         command.args([OsStr::new("--out"), out.as_os_str(), order.as_os_str()]);
-        let ran = ran(&mut command);
+        let ran = Ran::of(&mut command);
         assert_eq!(ran.code, Some(3), "{}", ran.err);
         assert!(ran.err.contains("is not UTF-8, and the record of an order's run names it"), "{}", ran.err);
         assert!(!out.exists());
@@ -215,7 +217,7 @@ fn a_path_that_the_record_cannot_name_is_refused_before_anything_is_made() {
     refused(root, &plain, &odd.join("out"));
     // A table names each of several orders.
     let mut several = refused(root, &odd_order, &out);
-    assert_eq!(ran(several.args([plain.as_os_str(), OsStr::new("--commit")])).code, Some(3));
+    assert_eq!(Ran::of(several.args([plain.as_os_str(), OsStr::new("--commit")])).code, Some(3));
     fs::rename(root, odd.join("project")).unwrap();
     fs::create_dir(root).unwrap();
     refused(&odd.join("project"), &plain, &out);
@@ -280,18 +282,18 @@ fn a_template_is_written_once_and_can_be_checked() {
     let scene = Scene::with(&[]);
     let file = scene.beside("new.json");
     let file = file.to_str().unwrap();
-    assert_eq!(ran(&mut scene.program(&["order", "new", file])).code, Some(0));
+    assert_eq!(Ran::of(&mut scene.program(&["order", "new", file])).code, Some(0));
     let first = std::fs::read(file).unwrap();
-    assert_eq!(ran(&mut scene.program(&["order", "new", file])).code, Some(3));
+    assert_eq!(Ran::of(&mut scene.program(&["order", "new", file])).code, Some(3));
     assert_eq!(std::fs::read(file).unwrap(), first);
-    let check = ran(&mut scene.program(&["order", "check", file]));
+    let check = Ran::of(&mut scene.program(&["order", "check", file]));
     assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
 }
 
 #[test]
 fn a_template_that_keeps_the_tree_from_being_clean_is_told_of() {
     let scene = Scene::with(&[]);
-    let new = |file: &str| ran(&mut scene.program(&["order", "new", file])).err;
+    let new = |file: &str| Ran::of(&mut scene.program(&["order", "new", file])).err;
     let outside = scene.beside("new.json");
     assert_eq!(new(outside.to_str().unwrap()), "");
     let told = "order run wants a clean work tree: commit the order first, or move it out of there\n";
@@ -304,7 +306,7 @@ fn a_template_that_keeps_the_tree_from_being_clean_is_told_of() {
 fn a_check_asks_no_model_and_says_that_a_tree_is_not_clean() {
     let scene = Scene::with(&[]);
     let file = scene.beside("order.json");
-    let check = || ran(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
+    let check = || Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
     assert_eq!(serde_json::from_str::<Value>(&check().out).unwrap()["ok"], true);
     scene.project.write("untracked", b"").unwrap();
     let found = check();
@@ -318,7 +320,7 @@ fn what_check_says_of_an_order_as_a_whole_and_of_the_tree_is_a_sentence() {
     let scene = Scene::with(&[]);
     scene.place("half.json", b"{\"id\":\"f\",\n");
     scene.project.write("stray", b"").unwrap();
-    let checked = ran(&mut scene.program(&["order", "check", "../half.json"]));
+    let checked = Ran::of(&mut scene.program(&["order", "check", "../half.json"]));
     assert_eq!(checked.code, Some(1), "{}", checked.err);
     let said: Vec<&str> = checked.out.lines().skip(1).collect();
     insta::assert_snapshot!(said.join("\n"), @"

@@ -6,12 +6,12 @@ use std::process::Stdio;
 use fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
-use crate::order::kills::interrupt;
-use crate::scenes::order::{BAD, FILES, GOOD, KEY, Ran, Scene, greet, ran, without_durations};
+use crate::scenes::order::{BAD, FILES, GOOD, KEY, Scene, greet, without_durations};
+use crate::scenes::program::{Ran, interrupt};
 
 /// A command of the program in the repository, with the key.
 fn ask(scene: &Scene, args: &[&str]) -> Ran {
-    ran(scene.program(args).env("OPENAI_API_KEY", KEY))
+    Ran::of(scene.program(args).env("OPENAI_API_KEY", KEY))
 }
 
 /// An order whose last command waits for a file beside the repository, stopped by Ctrl-C while it waits.
@@ -139,7 +139,7 @@ fn replay_leads_a_finished_order_to_the_same_end() {
     scene.run(&["--max-attempts", "3"]);
     // The record alone counts: what the tree holds by now does not.
     scene.project.write("src/greet.sh", b"later").unwrap();
-    let replayed = ran(&mut scene.program(&["replay", "--json"]));
+    let replayed = Ran::of(&mut scene.program(&["replay", "--json"]));
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
     let told: Value = serde_json::from_str(&replayed.out).unwrap();
     assert_eq!((&told["same"], &told["summary"]), (&json!(true), &scene.summary()));
@@ -148,12 +148,12 @@ fn replay_leads_a_finished_order_to_the_same_end() {
 #[test]
 fn replay_of_an_order_that_was_stopped_and_went_on_comes_to_the_same_end_too() {
     let scene = interrupted();
-    let unfinished = ran(&mut scene.program(&["replay"]));
+    let unfinished = Ran::of(&mut scene.program(&["replay"]));
     assert_eq!(unfinished.code, Some(3));
     assert!(unfinished.err.contains("the record ends in attempt 1"), "{}", unfinished.err);
     scene.place("go-on", b"");
     assert_eq!(ask(&scene, &["resume"]).code, Some(0));
-    let replayed = ran(&mut scene.program(&["replay"]));
+    let replayed = Ran::of(&mut scene.program(&["replay"]));
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
 }
 
@@ -164,7 +164,7 @@ fn replay_says_that_it_cannot_try_another_answer_for_an_order() {
     scene.place("reply", greet(BAD).as_bytes());
     let reply = scene.beside("reply");
     let refused =
-        ran(&mut scene.program(&["replay", "--from-round", "1", "--reply", reply.to_str().unwrap()]));
+        Ran::of(&mut scene.program(&["replay", "--from-round", "1", "--reply", reply.to_str().unwrap()]));
     assert_eq!(refused.code, Some(3));
     assert!(refused.err.contains("scripted/FILE"), "{}", refused.err);
 }
@@ -177,7 +177,7 @@ fn runs_lists_orders_with_their_verdict() {
     scene.run(&["--max-attempts", "2"]);
     let passed = scene.runs().into_iter().find(|run| !failed.contains(run)).unwrap();
     let name = |run: &std::path::Path| run.file_name().unwrap().to_str().unwrap().to_owned();
-    let listed = ran(&mut scene.program(&["runs"]));
+    let listed = Ran::of(&mut scene.program(&["runs"]));
     let wanted = format!(
         "{}  order: PASS (success), attempts 1, cost unknown, [T]  Greet with a comma\n\
          {}  order: FAIL (acceptance_failed), attempts 1, cost unknown, [T]  Greet with a comma\n",
@@ -196,7 +196,7 @@ fn runs_lists_orders_with_their_verdict() {
 fn show_tells_what_happened_to_an_order() {
     let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
     scene.run(&[]);
-    let shown = ran(&mut scene.program(&["show"]));
+    let shown = Ran::of(&mut scene.program(&["show"]));
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     let run = scene.runs()[0].clone();
     let text = shown
@@ -227,7 +227,7 @@ fn show_tells_what_happened_to_an_order() {
         +echo "hello, $1"
         "#);
     });
-    let shown = ran(&mut scene.program(&["show", "--json"]));
+    let shown = Ran::of(&mut scene.program(&["show", "--json"]));
     let told: Value = serde_json::from_str(&shown.out).unwrap();
     assert_eq!(told["summary"], scene.summary());
 }
@@ -236,7 +236,7 @@ fn show_tells_what_happened_to_an_order() {
 fn undo_of_an_order_that_failed_says_that_nothing_is_left_of_it() {
     let scene = Scene::with(&[&greet(BAD)]);
     scene.run(&["--max-attempts", "1"]);
-    let undone = ran(&mut scene.program(&["undo"]));
+    let undone = Ran::of(&mut scene.program(&["undo"]));
     assert_eq!(undone.code, Some(7));
     assert!(undone.err.contains("or that was rolled back"), "{}", undone.err);
 }

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::scenes::order::{FILES, GOOD, Scene, greet, ran};
+use crate::scenes::order::{FILES, GOOD, Scene, greet};
+use crate::scenes::program::Ran;
 
 /// Refused with exit code 3 and these words, before any call and without a run folder.
 #[track_caller]
 fn check_refused(scene: &Scene, more: &[&str], words: &str) {
     let ran = scene.run(more);
-    assert_eq!(ran.code, Some(3), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(3), "{ran}");
     assert!(ran.err.contains(words), "{}", ran.err);
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
 }
@@ -136,7 +137,7 @@ fn a_verification_script_that_is_a_link_is_refused_and_not_passed_over() {
         check_refused(&scene, &[], &format!("scripts/verify.sh is not run: {from} is a symbolic link"));
         assert_eq!(scene.state(), before);
         let checked =
-            ran(&mut scene.program(&["order", "check", scene.beside("order.json").to_str().unwrap()]));
+            Ran::of(&mut scene.program(&["order", "check", scene.beside("order.json").to_str().unwrap()]));
         assert!(checked.code == Some(1) && checked.out.contains("is a symbolic link"), "{}", checked.out);
     }
     let elsewhere = Scene::with(&[&greet(GOOD)]);
@@ -159,7 +160,7 @@ fn an_out_folder_that_is_a_file_is_refused_and_said_to_be_none() {
 #[test]
 fn a_missing_key_is_refused_at_once() {
     let scene = Scene::with(&[&greet(GOOD)]);
-    let ran = ran(scene.command(&[]).env_remove("OPENAI_API_KEY"));
+    let ran = Ran::of(scene.command(&[]).env_remove("OPENAI_API_KEY"));
     assert_eq!(ran.code, Some(3));
     assert!(ran.err.contains("OPENAI_API_KEY"), "{}", ran.err);
     assert_eq!(scene.server.requests().len(), 0);
@@ -173,7 +174,7 @@ fn model_and_out_folder_are_required_and_unknown_flags_are_an_error_of_usage() {
         &["order", "run", "--out", "o", "x.json"],
         &["order", "run", "--max-attempts", "0"],
     ] {
-        assert_eq!(ran(&mut scene.program(args)).code, Some(2), "{args:?}");
+        assert_eq!(Ran::of(&mut scene.program(args)).code, Some(2), "{args:?}");
     }
 }
 
@@ -181,7 +182,7 @@ fn model_and_out_folder_are_required_and_unknown_flags_are_an_error_of_usage() {
 #[track_caller]
 fn check_passes_in(scene: &Scene, tree: &Path) {
     let ran = scene.run(&["--repo", tree.to_str().unwrap()]);
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(std::fs::read_to_string(tree.join("src/greet.sh")).unwrap(), GOOD);
 }
 
@@ -236,7 +237,7 @@ fn an_order_is_carried_out_beside_submodules_and_never_inside_of_them() {
     sub.project.commit("a submodule").unwrap();
     sub.place_order(&json!({ "allowed_files": ["src/greet.sh", "sub/src/other.txt"] }));
     let ran = sub.run(&["--max-attempts", "3"]);
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(sub.summary()["attempts"][1]["failure_brief"]["stage"], "write_scope_violation");
     assert_eq!(sub.project.read("sub/src/greet.sh").unwrap(), FILES[2].1);
 }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::scenes::order::{FILES, GOOD, Ran, Scene, greet};
+use crate::scenes::order::{FILES, GOOD, Scene, greet};
+use crate::scenes::program::Ran;
 
 /// An order whose only acceptance command is this script, in a project whose user protects `tests/**`.
 fn run(script: &str) -> (Scene, Ran) {
@@ -19,7 +20,7 @@ fn run(script: &str) -> (Scene, Ran) {
 fn a_protected_file_that_a_command_rewrites_is_put_back_and_the_command_runs_again() {
     let once = "test -e once && exec sh tests/run.sh; touch once; echo 'exit 0' > tests/run.sh; exec sh tests/run.sh";
     let (scene, ran) = run(once);
-    assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{}{}", ran.out, ran.err);
+    assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{ran}");
     assert_eq!(scene.project.read("tests/run.sh").unwrap(), FILES[4].1);
     assert!(
         ran.err.contains("the command, or somebody while it ran, changed tests/run.sh; it was put back"),
@@ -29,7 +30,7 @@ fn a_protected_file_that_a_command_rewrites_is_put_back_and_the_command_runs_aga
     assert!(scene.recorded("attempt_1/acceptance_1_stderr.txt").contains("tests/run.sh"));
     let journal = scene.recorded("events.jsonl");
     assert!(journal.contains("\"warning\":{\"code\":\"seal\""), "{journal}");
-    let replayed = crate::scenes::order::ran(&mut scene.program(&["replay"]));
+    let replayed = Ran::of(&mut scene.program(&["replay"]));
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
 }
 

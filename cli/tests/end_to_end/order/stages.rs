@@ -3,14 +3,15 @@
 use fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
-use crate::scenes::order::{BAD, BROKEN, FILES, GOOD, NOTHING, Ran, Scene, greet, proposal};
+use crate::scenes::order::{BAD, BROKEN, FILES, GOOD, NOTHING, Scene, greet, proposal};
+use crate::scenes::program::Ran;
 
 /// Runs the order with these answers; it must fail, at `stage`, and leave the repository as it was.
 #[track_caller]
 fn check_failure(scene: &Scene, more: &[&str], stage: &str) -> Ran {
     let before = scene.state();
     let ran = scene.run(more);
-    assert_eq!(scene.verdict(), format!("FAIL {stage}"), "{}{}", ran.out, ran.err);
+    assert_eq!(scene.verdict(), format!("FAIL {stage}"), "{ran}");
     assert_eq!(scene.state(), before);
     assert_eq!(scene.summary()["repo_tree_hash_after"], Value::Null);
     ran
@@ -25,7 +26,7 @@ fn a_proposal_that_verifies_and_is_accepted_passes_and_stays_uncommitted() {
     let scene = Scene::with(&[&greet(GOOD)]);
     let head = scene.project.git(&["rev-parse", "HEAD"]).unwrap();
     let ran = scene.run(&[]);
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(scene.verdict(), "PASS success");
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), GOOD);
     assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
@@ -166,7 +167,7 @@ fn a_write_that_the_system_refuses_ends_in_write_failed() {
 fn a_model_that_cannot_be_reached_ends_in_exception_and_is_not_tried_again() {
     let scene = Scene::with(&[]);
     let ran = check_failure(&scene, &[], "exception");
-    assert_eq!(ran.code, Some(4), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(4), "{ran}");
     assert_eq!(scene.summary()["attempts"].as_array().unwrap().len(), 1);
 }
 
@@ -181,7 +182,7 @@ fn preconditions_that_do_not_hold_end_in_preflight_before_any_call() {
         assert_eq!(ran.code, Some(3));
         assert_eq!(scene.server.requests().len(), 0);
         assert_eq!(scene.summary()["attempts"], json!([]));
-        let shown = crate::scenes::order::ran(&mut scene.program(&["show"]));
+        let shown = Ran::of(&mut scene.program(&["show"]));
         for told in [&ran.err, &shown.out] {
             assert!(told.contains(&format!("{field}: {path}\n")), "{told}");
         }
@@ -198,7 +199,7 @@ fn a_must_fail_before_command_that_succeeds_ends_in_preflight_and_its_traces_are
     let ran = check_failure(&scene, &[], "preflight");
     assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0));
     assert_eq!(scene.json("preflight/failure_brief.json")["stage"], "preflight");
-    let shown = crate::scenes::order::ran(&mut scene.program(&["show"]));
+    let shown = Ran::of(&mut scene.program(&["show"]));
     for told in [&ran.err, &shown.out] {
         assert!(told.contains("src/other.txt") && told.contains("must fail before the change"), "{told}");
     }
@@ -223,7 +224,7 @@ fn postconditions_that_do_not_hold_end_in_acceptance_failed() {
 fn a_failed_attempt_goes_back_to_the_model_with_its_brief_and_starts_from_the_baseline() {
     let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
     let ran = scene.run(&[]);
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(0), "{ran}");
     let requests = scene.server.requests();
     let prompt = requests[1].json()["messages"][0]["content"].as_str().unwrap().to_owned();
     for part in ["acceptance_failed", "sh tests/run.sh", "got: hello; you", "Attempt 2 of 2"] {

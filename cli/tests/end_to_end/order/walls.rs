@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 
 use serde_json::json;
 
-use crate::scenes::order::{GOOD, Scene, greet, ran};
+use crate::scenes::order::{GOOD, Scene, greet};
+use crate::scenes::program::Ran;
 
 /// The docker daemon that the tests may use, if it does not listen in the usual place.
 const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
@@ -29,12 +30,12 @@ fn check_wall(rung: &str, docker_host: Option<&OsStr>) {
         scene.project.write(&format!("logs/{file}"), text.as_bytes()).unwrap();
     }
     let mut command = scene.command(&["--sandbox", rung, "--max-attempts", "1"]);
-    let ran = ran(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));
+    let ran = Ran::of(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));
     if ran.code == Some(3) && scene.runs().is_empty() {
         eprintln!("SKIPPED: the {rung} wall because it cannot be had here: {}", ran.err.trim());
         return;
     }
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert_eq!(ran.code, Some(0), "{ran}");
     assert!(scene.root().join("src/made-by-a-command").exists());
 }
 

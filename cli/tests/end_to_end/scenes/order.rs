@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use fixtures::project::Project;
 use fixtures::server::{Script, Server, Step};
 use serde_json::{Value, json};
 
 use crate::order::schemas::{check_folder, check_printed};
+use crate::scenes::files;
+use crate::scenes::program::{Ran, program};
 
 /// A key that opens nothing; no file that a run leaves may hold it.
 pub const KEY: &str = "sk-order-key-that-opens-nothing-88";
@@ -38,12 +40,6 @@ pub const BROKEN: &str = "#!/bin/sh\nif\n";
 pub struct Scene {
     pub project: Project,
     pub server: Server,
-}
-
-pub struct Ran {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
 }
 
 /// The SHA-256 of a text.
@@ -129,7 +125,7 @@ impl Scene {
     /// `order run` of `order.json` without a wall, which has tests of its own. Whatever it leaves and prints for programs fits its schema.
     #[track_caller]
     pub fn run(&self, more: &[&str]) -> Ran {
-        let ran = ran(&mut self.command(more));
+        let ran = Ran::of(&mut self.command(more));
         self.runs()
             .iter()
             .filter(|run| run.join("run_summary.json").is_file())
@@ -169,39 +165,21 @@ impl Scene {
         command
     }
 
-    /// The program in the repository, with nothing of the caller's environment but PATH.
+    /// The program in the repository.
     pub fn program(&self, args: &[&str]) -> Command {
-        self.tool(env!("CARGO_BIN_EXE_code-commit"), args)
-    }
-
-    /// The same for another program.
-    pub fn tool(&self, program: &str, args: &[&str]) -> Command {
-        let mut command = Command::new(program);
-        command
-            .args(args)
-            .current_dir(self.root())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.project.beside())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .stdin(Stdio::null());
-        command
+        program(self.root(), self.project.beside(), args, &[])
     }
 
     /// The run folders, by name.
     pub fn runs(&self) -> Vec<PathBuf> {
-        let mut runs: Vec<PathBuf> = fs::read_dir(self.beside("out"))
-            .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
-            .unwrap_or_default();
-        runs.sort();
-        runs
+        files::entries(self.beside("out"))
     }
 
     /// A file of the only run.
     pub fn recorded(&self, file: &str) -> String {
         let runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");
-        fs::read_to_string(runs[0].join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+        files::text(&runs[0].join(file))
     }
 
     pub fn json(&self, file: &str) -> Value {
@@ -236,15 +214,8 @@ impl Scene {
     }
 }
 
-pub fn ran(command: &mut Command) -> Ran {
-    let done = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: done.status.code(), out: text(&done.stdout), err: text(&done.stderr) }
-}
-
 fn collect(root: &Path, folder: &Path, state: &mut BTreeMap<String, String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for path in files::entries(folder) {
         let name = path.strip_prefix(root).unwrap().display().to_string();
         if name == ".git" {
             continue;

@@ -2,10 +2,14 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Lines};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use fixtures::project::Project;
+
+use crate::scenes::files;
+use crate::scenes::program::{Ran, interrupt, program, tool};
 
 /// A key that opens nothing; nothing that a run leaves may hold it.
 pub(crate) const KEY: &str = "AIzaSyPhase-key-that-opens-nothing-42";
@@ -30,28 +34,18 @@ answer "Done."
 
 /// A project, its agent, and what both are told.
 pub(crate) struct Scene {
-    folder: tempfile::TempDir,
-}
-
-/// What a run of the program printed.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
+    project: Project,
 }
 
 impl Scene {
     /// A project with one phase; `turns` are pairs such as `("builder-1", "shell lines")`.
     pub(crate) fn new(turns: &[(&str, &str)]) -> Self {
-        let scene =
-            Self { folder: tempfile::Builder::new().prefix("phase-").tempdir_in("/var/tmp").unwrap() };
-        for folder in ["project", "bin/turns", "home"] {
-            fs::create_dir_all(scene.at(folder)).unwrap();
+        // Behind a sandbox each role has a `/tmp` of its own.
+        let scene = Self { project: Project::without_git(Path::new("/var/tmp")).unwrap() };
+        files::write_program(&scene.at("bin/gemini"), AGENT);
+        for folder in ["bin/turns", "home"] {
+            fs::create_dir(scene.at(folder)).unwrap();
         }
-        let agent = scene.at("bin/gemini");
-        fs::write(&agent, AGENT).unwrap();
-        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
         for (name, lines) in turns {
             fs::write(scene.at("bin/turns").join(format!("{name}.sh")), lines).unwrap();
         }
@@ -62,22 +56,20 @@ impl Scene {
     }
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join(path)
+        self.project.beside().canonicalize().unwrap().join(path)
     }
 
     /// A path in the project.
     pub(crate) fn project(&self, path: &str) -> PathBuf {
-        self.at("project").join(path)
+        self.project.root().join(path)
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
-        let path = self.project(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        files::write(&self.project(path), text);
     }
 
     pub(crate) fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.project(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+        files::text(&self.project(path))
     }
 
     /// `code-commit phase ARGS` without a wall, which has tests of its own.
@@ -90,25 +82,19 @@ impl Scene {
     }
 
     pub(crate) fn code_commit(&self, args: &[&str], environment: &[(&str, &str)]) -> Ran {
-        let done = self.command(args, environment).output().unwrap();
-        let text =
-            |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(self.at("").to_str().unwrap(), "[TOP]/");
-        Ran { code: done.status.code(), out: text(&done.stdout), err: text(&done.stderr) }
+        let top = self.at("").display().to_string();
+        Ran::of(&mut self.command(args, environment)).map(|text| text.replace(&top, "[TOP]/"))
     }
 
     /// The program, ready to be started.
     pub(crate) fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_code-commit"));
-        command
-            .args(args)
-            .current_dir(self.at("project"))
-            .env_clear()
-            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", self.at("bin").display()))
-            .env("HOME", self.at("home"))
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null());
-        command
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", self.at("bin").display());
+        program(
+            self.project.root(),
+            &self.at("home"),
+            args,
+            &[&[("PATH", path.as_str())], environment].concat(),
+        )
     }
 
     /// `phase ARGS --json`, while it runs.
@@ -169,8 +155,8 @@ impl Scene {
 
     /// The lines that git prints in a folder of the project.
     pub(crate) fn git(&self, folder: &str, args: &[&str]) -> Vec<String> {
-        let done = Command::new("git").args(args).current_dir(self.project(folder)).output().unwrap();
-        String::from_utf8(done.stdout).unwrap().lines().map(str::to_owned).collect()
+        let git = Ran::of(&mut tool("git", &self.project(folder), &self.at("home"), args));
+        git.out.lines().map(str::to_owned).collect()
     }
 
     /// What the role's agent was last called with, one argument a line.
@@ -194,9 +180,10 @@ impl Scene {
 
     /// Every file below a folder of the project, its text with it.
     pub(crate) fn files(&self, folder: &str) -> Vec<(PathBuf, String)> {
-        let mut files = Vec::new();
-        collect(&self.project(folder), &mut files);
-        files
+        files::below(&self.project(folder))
+            .into_iter()
+            .map(|path| (path.clone(), files::text(&path)))
+            .collect()
     }
 }
 
@@ -214,23 +201,11 @@ impl Started {
 
     /// As Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        let sent = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
+        interrupt(&self.child);
     }
 
     /// Its exit code, once it is over.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
-    }
-}
-
-fn collect(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, files);
-        } else {
-            files.push((path.clone(), String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned()));
-        }
     }
 }

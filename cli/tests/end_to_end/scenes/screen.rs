@@ -10,6 +10,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use crate::scenes::program::below;
+
 /// More lines than any of the tests prints.
 const ROWS: NonZeroU16 = NonZeroU16::new(120).unwrap();
 
@@ -122,15 +124,9 @@ fn open(columns: u16) -> io::Result<(File, OwnedFd, vt100::Parser)> {
 
 /// The command as the first of a session whose terminal is its standard input, as a shell's commands are.
 fn of_its_own(command: &Command) -> Command {
-    let mut leader = Command::new("setsid");
     // A background job's children ignore Ctrl-C, which a person's never do.
-    leader
-        .args(["--ctty", "--wait", "env", "--default-signal=INT,QUIT"])
-        .arg(command.get_program())
-        .args(command.get_args())
-        .env_clear();
-    leader.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    leader.env("TERM", "xterm-256color").current_dir(command.get_current_dir().unwrap());
+    let mut leader = below(["setsid", "--ctty", "--wait", "env", "--default-signal=INT,QUIT"], command);
+    leader.env("TERM", "xterm-256color");
     leader
 }
 

@@ -1,13 +1,15 @@
 //! A project, an agent that does what a script says, and the program.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::{fmt, fs};
+use std::process::Command;
 
+use fixtures::project::Project;
+use regex::Regex;
 use serde_json::{Value, json};
 
-use crate::scenes::hermetic;
+use crate::scenes::files;
+use crate::scenes::program::{Ran, program, search_path};
 
 /// Each turn of the agent is one shell script: `$WIP` is the stem of the session's files, `say TEXT` a message, `tool NAME ARG` a tool call.
 /// The n-th call of the agent runs the n-th script; one too many fails.
@@ -45,22 +47,7 @@ pub const DONE: &str = "echo new > src.txt; say '<DONE>the last task</DONE>'";
 
 /// A project with an agent.
 pub struct Scene {
-    folder: tempfile::TempDir,
-}
-
-/// What the program printed.
-pub struct Ran {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
-}
-
-/// Exit code and standard output, as a snapshot shows them.
-impl fmt::Display for Ran {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let code = self.code.map_or("signal".to_owned(), |code| code.to_string());
-        write!(f, "exit {code}\n{}", self.out)
-    }
+    project: Project,
 }
 
 impl Scene {
@@ -76,36 +63,29 @@ impl Scene {
 
     /// A git project without a commit.
     pub fn without_commits(turns: &[&str]) -> Self {
-        let scene = Self { folder: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(scene.root()).unwrap();
-        fs::create_dir_all(scene.home().join("bin")).unwrap();
-        let agent = scene.home().join("bin/claude");
-        fs::write(&agent, AGENT).unwrap();
-        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+        let scene = Self { project: Project::empty().unwrap() };
+        files::write_program(&scene.home().join("bin/claude"), AGENT);
         for (number, turn) in (1..).zip(turns) {
-            fs::write(scene.home().join(format!("bin/turn-{number}")), turn).unwrap();
+            files::write(&scene.home().join(format!("bin/turn-{number}")), turn);
         }
-        scene.git(&["init", "-q", "-b", "main"]);
         scene
     }
 
     pub fn root(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join("project")
+        self.project.root().to_owned()
     }
 
     pub fn home(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join("home")
+        self.project.beside().canonicalize().unwrap().join("home")
     }
 
     pub fn write(&self, file: &str, text: &str) {
-        let path = self.root().join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        files::write(&self.root().join(file), text);
     }
 
     /// Empty where there is no such file.
     pub fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.root().join(file)).unwrap_or_default()
+        self.project.read(file).unwrap_or_default()
     }
 
     pub fn configure(&self, settings: &Value) {
@@ -129,34 +109,19 @@ impl Scene {
 
     /// The files of a folder of the store.
     pub fn stored(&self, folder: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.root().join(".cuggino").join(folder));
-        let mut names: Vec<String> = entries
-            .into_iter()
-            .flatten()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
+        files::names(self.root().join(".cuggino").join(folder))
     }
 
     pub fn git(&self, args: &[&str]) -> String {
-        let done = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@t"])
-            .args(args)
-            .current_dir(self.root())
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("HOME", self.home())
-            .output()
-            .unwrap();
-        String::from_utf8_lossy(&done.stdout).into_owned()
+        self.project.git(args).unwrap_or_default()
     }
 
     pub fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
-        let path = hermetic::search_path().into_string().unwrap();
+        let path = search_path().into_string().unwrap();
         let path = format!("{}:{path}", self.home().join("bin").display());
         let mut all = vec![("PATH", path.as_str())];
         all.extend(environment);
-        hermetic::program(&self.root(), &self.home(), args, &all)
+        program(&self.root(), &self.home(), args, &all)
     }
 
     /// The program, without a wall unless one is asked for: behind it the agent cannot count its turns.
@@ -167,7 +132,7 @@ impl Scene {
         if runs && !args.contains(&"--sandbox") {
             all.extend(["--sandbox", "off"]);
         }
-        self.ran(&self.command(&all, &[]).output().unwrap())
+        self.ran(&mut self.command(&all, &[]))
     }
 
     pub fn run(&self) -> Ran {
@@ -177,40 +142,29 @@ impl Scene {
     /// The events of a run, and its exit code.
     pub fn events(&self) -> (Option<i32>, Vec<Value>) {
         let args = ["spec", "run", "--focus", "Add X", "--json", "--sandbox", "off"];
-        let done = self.command(&args, &[]).output().unwrap();
-        let out = String::from_utf8(done.stdout).unwrap();
+        let Ran { code, out, .. } = Ran::of(&mut self.command(&args, &[]));
         let events: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         crate::spec::schema::hold(&events);
-        (done.status.code(), events)
+        (code, events)
     }
 
-    fn ran(&self, done: &Output) -> Ran {
-        let text = |bytes: &[u8]| self.steady(&String::from_utf8_lossy(bytes));
-        Ran { code: done.status.code(), out: text(&done.stdout), err: text(&done.stderr) }
+    fn ran(&self, command: &mut Command) -> Ran {
+        Ran::of(command).map(|text| self.steady(text))
     }
 
     /// Paths, hashes and names by time replaced.
     fn steady(&self, text: &str) -> String {
         let text = text.replace(&self.root().display().to_string(), "[ROOT]");
-        let lines = text.lines().map(|line| match line.split_once("[Commit] ") {
-            Some((head, rest)) if !rest.starts_with("Failed") => {
-                format!("{head}[Commit] [HASH]{}\n", rest.get(7..).unwrap_or_default())
-            }
-            _ if line.starts_with("log: ") => "log: [RUN]\n".to_owned(),
-            _ => format!("{}\n", without_uuid(line)),
-        });
-        lines.collect()
+        let uuid = r"[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}";
+        let steady = [
+            (r"(?m)(\[Commit\] )[[:xdigit:]]{7}", "$1[HASH]"),
+            ("(?m)^log: .*", "log: [RUN]"),
+            (uuid, "[UUID]"),
+        ];
+        steady
+            .iter()
+            .fold(text, |text, (from, to)| Regex::new(from).unwrap().replace_all(&text, *to).into_owned())
     }
-}
-
-fn without_uuid(line: &str) -> String {
-    let is_uuid = |word: &str| word.len() == 36 && word.chars().all(|c| c == '-' || c.is_ascii_hexdigit());
-    let starts: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
-    let found = starts.into_iter().find(|at| line.get(*at..at + 36).is_some_and(is_uuid));
-    found.map_or_else(
-        || line.to_owned(),
-        |at| format!("{}[UUID]{}", &line[..at], without_uuid(&line[at + 36..])),
-    )
 }
 
 /// The names of events, but those of the agents.

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::scenes::spec::{APPROVE, DONE, PLAN, Ran, Scene, is_there};
+use crate::scenes::program::Ran;
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, is_there};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_code-commit");
 /// An audit that finds nothing.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::scenes::program::surrounded;
 use crate::scenes::screen::Terminal;
 use crate::scenes::spec::{Scene, is_alive, is_there};
 use crate::spec::real;
@@ -175,7 +176,6 @@ fn claude_code_is_started_for_a_talk_and_ends_with_its_own_code() {
 /// Another program in the same surroundings.
 fn like(command: &Command, program: &Path) -> Command {
     let mut other = Command::new(program);
-    other.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    other.current_dir(command.get_current_dir().unwrap());
+    surrounded(&mut other, command);
     other
 }

@@ -29,6 +29,7 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     let ran = scene.run();
     insta::assert_snapshot!(ran, @"
     exit 0
+    --- out
     [Loop] === Iteration 1/10 ===
     [Planning] Starting...
     [Setup] Completed (exit 0)
@@ -51,6 +52,8 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     [Reviewing] Starting...
     [Loop] Approved
     log: [RUN]
+    --- err
+    sandbox: OFF, commands run with all your rights (asked for)
     ");
     assert_eq!(scene.git(&["log", "--format=%s"]), "task three\ntask two\ntask one\nfirst\n");
     let home = |name: &str| std::fs::read_to_string(scene.home().join(name)).unwrap();
@@ -219,6 +222,7 @@ fn without_a_terminal_marker_the_session_is_asked_again_then_a_fresh_one_then_it
     let ran = scene.run();
     insta::assert_snapshot!(ran, @"
     exit 4
+    --- out
     [Loop] === Iteration 1/10 ===
     [Planning] Starting...
     [Implementing] Starting...
@@ -227,6 +231,8 @@ fn without_a_terminal_marker_the_session_is_asked_again_then_a_fresh_one_then_it
     [Loop] Stopped: implementing: the turn ended without a marker that says how it stands
     help: mend what stands in the way, then: code-commit spec run --resume
     log: [RUN]
+    --- err
+    sandbox: OFF, commands run with all your rights (asked for)
     ");
     assert!(scene.arguments(3).contains("--resume\n") && scene.arguments(4).contains("--session-id\n"));
     assert!(scene.prompt(3).contains("<SPEC_ISSUE>…</SPEC_ISSUE>, <PROGRESS>…</PROGRESS>, <DONE>…</DONE>"));

@@ -14,13 +14,14 @@ mod sources;
 mod tools;
 
 use std::fs::{self, File};
-use std::path::Path;
 use std::process::Output;
 
 use fixtures::server::{Script, Step};
 
-use crate::scenes::hermetic;
-use crate::terminal::scene::{KEY, Scene, check};
+use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::files;
+use crate::scenes::program::search_path;
+use crate::terminal::check;
 
 /// Should a case get as far as asking a model, it asks nobody.
 const NOBODY: [(&str, &str); 2] =
@@ -81,12 +82,12 @@ impl<'c> Case<'c> {
         let scene = Scene::new(Script::new(self.replies.iter().map(|reply| Step::text(reply))));
         self.before.iter().for_each(|prepare| prepare(&scene));
         let beside = scene.project.beside().display().to_string();
-        let mut command = scene.program(self.args, &[]);
+        let mut command = scene.keyed(self.args, &[]);
         command.current_dir(scene.project.root().join(self.below));
         command.envs(self.environment.iter().map(|(name, value)| (name, value.replace("[BESIDE]", &beside))));
         if let Some(bytes) = self.typed {
             let path = scene.project.beside().join("typed");
-            put(&path, bytes);
+            files::write(&path, bytes);
             command.stdin(File::open(path).unwrap());
         }
         let done = command.output().unwrap();
@@ -96,7 +97,7 @@ impl<'c> Case<'c> {
         proper(self.name, code, &words);
         let line = self.args.join(" ");
         let text = format!("## {}\n$ code-commit {line}\nexit {code}\n{}\n", self.name, words.trim_end());
-        let text = neutral(&text, &scene);
+        let text = scene.without_places(&text);
         (scene, text)
     }
 }
@@ -135,13 +136,6 @@ pub fn proper(case: &str, code: i32, words: &str) {
     assert!(is_name || !first.starts_with(char::is_uppercase), "{case} begins with a capital: {words}");
 }
 
-/// Each case has a folder and a port of its own.
-pub fn neutral(text: &str, scene: &Scene) -> String {
-    text.replace(&scene.project.root().display().to_string(), "[ROOT]")
-        .replace(&scene.project.beside().display().to_string(), "[BESIDE]")
-        .replace(scene.server.origin(), "[SERVER]")
-}
-
 /// Removes a file of the project.
 pub fn remove(path: &'static str) -> impl Fn(&Scene) {
     move |scene| fs::remove_file(scene.project.root().join(path)).unwrap()
@@ -164,7 +158,7 @@ pub fn folder(path: &'static str) -> impl Fn(&Scene) {
 /// Runs the program; it must end so.
 pub fn ran(args: &'static [&'static str], code: i32) -> impl Fn(&Scene) {
     move |scene| {
-        let done = scene.program(args, &NOBODY).output().unwrap();
+        let done = scene.keyed(args, &NOBODY).output().unwrap();
         assert_eq!(done.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
 }
@@ -172,7 +166,7 @@ pub fn ran(args: &'static [&'static str], code: i32) -> impl Fn(&Scene) {
 /// Runs the default loop with this scene's model; it must end so.
 pub fn asked(code: i32) -> impl Fn(&Scene) {
     move |scene| {
-        let done = scene.program(&scene.flags(), &[]).output().unwrap();
+        let done = scene.keyed(&scene.flags(), &[]).output().unwrap();
         assert_eq!(done.status.code(), Some(code), "{}", String::from_utf8_lossy(&done.stderr));
     }
 }
@@ -180,17 +174,11 @@ pub fn asked(code: i32) -> impl Fn(&Scene) {
 /// Links a program of the caller's PATH into `bin/` beside the project.
 pub fn link(program: &'static str) -> impl Fn(&Scene) {
     move |scene| {
-        let path = hermetic::search_path();
+        let path = search_path();
         let found =
             std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
         let bin = scene.project.beside().join("bin");
         fs::create_dir_all(&bin).unwrap();
         std::os::unix::fs::symlink(found.unwrap(), bin.join(program)).unwrap();
     }
-}
-
-/// Writes a file anywhere, and the folders it needs.
-pub fn put(path: &Path, content: &[u8]) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::io::Write::write_all(&mut File::create(path).unwrap(), content).unwrap();
 }

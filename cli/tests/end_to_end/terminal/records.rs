@@ -4,8 +4,9 @@ use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
 use serde_json::json;
 
+use crate::scenes::commit::Scene;
 use crate::scenes::screen::Terminal;
-use crate::terminal::scene::{Scene, check};
+use crate::terminal::check;
 
 const WIDTHS: [u16; 3] = [60, 80, 120];
 /// In whose name git commits.
@@ -19,7 +20,7 @@ const NAMES: [(&str, &str); 4] = [
 /// A project with a run of three rounds.
 fn after_a_run() -> Scene {
     let scene = Scene::new(Script::new([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)));
-    assert!(scene.program(&scene.flags(), &[]).output().unwrap().status.success());
+    assert!(scene.keyed(&scene.flags(), &[]).output().unwrap().status.success());
     scene
 }
 
@@ -38,7 +39,7 @@ fn at_all_widths(
         let mut last = None;
         for columns in WIDTHS {
             let scene = scene();
-            let mut terminal = Terminal::start(scene.program(args, environment), columns).unwrap();
+            let mut terminal = Terminal::start(scene.keyed(args, environment), columns).unwrap();
             assert_eq!(terminal.finish().unwrap(), Some(code), "{}", terminal.lines().join("\n"));
             if look == "plain" {
                 assert_eq!(
@@ -67,7 +68,7 @@ fn runs_are_listed() {
     let two = || {
         let scene = after_a_run();
         scene.project.write("agent-config/reply", b"^^^made.txt\nx\n^^^end\n").unwrap();
-        assert!(scene.program(&["apply", "agent-config/reply"], &[]).output().unwrap().status.success());
+        assert!(scene.keyed(&["apply", "agent-config/reply"], &[]).output().unwrap().status.success());
         scene
     };
     at_all_widths("runs", 0, two, &["runs"], |lines| lines);

@@ -3,8 +3,9 @@
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Hang, Script, Step};
 
+use crate::scenes::commit::Scene;
 use crate::scenes::screen::Terminal;
-use crate::terminal::scene::{Scene, check};
+use crate::terminal::check;
 
 fn refused_broken_mended() -> Scene {
     Scene::new(Script::new([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)))
@@ -12,7 +13,7 @@ fn refused_broken_mended() -> Scene {
 
 fn run_at(columns: u16, environment: &[(&str, &str)]) -> (Scene, Terminal) {
     let scene = refused_broken_mended();
-    let mut terminal = Terminal::start(scene.program(&scene.flags(), environment), columns).unwrap();
+    let mut terminal = Terminal::start(scene.keyed(&scene.flags(), environment), columns).unwrap();
     assert_eq!(terminal.finish().unwrap(), Some(0), "{}", terminal.lines().join("\n"));
     (scene, terminal)
 }
@@ -42,11 +43,11 @@ fn help_and_usage_errors_are_in_the_colour_that_was_asked_for() {
         (["runs", "--help", "--color", "never"], 0),
         (["runs", "--color=never", "--json", "--no-such-flag"], 2),
     ] {
-        let mut terminal = Terminal::start(scene.program(&args, &[]), 80).unwrap();
+        let mut terminal = Terminal::start(scene.keyed(&args, &[]), 80).unwrap();
         assert_eq!(terminal.finish().unwrap(), Some(code), "{args:?}");
         assert_eq!(terminal.styled_lines(), terminal.lines(), "{args:?}");
     }
-    let piped = scene.program(&["runs", "--no-such-flag", "--color", "always"], &[]).output().unwrap();
+    let piped = scene.keyed(&["runs", "--no-such-flag", "--color", "always"], &[]).output().unwrap();
     assert!(piped.stderr.contains(&b'\x1b'), "{}", String::from_utf8_lossy(&piped.stderr));
 }
 
@@ -54,7 +55,7 @@ fn help_and_usage_errors_are_in_the_colour_that_was_asked_for() {
 fn the_live_line_fits_the_terminal_and_is_gone_in_the_end() {
     for columns in [30, 60, 120] {
         let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
-        let mut terminal = Terminal::start(scene.program(&scene.flags(), &[]), columns).unwrap();
+        let mut terminal = Terminal::start(scene.keyed(&scene.flags(), &[]), columns).unwrap();
         assert!(terminal.wait_for("round 1/4  waiting"), "{:?}", terminal.lines());
         let live: Vec<String> =
             terminal.lines().into_iter().skip_while(|line| !line.contains("waiting")).collect();
@@ -73,7 +74,7 @@ fn an_error_in_a_reply_is_pointed_at() {
         let reply = "^^^src/greet.sh\necho\n\n&&&start\nhello\n";
         scene.project.write("agent-config/reply", reply.as_bytes()).unwrap();
         let mut terminal =
-            Terminal::start(scene.program(&["parse", "agent-config/reply"], &[]), columns).unwrap();
+            Terminal::start(scene.keyed(&["parse", "agent-config/reply"], &[]), columns).unwrap();
         assert_eq!(terminal.finish().unwrap(), Some(1));
         check(&format!("parse_{columns}"), &scene, &terminal.styled_lines().join("\n"));
     }
@@ -83,8 +84,8 @@ fn an_error_in_a_reply_is_pointed_at() {
 fn what_doctor_says_is_broken_between_words() {
     let scene = refused_broken_mended();
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let piped = scene.program(&["doctor"], &[]).output().unwrap();
-    let mut terminal = Terminal::start(scene.program(&["doctor"], &[]), 80).unwrap();
+    let piped = scene.keyed(&["doctor"], &[]).output().unwrap();
+    let mut terminal = Terminal::start(scene.keyed(&["doctor"], &[]), 80).unwrap();
     terminal.finish().unwrap();
     assert_eq!(words(&terminal.lines().join("\n")), words(&String::from_utf8_lossy(&piped.stdout)));
 }

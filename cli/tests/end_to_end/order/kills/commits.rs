@@ -12,7 +12,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
-use crate::scenes::order::{FILES, GOOD, Ran, Scene, greet, order, proposal, ran};
+use crate::scenes::order::{FILES, GOOD, Scene, greet, order, proposal};
+use crate::scenes::program::{Ran, below};
 
 /// So many kills without `ORDER_KILLS`.
 const KILLS: usize = 6;
@@ -56,20 +57,18 @@ fn command(scene: &Scene, count: usize) -> Command {
 
 /// The same command below strace.
 fn traced(scene: &Scene, command: &Command, words: &[&str]) -> Command {
-    let mut traced = scene.tool("strace", &["-qq", "-o", scene.beside("strace").to_str().unwrap()]);
-    traced.args(words).arg(command.get_program()).args(command.get_args());
-    traced.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    traced
+    let log = scene.beside("strace");
+    below(["strace", "-qq", "-o", log.to_str().unwrap()].iter().chain(words), command)
 }
 
 fn resume(scene: &Scene) -> Ran {
     let mut resume = scene.program(&["resume"]);
     resume.envs(command(scene, 1).get_envs().filter_map(|(name, value)| Some((name, value?))));
-    ran(&mut resume)
+    Ran::of(&mut resume)
 }
 
 fn strace_works() -> bool {
-    let works = ran(Command::new("strace").args(["-qq", "-o", "/dev/null", "true"])).code == Some(0);
+    let works = Ran::of(Command::new("strace").args(["-qq", "-o", "/dev/null", "true"])).code == Some(0);
     if !works {
         eprintln!("SKIPPED: kills at system calls because strace cannot trace here");
     }
@@ -110,8 +109,8 @@ fn answered(scene: &Scene) -> Vec<&'static str> {
 #[track_caller]
 fn goes_on(scene: &Scene, count: usize, where_killed: &str) -> Ran {
     let (answered, before) = (answered(scene), asked(scene));
-    let ran = ran(&mut command(scene, count));
-    assert_eq!(ran.code, Some(0), "{where_killed}: {}{}", ran.out, ran.err);
+    let ran = Ran::of(&mut command(scene, count));
+    assert_eq!(ran.code, Some(0), "{where_killed}: {ran}");
     let after = asked(scene);
     for title in answered {
         assert_eq!(after[title], before[title], "{where_killed}: {title} was paid for twice");
@@ -153,7 +152,7 @@ fn a_kill_at_the_second_change_of_the_list_of_runs_leaves_nothing_to_a_hand() {
 
 /// A git that kills whoever has started it to commit, before it does so, after it has, or at once when it begins.
 fn killed_by_git(scene: &Scene, count: usize, script: &str) {
-    let git = ran(Command::new("sh").args(["-c", "command -v git"])).out.trim().to_owned();
+    let git = Ran::of(Command::new("sh").args(["-c", "command -v git"])).out.trim().to_owned();
     let folder = scene.beside("bin");
     fs::create_dir_all(&folder).unwrap();
     let once = scene.beside("killed").display().to_string();

@@ -1,7 +1,8 @@
 //! Configuration: errors point at the place, and what is not trusted is said.
 
-use super::{case, folder, put, ran, remove, table, write};
-use crate::terminal::scene::Scene;
+use super::{case, folder, ran, remove, table, write};
+use crate::scenes::commit::Scene;
+use crate::scenes::files;
 
 const PROJECT: &str = "code-commit.toml";
 
@@ -39,7 +40,7 @@ fn trust_is_asked_for_and_said() {
             case("no place to keep it", &["trust", "--yes"]).after(&weakens).env(&[("HOME", "")]),
             case("a file in the place of the store", &["trust", "--yes"])
                 .after(&weakens)
-                .after(&|scene| put(&scene.project.beside().join(".local"), b"")),
+                .after(&|scene| files::write(&scene.project.beside().join(".local"), b"")),
             case("not trusted", &["config"]).after(&weakens).warns(),
             case("not trusted any more", &["config"])
                 .after(&weakens)
@@ -55,5 +56,5 @@ fn trust_is_asked_for_and_said() {
 
 fn in_the_users_own_file(scene: &Scene) {
     let path = scene.project.beside().join(".config/code-commit/config.toml");
-    put(&path, b"[limits]\nmax_cost = 1\nmax_time = 10\n");
+    files::write(&path, b"[limits]\nmax_cost = 1\nmax_time = 10\n");
 }

@@ -5,8 +5,10 @@ use std::process::{Command, Stdio};
 use fixtures::demo::{FILES, MENDS_IT};
 use fixtures::server::{Script, Step};
 
-use super::{neutral, proper};
-use crate::terminal::scene::{KEY, Scene, check};
+use super::proper;
+use crate::scenes::commit::Scene;
+use crate::scenes::program::{Ran, surrounded};
+use crate::terminal::check;
 
 /// Mounts a small disk over `$1`, copies the project `$2` onto it, leaves `$3` pages of it free, and runs the rest there.
 const ON_A_SMALL_DISK: &str = r#"
@@ -31,7 +33,7 @@ echo "exit $code"
 const PAGES: [u32; 9] = [0, 1, 2, 4, 8, 32, 512, 530, 1024];
 
 /// How the program ended, what it said, and what it left.
-struct Ran {
+struct Left {
     code: i32,
     words: String,
     /// Names of the run folders.
@@ -51,7 +53,7 @@ fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
     let (mut refused, mut not_begun) = (0, 0);
     for pages in PAGES {
         let scene = Scene::new(Script::new([Step::text(MENDS_IT)]));
-        let Ran { code, words, runs, greet } = on_a_small_disk(&scene, pages);
+        let Left { code, words, runs, greet } = on_a_small_disk(&scene, pages);
         assert!(greet == old || greet == new, "{pages} pages left half a file: {greet}");
         if code != 0 {
             proper("a full disk", code, &words);
@@ -70,7 +72,7 @@ fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
                 usize::from(["begin the record", "keep the list"].iter().any(|what| words.contains(what)));
         }
         if pages == 0 {
-            check("errors_disk_full", &scene, &format!("exit {code}\n{}", neutral(&words, &scene)));
+            check("errors_disk_full", &scene, &format!("exit {code}\n{}", scene.without_places(&words)));
         }
     }
     assert!(refused > 2 && not_begun > 1, "the disk was never full");
@@ -112,28 +114,26 @@ fn may_mount() -> bool {
     probed.is_ok_and(|status| status.success())
 }
 
-fn on_a_small_disk(scene: &Scene, pages: u32) -> Ran {
+fn on_a_small_disk(scene: &Scene, pages: u32) -> Left {
     let (out, words) = there(scene, pages, &[&[PROGRAM][..], &scene.flags()].concat());
     let (rest, code) = out.trim_end().rsplit_once("exit ").unwrap();
     let (runs, greet) = rest.strip_prefix("runs ").unwrap().split_once('\n').unwrap();
     let (runs, greet) = (runs.to_owned(), greet.to_owned());
-    Ran { code: code.parse().unwrap(), words, runs, greet }
+    Left { code: code.parse().unwrap(), words, runs, greet }
 }
 
 /// What is printed where a program runs there, on standard output and on standard error.
 fn there(scene: &Scene, pages: u32, argv: &[&str]) -> (String, String) {
     let small = scene.project.beside().join("small");
     std::fs::create_dir(&small).unwrap();
-    let done = Command::new("unshare")
+    let mut there = Command::new("unshare");
+    there
         .args(["--mount", "--map-root-user", "/bin/sh", "-c", ON_A_SMALL_DISK, "sh"])
         .args([&small, scene.project.root()])
         .arg(pages.to_string())
-        .args(argv)
-        .env("GEMINI_API_KEY", KEY)
-        .env("HOME", scene.project.beside())
-        .output()
-        .unwrap();
-    let [out, words] = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        .args(argv);
+    surrounded(&mut there, &scene.keyed(&[], &[]));
+    let Ran { out, err: words, .. } = Ran::of(&mut there);
     assert!(out.contains("exit "), "{words}");
     (out, words)
 }

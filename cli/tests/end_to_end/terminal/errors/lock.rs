@@ -7,7 +7,8 @@ use std::process::Stdio;
 use fixtures::server::{Hang, Script, Step};
 
 use super::{code, proper};
-use crate::terminal::scene::{Scene, check};
+use crate::scenes::commit::Scene;
+use crate::terminal::check;
 
 /// So many files that a program is surely still at it when it is seen to write.
 const FILES: usize = 1_500;
@@ -17,13 +18,13 @@ const TRIES: usize = 30;
 #[test]
 fn another_run_that_is_at_work() {
     let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
-    let mut first = scene.program(&scene.flags(), &[]).stderr(Stdio::null()).spawn().unwrap();
+    let mut first = scene.keyed(&scene.flags(), &[]).stderr(Stdio::null()).spawn().unwrap();
     scene.server.wait_for_requests(1);
     let pid = first.id().to_string();
     let mut text = String::new();
     for args in [["undo"].as_slice(), &["resume"], &["apply", "agent-config/reply"], &["--sandbox", "off"]] {
         scene.project.write("agent-config/reply", b"^^^a\na\n^^^end\n").unwrap();
-        let done = scene.program(args, &[]).output().unwrap();
+        let done = scene.keyed(args, &[]).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr).replace(&pid, "[PID]");
         proper("another run", code(&done), &words);
         text.push_str(&format!("$ code-commit {}\nexit {}\n{words}\n", args.join(" "), code(&done)));
@@ -68,8 +69,8 @@ fn killed_when(moment: Moment) -> Scene {
     let transaction =
         Transaction { folder: root.join(".git/code-commit/txn"), first: root.join("many/0.txt") };
     for _ in 0..TRIES {
-        assert!(scene.program(&["apply", "agent-config/old"], &[]).output().unwrap().status.success());
-        let mut command = scene.program(&["apply", "agent-config/new"], &[]);
+        assert!(scene.keyed(&["apply", "agent-config/old"], &[]).output().unwrap().status.success());
+        let mut command = scene.keyed(&["apply", "agent-config/new"], &[]);
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         while !moment(&transaction) && child.try_wait().unwrap().is_none() {
             std::hint::spin_loop();
@@ -89,7 +90,7 @@ fn all_are(scene: &Scene, text: &str) -> bool {
 
 /// What the next command says; that there is nothing to undo for it is another matter.
 fn next(scene: &Scene) -> String {
-    let done = scene.program(&["undo", "nothing"], &[]).output().unwrap();
+    let done = scene.keyed(&["undo", "nothing"], &[]).output().unwrap();
     let words = String::from_utf8_lossy(&done.stderr).into_owned();
     proper("recovery", code(&done), &words);
     let said = words.lines().take_while(|line| !line.contains("no run nothing"));
@@ -108,9 +109,9 @@ fn whatever_command_comes_next_finds_no_half_written_tree() {
     let demo = ["demo", "--sandbox", "off"];
     for args in [["guard", "a"].as_slice(), &["runs"], &["spec", "status"], &["order", "new", "-"], &demo] {
         let scene = killed_when(Transaction::is_begun);
-        let parsed = scene.program(&["parse", "agent-config/old"], &[]).output().unwrap();
+        let parsed = scene.keyed(&["parse", "agent-config/old"], &[]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&parsed.stderr), "", "parse looks at no tree");
-        let done = scene.program(args, &[]).output().unwrap();
+        let done = scene.keyed(args, &[]).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
         assert!(words.contains("its unfinished changes were taken back"), "{args:?}: {words}");
         assert!(all_are(&scene, "old"), "{args:?}");
@@ -123,7 +124,7 @@ fn an_order_puts_the_repository_right_that_it_names() {
     for args in [&["order", "check", "none.json", "--repo"][..], &order] {
         let scene = killed_when(Transaction::is_begun);
         let root = scene.project.root().to_str().unwrap();
-        let mut command = scene.program(&[args, &[root]].concat(), &[]);
+        let mut command = scene.keyed(&[args, &[root]].concat(), &[]);
         let done = command.current_dir(scene.project.beside()).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
         assert!(words.contains("its unfinished changes were taken back"), "{args:?}: {words}");
@@ -137,7 +138,7 @@ fn a_command_that_only_looks_leaves_the_transaction_of_a_run_at_work_alone() {
     let lock = scene.project.root().join(".git/code-commit/lock");
     let held = fs::OpenOptions::new().write(true).open(lock).unwrap();
     held.lock().unwrap();
-    let done = scene.program(&["runs"], &[]).output().unwrap();
+    let done = scene.keyed(&["runs"], &[]).output().unwrap();
     assert_eq!((code(&done), String::from_utf8_lossy(&done.stderr).into_owned()), (0, String::new()));
     assert!(scene.project.root().join(".git/code-commit/txn/journal").exists());
     drop(held);

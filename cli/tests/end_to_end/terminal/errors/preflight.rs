@@ -1,7 +1,7 @@
 //! What is missing before a run begins.
 
 use super::{case, folder, remove, table, write};
-use crate::terminal::scene::{KEY, Scene};
+use crate::scenes::commit::{KEY, Scene};
 
 #[test]
 fn what_is_missing_before_a_run() {

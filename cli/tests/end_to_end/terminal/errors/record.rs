@@ -1,17 +1,17 @@
 //! Runs that cannot be shown, gone on with, replayed or undone.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 
-use super::{asked, case, put, ran, remove, table, write};
-use crate::terminal::scene::Scene;
+use super::{asked, case, ran, remove, table, write};
+use crate::scenes::commit::Scene;
+use crate::scenes::files;
 
 /// The newest run folder.
 fn newest(scene: &Scene) -> PathBuf {
-    let logs = scene.project.root().join("agent-config/logs");
-    fs::read_dir(logs).unwrap().map(|run| run.unwrap().path()).max().unwrap()
+    scene.runs().pop().unwrap()
 }
 
 /// Replaces words in a file of the newest run.
@@ -20,7 +20,7 @@ fn forge(file: &'static str, from: &'static str, to: &'static str) -> impl Fn(&S
         let path = newest(scene).join(file);
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains(from), "{file} holds no `{from}`: {text}");
-        put(&path, text.replacen(from, to, 1).as_bytes());
+        files::write(&path, text.replacen(from, to, 1).as_bytes());
     }
 }
 
@@ -31,22 +31,13 @@ fn cut(before: &'static str) -> impl Fn(&Scene) {
         let text = fs::read_to_string(&path).unwrap();
         let kept: String = text.split_inclusive('\n').take_while(|line| !line.contains(before)).collect();
         assert!(kept.len() < text.len(), "no `{before}` in {text}");
-        put(&path, kept.as_bytes());
+        files::write(&path, kept.as_bytes());
     }
 }
 
 /// A run folder that nobody here has made.
 fn planted(scene: &Scene) {
-    copy(&newest(scene), &scene.project.root().join("logs/2099-01-01-00-00-00"));
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() { copy(&path, &target) } else { assert!(fs::copy(&path, &target).is_ok()) }
-    }
+    files::copy(&newest(scene), &scene.project.root().join("logs/2099-01-01-00-00-00"));
 }
 
 const OTHER: &str = "2026-01-01-00-00-00-commit";
@@ -196,7 +187,7 @@ fn runs_that_cannot_be_undone() {
             case("a list that is none", &["undo"])
                 .model(one)
                 .after(&done)
-                .after(&|scene| put(&newest(scene).join("undo/1/manifest.json"), b"{")),
+                .after(&|scene| files::write(&newest(scene).join("undo/1/manifest.json"), b"{")),
             case("a list that is gone", &["undo"])
                 .model(&[BREAKS_THE_BUILD, MENDS_IT])
                 .after(&done)
@@ -220,7 +211,7 @@ fn kept(scene: &Scene) -> PathBuf {
 }
 
 fn damage(scene: &Scene) {
-    put(&kept(scene), b"something else\n");
+    files::write(&kept(scene), b"something else\n");
 }
 
 fn lose(scene: &Scene) {

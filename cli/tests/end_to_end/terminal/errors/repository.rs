@@ -1,10 +1,11 @@
 //! Folders that are no work tree to run in, and state that cannot be used.
 
 use std::fs;
-use std::process::Command;
 
 use super::{case, code, folder, proper, table, write};
-use crate::terminal::scene::{Scene, check};
+use crate::scenes::commit::Scene;
+use crate::scenes::program::below;
+use crate::terminal::check;
 use fixtures::server::Script;
 
 fn without_git(scene: &Scene) {
@@ -47,7 +48,7 @@ fn a_repository_of_somebody_else() {
     }
     let mut text = String::new();
     for args in [["rollup"].as_slice(), &["guard", "a"], &[]] {
-        let done = scene.program(args, &[]).output().unwrap();
+        let done = scene.keyed(args, &[]).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
         proper("a foreign repository", code(&done), &words);
         text.push_str(&format!("$ code-commit {}\nexit {}\n{words}\n", args.join(" "), code(&done)));
@@ -58,12 +59,8 @@ fn a_repository_of_somebody_else() {
 #[test]
 fn a_folder_that_is_gone() {
     let scene = Scene::new(Script::new([]));
-    let done = Command::new("/bin/sh")
-        .args(["-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$0\" runs"])
-        .arg(env!("CARGO_BIN_EXE_code-commit"))
-        .current_dir(scene.project.root())
-        .output()
-        .unwrap();
+    let gone = ["/bin/sh", "-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"", "sh"];
+    let done = below(gone, &scene.command(&["runs"], &[])).output().unwrap();
     let words = String::from_utf8_lossy(&done.stderr);
     proper("a folder that is gone", code(&done), &words);
     check("errors_gone", &scene, &format!("exit {}\n{words}", code(&done)));

@@ -3,22 +3,24 @@
 use fixtures::demo::BREAKS_THE_BUILD;
 use fixtures::server::{Hang, Script, Step};
 
-use super::{neutral, proper, put};
-use crate::terminal::scene::{KEY, Scene, check};
+use super::proper;
+use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::files;
+use crate::terminal::check;
 
 /// What the program says in the end about a call that brought nothing, on standard output; the run ends with exit code 4.
 fn said(case: &str, scene: &Scene, more: &[&str], environment: &[(&str, &str)]) -> String {
     let flags = scene.flags();
     let flags = if more.contains(&"--model") { &flags[4..] } else { &flags[..] };
     let args = [flags, more].concat();
-    let done = scene.program(&args, environment).output().unwrap();
+    let done = scene.keyed(&args, environment).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert_eq!(done.status.code(), Some(4), "{case}: {err}");
     proper(case, 4, &out);
     let lines: Vec<&str> =
         out.lines().filter(|line| line.starts_with("Failed") || line.starts_with("help:")).collect();
     assert!(lines.len() == 2, "{case} needs a sentence and a remedy: {out}");
-    neutral(&format!("## {case}\nexit 4\n{}\n\n", lines.join("\n")), scene)
+    scene.without_places(&format!("## {case}\nexit 4\n{}\n\n", lines.join("\n")))
 }
 
 /// All of them at once: most of their time they wait.
@@ -85,7 +87,7 @@ fn what_is_tried_again_and_given_up() {
 fn every_further_attempt_is_told() {
     let scene = Scene::new(Script::new([Step::status(503).message("too many").times(9)]));
     let args = [&scene.flags()[..], &["--timeout", "3s"]].concat();
-    let done = scene.program(&args, &[]).output().unwrap();
+    let done = scene.keyed(&args, &[]).output().unwrap();
     check("errors_tried_again", &scene, &String::from_utf8_lossy(&done.stderr));
 }
 
@@ -114,7 +116,7 @@ fn limits_that_a_run_may_not_pass() {
         }));
         let scene = Scene::new(Script::new([step.times(4)]));
         let price = b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n";
-        put(&scene.project.beside().join(".config/code-commit/config.toml"), price);
+        files::write(&scene.project.beside().join(".config/code-commit/config.toml"), price);
         scene
     };
     let mut text = String::new();
@@ -138,7 +140,7 @@ fn limits_that_a_run_may_not_pass() {
 fn another_model_that_answers_is_named() {
     let step = Step { served_model: Some("gemini-cheap".to_owned()), ..Step::text(BREAKS_THE_BUILD) };
     let scene = Scene::new(Script::new([step]));
-    let done = scene.program(&[&scene.flags()[..], &["--rounds", "1"]].concat(), &[]).output().unwrap();
+    let done = scene.keyed(&[&scene.flags()[..], &["--rounds", "1"]].concat(), &[]).output().unwrap();
     let err = String::from_utf8_lossy(&done.stderr);
     let warnings: Vec<&str> = err.lines().filter(|line| line.starts_with("warning:")).collect();
     check("errors_other_model", &scene, &warnings.join("\n"));
