@@ -295,7 +295,7 @@ fn the_limits_are_reached_but_not_passed() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_refused_with_their_place() {
+fn a_proposal_that_is_not_utf8_is_refused_with_its_place() {
     let errors = parse(b"{\n\"summary\":\"\xff\"}", &SMALL).unwrap_err();
     insta::assert_snapshot!(errors.for_model(), @"line 2: the proposal is not valid UTF-8; write plain UTF-8 text");
 }

@@ -169,7 +169,7 @@ mod tests {
     /// `SCHEMAS_UPDATE=1` writes them.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "this is what publishes the schemas")]
-    fn the_published_schemas_are_those_of_the_types() {
+    fn the_published_schemas_of_plans_are_those_of_their_types() {
         for (name, schema) in [
             ("run", published::<OrderPlan>("run.json: what a run was to do")),
             ("inputs", published::<Shown>("inputs.json: what the prompts show of the tree")),
