@@ -198,6 +198,8 @@ fn io_error(doing: &'static str, path: &Path, source: io::Error) -> JournalError
 mod tests {
     use std::fs;
 
+    use serde_json::json;
+
     use super::*;
 
     fn journal_of(facts: &[&str]) -> (tempfile::TempDir, PathBuf) {
@@ -218,6 +220,24 @@ mod tests {
         journal.append(&"three", Durability::Synced).unwrap();
         let facts: Vec<String> = Journal::entries(&path).unwrap().into_iter().map(|e| e.fact).collect();
         assert_eq!(facts, ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn a_line_has_its_number_its_time_the_hash_of_the_line_before_and_its_fact() {
+        const KEY: &str = "AIzaSyJournal-key-of-no-use-11";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let mut journal = Journal::create(&path, Redactor::new([KEY])).unwrap();
+        for fact in [json!({ "what": "asked", "round": 1 }), json!({ "what": "said", "text": KEY })] {
+            journal.append(&fact, Durability::Written).unwrap();
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        insta::with_settings!({
+            filters => [(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "[TIME]"), (r#""prev":"[0-9a-f]*[1-9a-f][0-9a-f]*"#, r#""prev":"[HASH]"#)],
+        }, { insta::assert_snapshot!(text, @r#"
+        {"index":0,"at":"[TIME]","prev":"0000000000000000000000000000000000000000000000000000000000000000","fact":{"round":1,"what":"asked"}}
+        {"index":1,"at":"[TIME]","prev":"[HASH]","fact":{"text":"[key …11]","what":"said"}}
+        "#); });
     }
 
     #[test]

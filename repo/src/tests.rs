@@ -57,6 +57,28 @@ fn staged_changed_deleted_and_untracked_files_are_dirty_and_ignored_ones_are_not
 }
 
 #[test]
+fn a_small_repository_is_seen_as_its_dirty_paths_its_tracked_files_and_one_hash() {
+    let scratch = Scratch::new();
+    for (path, text) in [(".gitignore", "/target\n"), ("src/main.rs", "fn main() {}\n"), ("notes", "one\n")] {
+        scratch.write(path, text);
+    }
+    scratch.commit();
+    scratch.write("notes", "one\ntwo\n");
+    scratch.write("src/new.rs", "mod new;\n");
+    scratch.write("target/made", "by a build\n");
+    scratch.git(&["rm", "-q", "--cached", "src/main.rs"]);
+    let tree = WorkTree::at(scratch.path()).unwrap();
+    let tracked: Vec<String> =
+        tree.tracked().unwrap().iter().map(|file| format!("{} ({} B)", file.path, file.bytes)).collect();
+    let seen = [tree.dirty().unwrap().join(" "), tracked.join(" "), stable_hash(tree.root()).unwrap()];
+    insta::assert_snapshot!(seen.join("\n"), @"
+    notes src/main.rs src/new.rs
+    .gitignore (8 B) notes (4 B)
+    96dd5d6322ab03b5d99b133cc1b722bf371ddf93acfbab5542c6864ed0915a9b
+    ");
+}
+
+#[test]
 fn a_folder_below_the_top_sees_its_own_files_only() {
     let scratch = Scratch::new();
     scratch.write("top", "x");
