@@ -4,6 +4,7 @@ use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::files;
 use crate::scenes::program::Ran;
 
 const SYSTEM: &str = "Answer in fences.\n";
@@ -22,13 +23,9 @@ fn implement(scene: &Scene, more: &[&str]) -> Ran {
 
 /// One file of the newest run below `logs/`.
 fn logged(scene: &Scene, file: &str) -> String {
-    let mut runs: Vec<_> = std::fs::read_dir(scene.project.root().join("logs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_dir())
-        .collect();
-    runs.sort();
-    std::fs::read_to_string(runs.pop().unwrap().join(file)).unwrap()
+    let mut runs = files::entries(scene.project.root().join("logs"));
+    runs.retain(|path| path.is_dir());
+    files::text(&runs.pop().unwrap().join(file))
 }
 
 #[test]

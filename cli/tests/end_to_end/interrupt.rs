@@ -4,10 +4,9 @@ use std::process::{Child, Stdio};
 
 use fixtures::demo::MENDS_IT;
 use fixtures::server::{Hang, Script, Step};
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, interrupt};
 
 fn start(scene: &Scene) -> Child {
     start_with(scene, &["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"])
@@ -17,14 +16,8 @@ fn start_with(scene: &Scene, args: &[&str]) -> Child {
     scene.keyed(args, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn press(child: &Child) {
-    kill_process(Pid::from_child(child), Signal::INT).unwrap();
-}
-
 fn end(child: Child) -> Ran {
-    let done = child.wait_with_output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: done.status.code(), out: text(done.stdout), err: text(done.stderr) }
+    child.wait_with_output().unwrap().into()
 }
 
 /// Waits until a file that the build makes is there.
@@ -39,7 +32,7 @@ fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
     let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead), Step::text(MENDS_IT)]));
     let child = start(&scene);
     scene.server.wait_for_requests(1);
-    press(&child);
+    interrupt(&child);
     let ran = end(child);
     assert_eq!(ran.code, Some(130), "{ran}");
     assert!(ran.err.contains("go on with: code-commit resume"), "{ran}");
@@ -58,7 +51,7 @@ fn press_while_it_builds(scene: &Scene, args: &[&str]) -> Ran {
     scene.project.write("build.sh", build.as_bytes()).unwrap();
     let child = start_with(scene, args);
     wait_for(&mark);
-    press(&child);
+    interrupt(&child);
     let ran = end(child);
     assert_eq!(ran.code, Some(130), "{ran}");
     let pid = std::fs::read_to_string(&mark).unwrap();

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, interrupt};
 
 /// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says once it is asked again.
 fn stopped(then: &[&str]) -> Scene {
@@ -23,7 +23,7 @@ fn stopped(then: &[&str]) -> Scene {
     let mut command = scene.keyed(&args, &[]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     scene.server.wait_for_requests(2);
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     scene
 }

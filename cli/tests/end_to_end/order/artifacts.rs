@@ -6,25 +6,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::scenes::files::named;
 use crate::scenes::order::{BAD, FILES, GOOD, KEY, NOTHING, Scene, greet, sha256, without_durations};
 use crate::scenes::program::Ran;
 
 /// Every file below a folder, by its path.
 fn files(folder: &Path) -> BTreeMap<String, String> {
-    fn collect(base: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                collect(base, &path, files);
-            } else {
-                let name = path.strip_prefix(base).unwrap().display().to_string();
-                files.insert(name, String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned());
-            }
-        }
-    }
-    let mut found = BTreeMap::new();
-    collect(folder, folder, &mut found);
-    found
+    named(folder).into_iter().collect()
 }
 
 #[test]

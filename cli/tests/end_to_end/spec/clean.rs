@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::scenes::files;
 use crate::scenes::program::Ran;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, is_there};
 
@@ -10,18 +11,13 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_code-commit");
 const LOOK: &str = "say 'All is as the specs say.'";
 
 fn clean(scene: &Scene, args: &[&str]) -> Ran {
-    let done = scene.command(&[&["clean"], args].concat(), &[]).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: done.status.code(), out: text(&done.stdout), err: text(&done.stderr) }
+    Ran::of(&mut scene.command(&[&["clean"], args].concat(), &[]))
 }
 
 /// The folders of runs, audits and talks whose names end so.
 fn folders(scene: &Scene, end: &str) -> Vec<String> {
-    let entries = fs::read_dir(scene.root().join(".git/code-commit/spec")).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names = files::names(scene.root().join(".git/code-commit/spec"));
     names.retain(|name| name.trim_end_matches(|c: char| c == '-' || c.is_ascii_digit()).ends_with(end));
-    names.sort();
     names
 }
 

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
+use crate::scenes::program::interrupt;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event, is_alive, names};
 use crate::spec::waiting::{states, watch};
 
@@ -84,11 +85,7 @@ fn a_second_watch_is_refused() {
     let second = scene.spec(&["watch"]);
     assert_eq!(second.code, Some(3));
     assert!(second.err.contains("one watch is enough"), "{}", second.err);
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(first.id().try_into().unwrap()).unwrap(),
-        rustix::process::Signal::INT,
-    )
-    .unwrap();
+    interrupt(&first);
     assert_eq!(first.wait().unwrap().code(), Some(130));
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use fixtures::server::{Script, Server, Step};
 use serde_json::json;
 
+use crate::scenes::program::Ran;
 use crate::scenes::spec::{Scene, all_settings};
 
 pub const KEY: &str = "fake-key-for-tests-1234";
@@ -30,9 +31,8 @@ fn run(scene: &Scene, steps: Vec<Step>, more: &[&str]) -> (Option<i32>, String, 
         [("ANTHROPIC_BASE_URL", server.origin()), ("ANTHROPIC_API_KEY", KEY), ("IS_SANDBOX", "1")];
     let mut args = vec!["spec", "run", "--focus", "Add X", "--verbose", "--model", "claude-test-1"];
     args.extend(more);
-    let done = scene.command(&args, &environment).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (done.status.code(), text(done.stdout), text(done.stderr), server)
+    let Ran { code, out, err } = Ran::of(&mut scene.command(&args, &environment));
+    (code, out, err, server)
 }
 
 /// One command of the agent, then its last words. `$W` is the stem of the session's files.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::scenes::files;
 use crate::scenes::json_schema::Published;
 use crate::scenes::spec::{APPROVE, PLAN, Scene, all_settings};
 use crate::spec::waiting::watch;
@@ -30,10 +31,8 @@ pub fn recorded(folder: &Path) -> Vec<String> {
     kinds
 }
 
-fn journals(folder: &Path) -> Vec<PathBuf> {
-    let paths = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let below = paths.flat_map(|path| if path.is_dir() { journals(&path) } else { vec![path] });
-    below.filter(|path| path.ends_with("events.jsonl")).collect()
+fn journals(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    files::below(folder).into_iter().filter(|path| path.ends_with("events.jsonl"))
 }
 
 fn kinds_of(lines: &[Value]) -> Vec<String> {

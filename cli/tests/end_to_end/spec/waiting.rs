@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::scenes::program::interrupt;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7, is_there, names};
 
 /// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then, and what it said on standard error.
@@ -25,11 +26,7 @@ pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
             break;
         }
     }
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(child.id().try_into().unwrap()).unwrap(),
-        rustix::process::Signal::INT,
-    )
-    .unwrap();
+    interrupt(&child);
     let behind: Vec<Value> = lines.collect();
     let end = behind.last().cloned().unwrap_or_default();
     assert_eq!((&end["event"], &end["exit"]), (&json!("error"), &json!(130)), "{behind:?}");
