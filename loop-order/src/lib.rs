@@ -10,7 +10,6 @@ mod order;
 mod resume;
 #[cfg(test)]
 mod schemas;
-mod words;
 
 pub use self::order::{Command, MOST_CONTEXT_FILES, MOST_ORDER_BYTES, WorkOrder};
 pub use artifacts::{
@@ -22,4 +21,3 @@ pub use decide::{Finished, Inputs, SUMMARY, VERIFY_SCRIPT, is_probe, order};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
 pub use resume::still_holds;
-pub use words::{SplitError, split_command};

@@ -7,7 +7,7 @@ use parser::proposal::normalized_path;
 use serde_json::Value;
 
 use crate::fields::{FieldProblem, Fields, Numbered};
-use crate::{ids, words};
+use crate::ids;
 
 /// More files than these are no context but a code base (S2 §4.1).
 pub const MOST_CONTEXT_FILES: usize = 10;

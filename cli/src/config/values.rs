@@ -156,7 +156,7 @@ impl std::str::FromStr for CommandLine {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let argv = loop_order::split_command(text).map_err(|error| format!("`{text}` {error}"))?;
+        let argv = words::split_command(text).map_err(|error| format!("`{text}` {error}"))?;
         if argv.first().is_none_or(String::is_empty) {
             return Err("a command needs a program".to_owned());
         }

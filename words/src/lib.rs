@@ -1,4 +1,4 @@
-//! A command string as an argument list, by the rules of a POSIX shell's quoting and without a shell (S2 §6.6).
+#![doc = include_str!("../README.md")]
 
 use std::iter::Peekable;
 use std::str::Chars;
