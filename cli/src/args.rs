@@ -1,22 +1,21 @@
 //! The command line.
 
+mod flags;
 mod later;
 mod read;
 mod record;
-mod settings;
 mod setup;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use settings::Sandbox;
 
+pub use flags::{LimitArgs, SettingArgs, sandbox};
 pub use later::Later;
 pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
-pub use settings::{LimitArgs, SettingArgs};
+
 pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.
@@ -173,37 +172,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub early_stop: bool,
     /// Give up after so many rounds in a row with the same failure
-    #[arg(long, value_name = "N", value_parser = settings::two_or_more)]
+    #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
     pub stop_when_stuck: Option<u32>,
-}
-
-/// The wall around the build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sandbox {
-    /// The strongest that works here; refuse where none does
-    Auto,
-    /// bubblewrap and seccomp
-    Bwrap,
-    /// Landlock and seccomp
-    Landlock,
-    /// A container
-    Docker,
-    /// No wall: the build can do whatever you can
-    Off,
-}
-
-impl Sandbox {
-    /// As it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Bwrap => "bwrap",
-            Self::Landlock => "landlock",
-            Self::Docker => "docker",
-            Self::Off => "off",
-        }
-    }
 }
 
 /// The tree that a failed run leaves.
@@ -260,42 +230,13 @@ pub struct ApplyArgs {
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// The wall around the build
-    #[arg(long, value_name = "MODE", default_value = "auto")]
+    #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox(), default_value = "auto")]
     pub sandbox: Sandbox,
-}
-
-/// `90s`, `10m`, `1h30m`: whole numbers with their units, the larger first.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let bad = || format!("`{text}` is no duration; write it like 90s, 10m or 1h30m");
-    let mut rest = text;
-    let mut seconds: u64 = 0;
-    for (unit, worth) in [('h', 3600), ('m', 60), ('s', 1)] {
-        if let Some((number, behind)) = rest.split_once(unit) {
-            // `parse` would take a plus sign.
-            let digits = Some(number).filter(|number| !number.starts_with('+')).ok_or_else(bad)?;
-            let number: u64 = digits.parse().map_err(|_| bad())?;
-            seconds = number.checked_mul(worth).and_then(|s| seconds.checked_add(s)).ok_or_else(bad)?;
-            rest = behind;
-        }
-    }
-    if rest.is_empty() && seconds > 0 { Ok(Duration::from_secs(seconds)) } else { Err(bad()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_have_units() {
-        let seconds = |text| duration(text).map(|d| d.as_secs());
-        assert_eq!(seconds("90s"), Ok(90));
-        assert_eq!(seconds("10m"), Ok(600));
-        assert_eq!(seconds("1h30m"), Ok(5400));
-        for bad in ["", "10", "0s", "m", "1m1h", "-1s", "1.5h", "99999999999999999h", "1h30", "+5s", "1h+5m"]
-        {
-            assert!(seconds(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -35,10 +35,10 @@ use ::apply::{Lock, LockError};
 use anyhow::Context as _;
 use repo::{OpenError, WorkTree};
 use runner::{Containers, Orphans};
+use settings::Environment;
 
 use crate::args::{Cli, Command};
 use crate::commands::commit::Which;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable, printable_name};
 
@@ -172,7 +172,7 @@ fn state_of(root: &Path) -> Result<PathBuf, Failure> {
 
 /// What a harness that was killed has left running, in containers or without.
 fn end_orphans(output: &Output) {
-    let Orphans { processes, containers } = runner::remove_orphans(Environment::read().docker_host());
+    let Orphans { processes, containers } = runner::remove_orphans(crate::environment().docker_host());
     // Where no daemon answers there is none that could still run anything.
     let Containers { removed, left } = containers.unwrap_or_default();
     if processes + removed > 0 {

@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 use names::{Binds, Writer};
-
-use crate::config::Settings;
+use settings::Settings;
 
 /// A file of the project that no model may write.
 pub struct Decider {

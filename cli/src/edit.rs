@@ -7,10 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use runner::{Cancel, Command, Confinement, Env, Streams};
+use settings::{Environment, keys};
 
-use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys;
 
 /// Where neither variable names one.
 const EDITOR: &str = "vi";

@@ -10,10 +10,8 @@ mod commands;
 mod config;
 mod deciders;
 mod edit;
-mod environment;
 mod exit;
 mod interrupt;
-mod keys;
 mod models;
 mod ndjson;
 mod output;
@@ -29,17 +27,18 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use logging::Redactor;
+use settings::{Bases, Environment, Keys};
 
 use crate::exit::Failure;
 
 fn main() -> ExitCode {
     process::protect();
-    let environment = environment::Environment::read();
+    let environment = environment();
     if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment) {
         return ExitCode::from(code);
     }
     let (root, home) = (std::env::current_dir().unwrap_or_default(), environment.folder("HOME"));
-    let bases = config::Bases { root: &root, home: home.as_deref() };
+    let bases = Bases { root: &root, home: home.as_deref() };
     let read = args::Cli::read(std::env::args_os()).and_then(|read| read.writable_is_there(bases));
     let arguments = match read {
         Ok(arguments) => arguments,
@@ -61,7 +60,7 @@ fn or_fault<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
 
 /// Help and version on standard output, what is wrong with the command line on standard error: it may hold a key. A program that wants
 /// JSON is told of it as of any other error.
-fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCode {
+fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
     let redactor = Redactor::new(keys(environment).exposed());
     let text = error.render().to_string();
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
@@ -89,9 +88,15 @@ fn usage(error: &clap::Error, environment: &environment::Environment) -> ExitCod
     ExitCode::from(code)
 }
 
+/// What the process was started with. Nothing else in the program reads the environment.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+fn environment() -> Environment {
+    Environment::of(std::env::vars_os())
+}
+
 /// Every key that the environment and the current folder hold.
-fn keys(environment: &environment::Environment) -> keys::Keys {
-    keys::Keys::find(environment, Path::new("."))
+fn keys(environment: &Environment) -> Keys {
+    Keys::find(environment, Path::new("."))
 }
 
 #[cfg(test)]

@@ -8,13 +8,11 @@ use llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
 use llm::scripted::ScriptError;
 use llm::{Model, Provider, Recorded, Retry, Scripted};
 use llm_gemini::Gemini;
-use llm_openai::{OpenAi, Switches};
+use llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
 use repo::WorkTree;
+use settings::{Dialect, Environment, Keys, Settings};
 
-use crate::config::{Dialect, Settings};
-use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys::Keys;
 use crate::output::Output;
 
 /// A client for the model that the settings name.
@@ -60,10 +58,21 @@ fn no_script(error: ScriptError) -> Failure {
 
 /// What the configuration says goes before what the address makes likely.
 fn switches(dialect: Dialect, likely: Switches) -> Switches {
+    use settings::{AnswerSchema as Asked, OutputLimit as Limit, SystemRole as Role};
     Switches {
-        max_tokens: dialect.max_tokens.unwrap_or(likely.max_tokens),
-        system_role: dialect.system_role.unwrap_or(likely.system_role),
-        schema: dialect.schema.unwrap_or(likely.schema),
+        max_tokens: dialect.max_tokens.map_or(likely.max_tokens, |limit| match limit {
+            Limit::MaxCompletionTokens => OutputLimit::MaxCompletionTokens,
+            Limit::MaxTokens => OutputLimit::MaxTokens,
+        }),
+        system_role: dialect.system_role.map_or(likely.system_role, |role| match role {
+            Role::Developer => SystemRole::Developer,
+            Role::System => SystemRole::System,
+        }),
+        schema: dialect.schema.map_or(likely.schema, |schema| match schema {
+            Asked::JsonSchema => Schema::JsonSchema,
+            Asked::JsonObject => Schema::JsonObject,
+            Asked::None => Schema::None,
+        }),
     }
 }
 

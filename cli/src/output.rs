@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use logging::Redactor;
+use settings::Environment;
 
 use fold::fold;
 use plain::tame;
 pub use plain::{printable, printable_name};
 
 use crate::args::{OutputArgs, Product, When};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 
 /// How much is said.

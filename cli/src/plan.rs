@@ -10,10 +10,10 @@ use logging::{Layout, RunFolder, Stored};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, commit, implement};
 use names::{Binds, INPUTS};
 use serde::{Deserialize, Serialize};
+use settings::Settings;
 
 use crate::commands::registry::Known;
 use crate::commands::runs;
-use crate::config::Settings;
 use crate::deciders;
 
 /// What a run was begun with, in its folder, whatever its loop.

@@ -11,14 +11,11 @@ use anyhow::{Context as _, anyhow};
 use llm::{ModelId, Provider};
 use names::ours::{AGENT_CONFIG, BUILD};
 use repo::WorkTree;
+use settings::{CommandLine, Environment, Keys, Settings, keys};
 
 use crate::commands::doctor::on_path;
 use crate::commands::run::spending;
-use crate::config::Settings;
-use crate::config::values::CommandLine;
-use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys::{self, Keys};
 use crate::output::printable;
 
 /// Where the supervisor writes what should change.

@@ -8,9 +8,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, ColorChoice, Command, CommandFactory as _, Error, FromArgMatches as _};
 
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
+use settings::Bases;
 
 use super::{Cli, Command as Asked, SettingArgs};
-use crate::config::Bases;
 
 impl Cli {
     /// Reads the words, the program's name first. A flag of the default loop before the name of a command is an error: it would

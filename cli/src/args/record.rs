@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 
 use super::LimitArgs;
-use super::settings::whole_number;
+use super::flags::whole_number;
 
 /// A run.
 #[derive(Debug, Args)]

@@ -10,9 +10,8 @@ use clap::Args;
 use guard::Policy;
 use perform::{AgentLimits, Repository, UncommittedCopies};
 use repo::GitError;
+use settings::{Address, Count, Dollars, Limits, Settings, Time};
 
-use crate::config::values::{Address, Count, Dollars, Time};
-use crate::config::{Limits, Settings};
 use crate::exit::Failure;
 use crate::models;
 use crate::output::{Output, printable};
@@ -152,4 +151,18 @@ pub fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, 
 fn named(paths: &[PathBuf]) -> String {
     let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     phrases::first(&shown, NAMED)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn the_variables_of_all_agents_are_known() {
+        for kind in [Kind::Claude, Kind::Gemini, Kind::Codex] {
+            assert!(settings::keys::is_key_variable(OsStr::new(kind.key_variable())), "{kind:?}");
+        }
+    }
 }

@@ -9,14 +9,12 @@ use parser::Errors;
 use perform::{Fault, Intake, Rules, UNDO, changes, reply_of};
 use repo::WorkTree;
 use serde_json::{Value, json};
+use settings::{Environment, Keys, Layer};
 
 use crate::args::ApplyArgs;
 use crate::commands::run::leaves_tree_changed;
 use crate::commands::{parse, registry, runs};
-use crate::config::{self, Layer};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
 use crate::output::{BAD, Output, printable};
 use crate::plan;
 use crate::terminal::phrases;
@@ -30,7 +28,7 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
     };
     let tree = super::work_tree(&super::here()?)?;
     let lock = super::lock(&tree, output)?;
-    let settings = config::load(tree.root(), environment, Layer::default(), output)?;
+    let settings = crate::config::load(tree.root(), environment, Layer::default(), output)?;
     let guard = Guard::open(tree.root(), plan::policy(&settings, tree.root()))
         .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
     let rules = Rules { root: tree.root().to_owned(), guard, lock };

@@ -8,16 +8,14 @@ use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Writer};
 use repo::WorkTree;
+use settings::{Environment, Keys, Origin, Settings};
 
 use crate::args::{OnFailure, RunArgs};
 use crate::commands::run::{Prepared, begin};
 use crate::commands::wall::{self, Otherwise};
-use crate::config::{self, Origin, Settings};
 use crate::deciders;
 use crate::edit;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
 use crate::models;
 use crate::output::Output;
 use crate::plan::{Plan, Task};
@@ -80,7 +78,7 @@ fn settings(
     environment: &Environment,
     output: &Output,
 ) -> Result<Settings, Failure> {
-    let mut settings = config::load(root, environment, args.settings.layer(), output)?;
+    let mut settings = crate::config::load(root, environment, args.settings.layer(), output)?;
     if which == Which::Implement && settings.model.origin == Origin::Default {
         settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
     }

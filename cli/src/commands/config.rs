@@ -1,18 +1,16 @@
 //! `code-commit config`: every setting in force, and where it is from.
 
 use serde_json::json;
+use settings::{Environment, Files, Keys, Standing};
 
 use crate::args::ConfigArgs;
-use crate::config::{self, Files, Standing};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
 use crate::output::{DIM, Output, printable};
 
 /// Prints the settings as a run with these flags would have them.
 pub fn run(args: &ConfigArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     if args.schema {
-        let schema = config::schema::schema();
+        let schema = settings::schema();
         output.object(&schema);
         if !output.json {
             output.raw(format!("{schema:#}\n").as_bytes());

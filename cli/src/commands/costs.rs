@@ -6,12 +6,11 @@ mod prices;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use settings::{Environment, Layer};
 
 use crate::commands::costs::calls::{Call, find};
 use crate::commands::costs::prices::Today;
 use crate::commands::here;
-use crate::config::{self, Layer};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, STRONG, printable};
 
@@ -91,7 +90,7 @@ const TABLES: [(&str, Key); 5] = [
 /// Prints sums by loop, phase, role and model.
 pub fn run(environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let root = here()?;
-    let settings = config::load(&root, environment, Layer::default(), output)?;
+    let settings = crate::config::load(&root, environment, Layer::default(), output)?;
     let found = find(&root, &Today::of(&settings))?;
     found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));
     if found.calls.is_empty() {

@@ -9,16 +9,14 @@ use fixtures::server::{Script, Server, Step};
 use llm::Secret;
 use logging::Redactor;
 use repo::WorkTree;
+use settings::{Environment, Keys, Settings};
 
 use crate::args::{DemoArgs, SettingArgs};
 use crate::changes;
 use crate::commands::doctor::on_path;
 use crate::commands::run::{self, Prepared, begin};
 use crate::commands::wall::Otherwise;
-use crate::config::Settings;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
 use crate::output::Output;
 use crate::plan::{Plan, Task};
 use crate::preflight::{CODE_ROLLUP, QUERY};

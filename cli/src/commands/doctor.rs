@@ -5,9 +5,9 @@ mod checks;
 pub use checks::on_path;
 
 use serde_json::json;
+use settings::Environment;
 
 use crate::args::DoctorArgs;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, DIM, GOOD, Output, STRONG, printable};
 

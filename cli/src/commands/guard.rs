@@ -8,10 +8,9 @@ use anyhow::{Context as _, anyhow};
 use guard::{Guard, Op, OpenError, Request, Verdict};
 use logging::name_as_text;
 use serde_json::json;
+use settings::{Environment, Layer};
 
 use crate::args::GuardArgs;
-use crate::config::{self, Layer};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, GOOD, Output, printable};
 use crate::plan;
@@ -19,7 +18,7 @@ use crate::plan;
 /// Judges the paths as one reply and prints a verdict for each.
 pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
-    let settings = config::load(&args.root, environment, Layer::default(), output)?;
+    let settings = crate::config::load(&args.root, environment, Layer::default(), output)?;
     let guard = Guard::open(&args.root, plan::policy(&settings, &args.root)).map_err(cannot_judge)?;
     let requests: Vec<Request<'_>> = paths
         .iter()

@@ -20,8 +20,8 @@ mod unfinished;
 mod walls;
 
 use args::{OrderArgs, OrderCommand};
+use settings::Environment;
 
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 

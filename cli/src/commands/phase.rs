@@ -3,7 +3,6 @@
 mod act;
 pub mod agents;
 mod client;
-mod config;
 mod desk;
 mod folders;
 mod init;
@@ -22,12 +21,10 @@ use anyhow::anyhow;
 use clap::Args;
 
 pub use self::project::read;
-use crate::args::{Sandbox, duration};
+use settings::{Address, Environment, Layer, Sandbox, duration};
+
 use crate::commands::agents::LimitArgs;
 use crate::commands::root;
-use crate::config::Layer;
-use crate::config::values::Address;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::terminal::phrases;
@@ -48,7 +45,7 @@ pub struct PhaseArgs {
     #[arg(long, short = 'v', value_name = "MODEL")]
     pub verifier_model: Option<String>,
     /// The wall around each role; auto is a container where Docker is there, else bubblewrap; Landlock is not enough for a role
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox())]
     pub sandbox: Option<Sandbox>,
     /// Where the service of both roles is, if not where their agent looks by itself; for Claude Code and Gemini CLI
     #[arg(long, value_name = "URL")]

@@ -12,13 +12,14 @@ use perform::{
 use serde_json::json;
 
 use self::copy::ScratchCopy;
+use settings::Environment;
+
 use crate::args::ReplayArgs;
 use crate::commands::order::{self, Recorded};
 use crate::commands::resume::can_go_on;
 use crate::commands::run::{asking, build_command};
 use crate::commands::wall::{self, Otherwise};
 use crate::commands::{runs, spec};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
 use crate::plan::Plan;

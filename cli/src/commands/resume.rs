@@ -12,6 +12,7 @@ use llm::ErrorCode;
 use logging::{Redactor, RunFolder};
 use perform::{JOURNAL, Past, attempt_of};
 use repo::WorkTree;
+use settings::{Environment, Keys, Origin};
 
 use crate::args::ResumeArgs;
 use crate::commands::order::{self, Recorded};
@@ -19,10 +20,7 @@ use crate::commands::registry::{self, Known};
 use crate::commands::run::{self, Prepared, UNLIKE_RECORDED, resume};
 use crate::commands::wall::Otherwise;
 use crate::commands::{runs, spec};
-use crate::config::Origin;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
 use crate::models;
 use crate::output::Output;
 use crate::plan::Plan;

@@ -15,10 +15,10 @@ use repo::{Besides, Tracked, WorkTree};
 use serde_json::json;
 
 use self::on_disk::{Found, OnDisk};
+use settings::{Environment, Keys};
+
 use crate::args::RollupArgs;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
 use crate::output::{Output, printable_name};
 use crate::preflight;
 use crate::terminal::phrases;

@@ -22,13 +22,13 @@ use runner::{Cancel, Confinement};
 use serde_json::json;
 
 use self::fault::{fault, stopped};
+use settings::{Environment, Settings};
+
 use crate::changes::{self, FileChange};
 use crate::commands::registry;
 use crate::commands::resume::can_go_on;
 use crate::commands::runs::{discard, no_record};
 use crate::commands::wall::{self, Otherwise};
-use crate::config::Settings;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::plan::Plan;

@@ -9,8 +9,8 @@ use anyhow::{anyhow, ensure};
 use engine::Line;
 use llm::Reply;
 use logging::{Redactor, RunFolder};
-use perform::{Past, reply_again};
 use names::ours::{AGENT_CONFIG, LOGS};
+use perform::{Past, reply_again};
 use repo::WorkTree;
 
 use crate::commands::order::Recorded;

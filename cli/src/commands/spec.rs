@@ -25,12 +25,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::act::is_unfinished;
 pub use self::project::RUNS;
+use settings::{Address, Environment, Layer, Sandbox, duration};
 
-use crate::args::{Sandbox, duration};
 use crate::commands::agents::LimitArgs;
-use crate::config::Layer;
-use crate::config::values::Address;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -122,7 +119,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "URL")]
     pub base_url: Option<Address>,
     /// The wall around the agent and around the setup and check commands
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox())]
     pub sandbox: Option<Sandbox>,
     /// How long one turn of an agent may take [default: 2h]
     #[arg(long, visible_alias = "timeout", value_name = "DURATION", value_parser = duration)]

@@ -5,10 +5,9 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use anyhow::{Context as _, anyhow};
 use names::ours::PROJECT_FILE;
 use serde_json::json;
+use settings::{Environment, File, Files, Standing};
 
 use crate::args::TrustArgs;
-use crate::config::{self, File, Files, PinError, Standing};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
 
@@ -34,11 +33,8 @@ pub fn run(args: &TrustArgs, environment: &Environment, output: &Output) -> Resu
     if !args.yes {
         ask(output)?;
     }
-    let store = config::trust_of(environment).pin(&file.path, &file.sha256).map_err(|error| {
-        let help = match error {
-            PinError::NoHome => "set HOME",
-            PinError::Io { .. } => "see who may write there",
-        };
+    let store = settings::trust_of(environment).pin(&file.path, &file.sha256).map_err(|error| {
+        let help = error.remedy();
         Failure::refused(error, help)
     })?;
     output.report(&format!("{PROJECT_FILE} is trusted until it changes ({})", store.display()));

@@ -10,13 +10,10 @@ use names::ours::AGENT_CONFIG;
 use names::{Binds, Name, Writer};
 use repo::{RepoError, WorkTree};
 use runner::{Confinement, Env, Mode, NoSandbox, Rung, Walls};
+use settings::{Environment, Sandbox, Settings, keys};
 
-use crate::args::Sandbox;
 use crate::commands::{registry, runs};
-use crate::config::Settings;
-use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys;
 use crate::output::Output;
 use crate::plan::{Plan, RUN_JSON};
 

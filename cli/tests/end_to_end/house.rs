@@ -32,7 +32,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: runner
     apply: dir guard names
-    cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo runner words
+    cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo runner settings
     dir:
     engine:
     fixtures: llm
@@ -51,6 +51,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     prompt: names
     repo: names
     runner: names
+    settings: dir llm names words
     words:
     ");
 }

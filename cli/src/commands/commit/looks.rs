@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use guard::Guard;
 use repo::{Asked, WorkTree};
+use settings::keys;
 
 use super::{Which, beside_or_above, refused};
 use crate::args::RunArgs;
 use crate::commands::rollup::age::Rollup;
 use crate::commands::run;
 use crate::exit::Failure;
-use crate::keys;
 use crate::output::{Output, printable_name};
 use crate::plan::{Plan, Task};
 use crate::preflight::{self, CODE_ROLLUP};

@@ -1,9 +1,9 @@
 //! What a call costs where its record does not say.
 
 use llm::{Day, Money, Prices, Usage};
+use settings::Settings;
 
 use crate::commands::run::today;
-use crate::config::Settings;
 
 /// The prices of today: those of the configuration, then the built-in list.
 pub struct Today {

@@ -7,15 +7,13 @@ use std::path::{Path, PathBuf};
 use llm::{Blind, Provider};
 use repo::{Asked, WorkTree};
 use runner::Rung;
+use settings::{Environment, Files, Keys, Settings, Standing, keys};
 
 use super::Check;
 use crate::args::DoctorArgs;
 use crate::commands::rollup::age::Rollup;
 use crate::commands::wall;
-use crate::config::{Files, Settings, Standing};
-use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys::{self, Keys};
 use crate::models;
 use crate::output::Output;
 use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
@@ -58,7 +56,7 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
         Ok(files) => files,
         Err(failure) => {
             let settings = Settings::of_flags(args.settings.layer());
-            return (settings, vec![Check::failed("configuration", failure)]);
+            return (settings, vec![Check::failed("configuration", failure.into())]);
         }
     };
     let loaded = files.settings(environment, args.settings.layer());

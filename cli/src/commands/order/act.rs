@@ -11,6 +11,7 @@ use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, pr
 use perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules, Spending};
 use repo::WorkTree;
 use runner::{Cancel, Limits};
+use settings::{Environment, Settings};
 
 use crate::changes::{self, FileChange};
 use crate::commands::order::plan::{Shown, Terms};
@@ -25,8 +26,6 @@ use crate::commands::resume::answers_used;
 use crate::commands::run::{UNLIKE_RECORDED, spending};
 use crate::commands::runs::{discard, no_record};
 use crate::commands::wall;
-use crate::config::Settings;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::ndjson::Ndjson;
 use crate::output::{Output, printable};

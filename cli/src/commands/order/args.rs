@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use settings::{Address, Layer, Model, ModelName, Sandbox, Temperature, Time, Walls};
 
-use crate::args::{LimitArgs, Sandbox};
-use crate::config::values::{Address, ModelName, Temperature, Time};
-use crate::config::{Layer, Model, Walls};
+use crate::args::LimitArgs;
 
 /// Flags of `order`.
 #[derive(Debug, Args)]
@@ -76,7 +75,7 @@ pub struct RunOrderArgs {
     #[command(flatten)]
     pub limits: LimitArgs,
     /// The wall around the commands [default: auto]
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox())]
     pub sandbox: Option<Sandbox>,
     /// Let the commands use the network
     #[arg(long)]

@@ -7,6 +7,7 @@ use loop_order::Verdict;
 use perform::Past;
 use repo::WorkTree;
 use serde_json::json;
+use settings::{Environment, Keys};
 
 use crate::commands::order::act::{self, Done, Setting};
 use crate::commands::order::args::RunOrderArgs;
@@ -16,10 +17,7 @@ use crate::commands::order::recorded::Recorded;
 use crate::commands::order::{prepare, settle};
 use crate::commands::registry;
 use crate::commands::show::rounds_asked;
-use crate::config;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
 use crate::output::{BAD, GOOD, Output, STRONG, printable};
 
 /// What became of one order of several.
@@ -36,7 +34,7 @@ pub fn run(args: &RunOrderArgs, environment: &Environment, output: &Output) -> R
     let tree = preflight::repository(&args.repo)?;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
-    let settings = config::load(tree.root(), environment, args.layer(), output)?;
+    let settings = crate::config::load(tree.root(), environment, args.layer(), output)?;
     let model = preflight::model(&settings, &keys, environment, &tree, output)?;
     let cancel = crate::interrupt::watched()?;
     let setting = Setting {

@@ -6,11 +6,10 @@ use std::path::Path;
 use anyhow::Context as _;
 use loop_order::{FieldProblem, WorkOrder};
 use serde_json::json;
+use settings::{Environment, Layer, Settings};
 
 use crate::commands::order::args::CheckArgs;
 use crate::commands::order::{files, preflight, startable};
-use crate::config::{self, Layer, Settings};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, GOOD, Output, STRONG, printable};
 use crate::terminal::phrases;
@@ -18,7 +17,7 @@ use crate::terminal::phrases;
 /// Everything that speaks against it, at once.
 pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let tree = preflight::repository(&args.repo)?;
-    let settings = config::load(tree.root(), environment, Layer::default(), output)?;
+    let settings = crate::config::load(tree.root(), environment, Layer::default(), output)?;
     let bytes = read(&args.file)?;
     let order = WorkOrder::parse(&bytes);
     let mut problems = Vec::new();

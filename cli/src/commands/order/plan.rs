@@ -8,9 +8,9 @@ use prompt::order::{Allowed, Context};
 use runner::Rung;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use settings::Settings;
 
 use crate::commands::order::args::RunOrderArgs;
-use crate::config::Settings;
 
 /// The flags that a run depends on and that are no settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,7 +83,7 @@ pub struct OrderPlan {
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub settings: Settings,
     /// The wall that is in force around the commands.
-    #[schemars(with = "crate::args::Sandbox")]
+    #[schemars(with = "settings::Sandbox")]
     pub sandbox: Rung,
     /// The file with what the prompts show of the tree.
     #[schemars(with = "StoredFile")]

@@ -10,11 +10,9 @@ use llm::Model;
 use loop_order::VERIFY_SCRIPT;
 use loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
 use repo::{Git, WorkTree};
+use settings::{Environment, Keys, Settings};
 
-use crate::config::Settings;
-use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys::Keys;
 use crate::models;
 use crate::output::Output;
 use crate::terminal::phrases;

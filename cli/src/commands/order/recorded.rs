@@ -10,13 +10,13 @@ use loop_order::{Inputs, WorkOrder, run_id};
 use prompt::order::{Allowed, Context};
 use runner::Rung;
 use serde::Deserialize;
+use settings::Settings;
 
 use crate::commands::order::plan::{Kind, OrderPlan, Shown, ShownHash, ShownText, Terms};
 use crate::commands::order::preflight::Read;
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::registry::Known;
 use crate::commands::runs;
-use crate::config::Settings;
 use crate::plan::RUN_JSON;
 
 /// Name of the order's file in the run folder.

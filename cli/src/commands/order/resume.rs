@@ -5,16 +5,14 @@ use anyhow::anyhow;
 use logging::RunFolder;
 use perform::Past;
 use repo::WorkTree;
+use settings::{Environment, Keys, Origin};
 
 use crate::args::LimitArgs;
 use crate::commands::order::act::{self, Done, Setting};
 use crate::commands::order::recorded::Recorded;
 use crate::commands::order::{batch, preflight, runs, settle};
 use crate::commands::registry::Known;
-use crate::config::Origin;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
 use crate::output::Output;
 
 /// Goes on with the run.

@@ -10,12 +10,12 @@ use logging::{Redactor, RunFolder};
 use loop_order::Finished;
 use perform::{Past, Record, RecordOnly, Silent};
 use repo::{Git, WorkTree};
+use settings::Environment;
 
 use crate::commands::order::recorded::Recorded;
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::{preflight, runs};
 use crate::commands::registry::{self, Known};
-use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::output::Output;
 

@@ -6,9 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use loop_order::VERIFY_SCRIPT;
 use loop_order::{Command, FieldProblem, WorkOrder};
+use settings::Environment;
 
 use crate::commands::doctor::on_path;
-use crate::environment::Environment;
 use crate::output::{Output, printable};
 
 /// Commands whose program is not there and cannot come: the change, or a command before it, may still make what lies in the project, and

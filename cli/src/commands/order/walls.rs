@@ -7,12 +7,11 @@ use names::Binds;
 use names::ours::PROJECT_FILE;
 use repo::WorkTree;
 use runner::{Confinement, Walls};
+use settings::{Settings, keys};
 
 use crate::commands::order::act::Setting;
 use crate::commands::wall;
-use crate::config::Settings;
 use crate::exit::Failure;
-use crate::keys;
 
 /// What decides whether an order is fulfilled must not be changed by the commands that look: the verification script, the configuration,
 /// every file that the configuration protects (DESIGN: `protect` binds all loops), and what leads git into other repositories. Relative to

@@ -8,26 +8,24 @@ use anyhow::{Context as _, anyhow};
 use apply::Lock;
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
-use perform::{AgentExecutor, AgentFact, AgentFault, AgentRecord, COPIES, Guarded, Kept, Outcome, drive};
 use names::ours::{ABL, PHASE_CONFIG};
+use perform::{AgentExecutor, AgentFact, AgentFault, AgentRecord, COPIES, Guarded, Kept, Outcome, drive};
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
+use settings::phase::Config;
+use settings::{Environment, Keys, Settings};
 
 use crate::commands::agents::{
     can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls,
 };
 use crate::commands::phase::agents::{self, Chosen, Secrets};
-use crate::commands::phase::config::Config;
 use crate::commands::phase::desk::Counter;
 use crate::commands::phase::past::{LOGS, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
 use crate::commands::phase::report::{Facts, Lines};
 use crate::commands::phase::{Action, PhaseArgs, walls};
 use crate::commands::runs::cannot_begin;
-use crate::config::Settings;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
-use crate::keys::Keys;
 use crate::output::{BAD, GOOD, Output, printable};
 use crate::plan::RUN_JSON;
 

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use agent::{Installed, Key, Kind};
 use anyhow::anyhow;
+use settings::Environment;
+use settings::keys::DOT_ENV;
 
 use crate::commands::phase::project::read;
-use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys::DOT_ENV;
 
 /// Variables about the way to a service, which pass on to a CLI beside those of the proxies: they hold no model's key.
 const PASSED: [&str; 5] = [

@@ -4,8 +4,9 @@ use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
+use settings::Environment;
+
 use crate::commands::phase::request::{Answer, Request, SOCKET};
-use crate::environment::Environment;
 
 /// The name that a role calls it by.
 pub const NAME: &str = "abl-cmd";

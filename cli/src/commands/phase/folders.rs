@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::anyhow;
 use names::ours::{ABL, PHASE_CONFIG};
+use settings::phase::Config;
 
-use crate::commands::phase::config::Config;
 use crate::commands::phase::project::SPECS;
 use crate::commands::phase::walls::HIDDEN;
 use crate::exit::Failure;

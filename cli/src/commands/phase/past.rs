@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::Start;
 use loop_phase::state::Status;
-use perform::{AgentFact, AgentRecord, AgentSilent, Outcome};
 use names::ours::ABL;
+use perform::{AgentFact, AgentRecord, AgentSilent, Outcome};
 
 use crate::commands::phase::project::Project;
 use crate::commands::spec::is_unfinished;

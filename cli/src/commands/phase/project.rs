@@ -9,11 +9,11 @@ use loop_phase::state::{State, Status};
 use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, RoleInputs, Start};
 use names::ours::{ABL, PHASE_CONFIG};
 use repo::Git;
+use settings::Environment;
+use settings::phase::Config;
 
-use crate::commands::phase::config::Config;
 use crate::commands::phase::folders::{Folders, refuse_links};
 use crate::commands::text;
-use crate::environment::Environment;
 use crate::exit::Failure;
 
 /// Where the specs are.
@@ -127,7 +127,7 @@ impl Project {
         }
         let config = &self.config;
         let role =
-            |name: &str, folder: &Path, commands: &BTreeMap<String, super::request::Entry>, model: &str| {
+            |name: &str, folder: &Path, commands: &BTreeMap<String, settings::phase::Entry>, model: &str| {
                 let commands =
                     commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
                 Ok::<_, Failure>(RoleInputs {

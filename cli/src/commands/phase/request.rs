@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use settings::phase::Entry;
 
 /// The variable that tells `abl-cmd` where the desk is.
 pub const SOCKET: &str = "CODE_COMMIT_DESK";
@@ -39,14 +40,4 @@ pub struct Desk {
     pub env: BTreeMap<String, String>,
     /// How long one may take.
     pub timeout_seconds: u64,
-}
-
-/// A command of the configuration.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Entry {
-    /// The shell line; no role ever sees it.
-    pub command: String,
-    /// What it is for.
-    #[serde(default)]
-    pub description: String,
 }

@@ -7,12 +7,12 @@ use names::By;
 use names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
 use repo::WorkTree;
 use runner::{Env, Mode, Probed, Walls, probe};
+use settings::Sandbox;
+use settings::keys::DOT_ENV;
 
-use crate::args::Sandbox;
 use crate::commands::phase::project::SPECS;
 use crate::commands::wall;
 use crate::exit::Failure;
-use crate::keys::DOT_ENV;
 use crate::output::Output;
 
 /// What no role may see, relative to the root, besides the other one's folder: secrets, the harness's own files, and the

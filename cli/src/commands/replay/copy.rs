@@ -11,8 +11,8 @@ use apply::Lock;
 use engine::Line;
 use guard::Guard;
 use logging::{Redactor, RunFolder};
-use perform::{RecordOnly, Replayed, Rules, UNDO, undo_folders};
 use names::ours::AGENT_CONFIG;
+use perform::{RecordOnly, Replayed, Rules, UNDO, undo_folders};
 use repo::WorkTree;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 

@@ -8,11 +8,11 @@ use anyhow::anyhow;
 use logging::{RunFolder, sha256_hex};
 use perform::undo_folders;
 use repo::WorkTree;
+use settings::Environment;
 
 use crate::changes::{FileChange, on_disk};
 use crate::commands::order::git;
 use crate::commands::runs;
-use crate::environment::Environment;
 use crate::exit::Failure;
 use crate::plan::Plan;
 use crate::terminal::phrases;

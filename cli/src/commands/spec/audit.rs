@@ -10,6 +10,7 @@ use loop_spec::{Files, Role};
 use perform::{AgentFact, AgentFault, AgentRecord, AgentStep, AgentUsage, Executor as _, Guarded};
 use prompt::spec::{Who, audit, system};
 use runner::Cancel;
+use settings::{Environment, Limits};
 
 use crate::commands::agents::limits;
 use crate::commands::runs::cannot_begin;
@@ -17,8 +18,6 @@ use crate::commands::spec::history::AUDIT;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{AgentArgs, act, uuid};
-use crate::config::Limits;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 

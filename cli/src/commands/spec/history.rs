@@ -8,14 +8,13 @@ use logging::{Redactor, RunFolder};
 use perform::{AgentFact, AgentObserver as _, Outcome, Turned};
 use repo::WorkTree;
 use serde_json::json;
+use settings::{Environment, Limits};
 
 use crate::commands::registry::Known;
 use crate::commands::runs;
 use crate::commands::spec::act::{self, Begun};
 use crate::commands::spec::lines::Lines;
 use crate::commands::spec::{AgentArgs, project, start};
-use crate::config::Limits;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{DIM, GOOD, Output, STRONG, WARN, printable};
 use crate::terminal::phrases;

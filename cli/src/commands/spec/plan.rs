@@ -8,12 +8,12 @@ use anyhow::anyhow;
 use logging::{RunFolder, Stamp};
 use perform::{TAKEN, watch_over};
 use prompt::spec::{Who, system};
+use settings::Environment;
 
 use crate::commands::spec::AgentArgs;
 use crate::commands::spec::act::fault;
 use crate::commands::spec::history::PLAN;
 use crate::commands::spec::workspace::{Mailboxes, Workspace};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
 

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use names::ours::SPEC_CONFIG;
+use settings::spec::Config;
 
-use crate::commands::spec::config::{self, Config};
+use crate::commands::spec::config;
 use crate::commands::spec::project;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -22,7 +23,7 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
             format!("write {SPEC_CONFIG} yourself: every key of it may be left out"),
         ));
     }
-    let present = Config::read(root)?;
+    let present = crate::commands::spec::config::read(root)?;
     let config = ask(present, &mut io::stdin().lock(), &mut io::stdout().lock()).context("cannot ask")?;
     let Some(config) = config else {
         return Err(Failure::new(Exit::Interrupted, anyhow!("nothing was saved"))
@@ -44,7 +45,7 @@ fn ask(present: Config, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Res
     writeln!(asking.out, "Enter keeps the value in brackets, {CLEAR} takes it away.")?;
     let answered =
         asking.answer("Specs path", &config.specs.clone(), |text| {
-            config::folder(text).map(|path| config.specs = path)
+            settings::spec::folder(text, &config::TAKEN).map(|path| config.specs = path)
         })? && asking.answer("Maximum iterations", &config.max_iterations.to_string(), |text| {
             let number = text.parse().ok().filter(|number| *number > 0);
             number.map(|number| config.max_iterations = number).ok_or("a number, at least 1".to_owned())

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use loop_spec::{ISSUES, Inputs, Patience, STORE};
+use settings::{Environment, Limits};
 
 use crate::commands::run::exit;
 use crate::commands::spec::act::{begin, inputs, resume, say, unfinished};
@@ -11,8 +12,6 @@ use crate::commands::spec::lines::Lines;
 use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{AgentArgs, ReviewArgs, RunArgs, history, project};
 use crate::commands::{read_input, text};
-use crate::config::Limits;
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
 

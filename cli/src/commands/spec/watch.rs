@@ -14,12 +14,12 @@ use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use perform::Outcome;
 use runner::{Cancel, Command, Confinement, Env};
+use settings::Environment;
 
 use crate::commands::spec::audit::{self, Audited};
 use crate::commands::spec::lines::Lines;
 use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{WatchArgs, act, failures, project, start};
-use crate::environment::Environment;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
 use crate::terminal::phrases;

@@ -19,16 +19,14 @@ use loop_spec::{Files, ISSUES, PROJECT, Role, STORE, WIP};
 use perform::{AgentExecutor, AgentWatch, Guarded, Kept, Repository, Watched};
 use repo::Git;
 use runner::{Cancel, Env, Probed, Rung, Walls, probe};
+use settings::spec::Config;
+use settings::{Environment, Keys, Layer, Limits, Settings, keys};
 
 use crate::commands::phase::agents::passed;
-use crate::commands::spec::config::Config;
 use crate::commands::spec::{Agent, AgentArgs, Permissions, failures, project};
 use crate::commands::wall;
 use crate::commands::{self, agents};
-use crate::config::{self, Layer, Limits, Settings};
-use crate::environment::Environment;
 use crate::exit::Failure;
-use crate::keys::{self, Keys};
 use crate::output::{Output, printable};
 
 /// As the help of the flags has them.
@@ -90,8 +88,8 @@ impl<'b> Workspace<'b> {
         environment: &'b Environment,
         output: &'b Output,
     ) -> Result<Self, Failure> {
-        let config = Config::read(root)?;
-        let settings = config::load(root, environment, flags, output)?;
+        let config = crate::commands::spec::config::read(root)?;
+        let settings = crate::config::load(root, environment, flags, output)?;
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
         let cli = installed(args.agent.unwrap_or_default(), environment)?;
         agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;

@@ -15,7 +15,7 @@ fn calls(run: &str, facts: &[impl Serialize]) -> Vec<Call> {
 }
 
 fn today() -> Today {
-    Today::of(&crate::config::Settings::default())
+    Today::of(&settings::Settings::default())
 }
 
 fn stored() -> Stored {

@@ -9,16 +9,17 @@ use anyhow::Context as _;
 use loop_phase::{BUILDER, SRC, TESTS, VERIFIER};
 use perform::{Repository, Role, Watched};
 use runner::Env;
+use settings::keys::DOT_ENV;
+use settings::phase::Entry;
 
 use super::Setup;
 use crate::commands::agents::{address, protected};
 use crate::commands::phase::agents::{self, Chosen};
 use crate::commands::phase::desk::Counter;
 use crate::commands::phase::project;
-use crate::commands::phase::request::{Desk, Entry, SOCKET};
+use crate::commands::phase::request::{Desk, SOCKET};
 use crate::commands::phase::walls;
 use crate::exit::Failure;
-use crate::keys::DOT_ENV;
 use names::ours::{ABL, AGENT_CONFIG, STATE};
 
 impl Setup<'_> {

@@ -1,5 +1,6 @@
+use settings::phase::Entry;
+
 use super::*;
-use crate::commands::phase::request::Entry;
 
 fn ask(argv: &[&str]) -> (u8, String) {
     let entry = |command: &str| Entry { command: command.to_owned(), description: "does it".to_owned() };

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use loop_spec::{Role, STORE, WIP};
-use names::ours::{PROJECT_FILE, SPEC_CONFIG, STATE};
+use names::ours::{SPEC_CONFIG, STATE};
 use runner::Walls;
+use settings::keys;
 
 use crate::commands::spec::project;
 use crate::commands::spec::workspace::Workspace;
 use crate::commands::wall;
-use crate::config;
-use crate::keys;
 
 /// Whether backlog, spec issues, findings and what was dismissed may be written behind the wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +45,10 @@ impl Workspace<'_> {
 
     /// The tree is open, the network too: the agent has to reach its service. The mailboxes are a person's and ours.
     pub fn walls(&self, mailboxes: Mailboxes) -> Walls {
-        let held = [".git", SPEC_CONFIG, PROJECT_FILE, STATE].map(|name| self.root.join(name)).into_iter();
+        let held = [".git", SPEC_CONFIG, STATE].map(|name| self.root.join(name)).into_iter();
         let store = [self.root.join(STORE)].into_iter().filter(|_| mailboxes == Mailboxes::Held);
         let wip = project::folder(&self.root, WIP);
-        let set = |places: &[config::Setting<PathBuf>]| -> Vec<PathBuf> {
+        let set = |places: &[settings::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
         let dot_gits = wall::held_dot_gits(&self.root, &self.dot_gits);

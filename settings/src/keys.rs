@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use llm::{Provider, Secret};
 use names::ours::AGENT_CONFIG;
 
-use crate::environment::Environment;
+use crate::Environment;
 
 /// Variables that hold keys. All of them are struck out of every output, whichever model is asked.
 const VARIABLES: [(&str, Option<Provider>); 5] = [
@@ -183,16 +183,4 @@ fn read_key(root: &Path, path: &Path) -> Result<Key, Without> {
         return Err(none("is empty"));
     }
     Ok(Key { whose, secret, source })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_variables_of_all_agents_are_known() {
-        for kind in [agent::Kind::Claude, agent::Kind::Gemini, agent::Kind::Codex] {
-            assert!(is_key_variable(OsStr::new(kind.key_variable())), "{kind:?}");
-        }
-    }
 }

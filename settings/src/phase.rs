@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-
-use crate::commands::phase::request::Entry;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Asked when nothing else is said.
 const DEFAULT_MODEL: &str = "gemini-3.8-flash";
@@ -108,6 +106,16 @@ pub struct Config {
     pub verifier_commands: BTreeMap<String, Entry>,
     /// Verifications at most.
     pub iterations: u32,
+}
+
+/// A command of the configuration.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Entry {
+    /// The shell line; no role ever sees it.
+    pub command: String,
+    /// What it is for.
+    #[serde(default)]
+    pub description: String,
 }
 
 impl Config {

@@ -1,14 +1,13 @@
 //! The shape of a configuration file. The flags of a run have the same shape, so that one function puts all layers together.
 
 use llm::Price;
-use llm_openai::{OutputLimit, Schema as AnswerSchema, SystemRole};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::values::{
-    Address, CommandLine, Count, Dollars, ModelName, Pattern, Place, Size, Temperature, Time, VariableName,
+use crate::{
+    Address, AnswerSchema, CommandLine, CommitScope, Count, Dollars, ModelName, OutputLimit, Pattern, Place,
+    Sandbox, Size, SystemRole, Temperature, Time, VariableName,
 };
-use crate::args::Sandbox;
 
 /// Settings of code-commit: `code-commit.toml` at a project's root, or `code-commit/config.toml` in the user's configuration folder.
 /// Every key may be left out.
@@ -73,15 +72,12 @@ pub struct Model {
 pub struct Dialect {
     /// What the output limit is called: `max_completion_tokens` or `max_tokens`.
     #[serde(default)]
-    #[schemars(schema_with = "max_tokens")]
     pub max_tokens: Option<OutputLimit>,
     /// Who says the system instruction: `developer` or `system`.
     #[serde(default)]
-    #[schemars(schema_with = "system_role")]
     pub system_role: Option<SystemRole>,
     /// How an answer that follows a JSON schema is asked for: `json_schema`, `json_object` or `none`.
     #[serde(default)]
-    #[schemars(schema_with = "answer_schema")]
     pub schema: Option<AnswerSchema>,
 }
 
@@ -147,38 +143,6 @@ pub struct Spec {
     pub commit_scope: Option<CommitScope>,
     /// A program that is told when a person is needed. Trusted files only.
     pub notify: Option<CommandLine>,
-}
-
-/// What a checkpoint commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CommitScope {
-    /// Everything that differs, as `git add -A` does.
-    All,
-    /// What the agents of the run changed.
-    Run,
-}
-
-impl CommitScope {
-    /// As it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Run => "run",
-        }
-    }
-}
-
-fn max_tokens(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "enum": ["max_completion_tokens", "max_tokens"] })
-}
-
-fn system_role(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "enum": ["developer", "system"] })
-}
-
-fn answer_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "enum": ["json_schema", "json_object", "none"] })
 }
 
 /// US dollars for a million tokens.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::values::Place;
+use crate::Place;
 
 /// What relative paths and `~` stand for.
 #[derive(Debug, Clone, Copy)]

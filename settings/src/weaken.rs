@@ -1,13 +1,10 @@
 //! What a project may not decide by itself: a cloned repository's file may only tighten.
 
-use super::bases::Bases;
-use super::file::Layer;
-use super::settings::Settings;
-use crate::args::Sandbox;
+use crate::{Bases, Layer, Sandbox, Settings};
 
 /// Takes out of a project's layer everything that would weaken what is in force without it, and says what that was, one line each:
 /// `sandbox.network = true`.
-pub fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases<'_>) -> Vec<String> {
+pub(crate) fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases<'_>) -> Vec<String> {
     let mut taken = Vec::new();
     let base_url = without.base_url.value.as_deref();
     take(

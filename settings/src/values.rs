@@ -9,8 +9,6 @@ use llm::http::BaseUrl;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::args;
-
 /// How the shape of a value is told to an editor.
 macro_rules! shaped {
     ($name:ident, $schema:tt) => {
@@ -114,7 +112,7 @@ impl std::str::FromStr for Time {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        args::duration(text).map(Self)
+        duration(text).map(Self)
     }
 }
 
@@ -239,6 +237,23 @@ impl std::str::FromStr for Place {
     }
 }
 
+/// `90s`, `10m`, `1h30m`: whole numbers with their units, the larger first.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let bad = || format!("`{text}` is no duration; write it like 90s, 10m or 1h30m");
+    let mut rest = text;
+    let mut seconds: u64 = 0;
+    for (unit, worth) in [('h', 3600), ('m', 60), ('s', 1)] {
+        if let Some((number, behind)) = rest.split_once(unit) {
+            // `parse` would take a plus sign.
+            let digits = Some(number).filter(|number| !number.starts_with('+')).ok_or_else(bad)?;
+            let number: u64 = digits.parse().map_err(|_| bad())?;
+            seconds = number.checked_mul(worth).and_then(|s| seconds.checked_add(s)).ok_or_else(bad)?;
+            rest = behind;
+        }
+    }
+    if rest.is_empty() && seconds > 0 { Ok(Duration::from_secs(seconds)) } else { Err(bad()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,6 +269,18 @@ mod tests {
         }
         for bad in ["", "0B", "12", "1MB", "-1B", "99999999999GiB"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        let seconds = |text| duration(text).map(|d| d.as_secs());
+        assert_eq!(seconds("90s"), Ok(90));
+        assert_eq!(seconds("10m"), Ok(600));
+        assert_eq!(seconds("1h30m"), Ok(5400));
+        for bad in ["", "10", "0s", "m", "1m1h", "-1s", "1.5h", "99999999999999999h", "1h30", "+5s", "1h+5m"]
+        {
+            assert!(seconds(bad).is_err(), "{bad}");
         }
     }
 

@@ -1,20 +1,19 @@
-//! The environment, read once.
+//! The environment, as whoever read it hands it over.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// What the process was started with. Nothing else in the program reads the environment.
+/// What the process was started with.
 #[derive(Debug, Clone)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
 }
 
 impl Environment {
-    /// Takes it all in.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
-    pub fn read() -> Self {
-        Self { variables: std::env::vars_os().collect() }
+    /// These variables and no others.
+    pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self { variables: variables.into_iter().collect() }
     }
 
     /// The value of a variable that is set, not empty and UTF-8.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Layer;
+use crate::Layer;
 
 /// As it is published. TOML has no null, so that what may be left out is not said to be null, and defaults are told in words.
 pub fn schema() -> Value {

@@ -1,6 +1,9 @@
-use super::bases::Bases;
-use super::read::{parse, render};
-use super::*;
+use std::path::Path;
+
+use names::ours::PROJECT_FILE;
+
+use crate::read::{parse, render};
+use crate::{Bases, Layer, Origin, Settings, weaken};
 
 fn bases() -> Bases<'static> {
     Bases { root: Path::new("/p"), home: Some(Path::new("/h")) }
@@ -157,7 +160,7 @@ fn what_is_no_toml_is_an_error_that_points_at_the_place() {
 
 #[test]
 fn every_key_of_the_reference_is_read() {
-    let reference = include_str!("../../../docs/reference/configuration.md");
+    let reference = include_str!("../../docs/reference/configuration.md");
     let example = reference.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let mut settings = Settings::default();
     settings.put(layer(example), Origin::Project, bases());

@@ -79,6 +79,17 @@ pub enum PinError {
     },
 }
 
+impl PinError {
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::NoHome => "set HOME",
+            Self::Io { .. } => "see who may write there",
+        }
+    }
+}
+
 /// The whole file, readable by the user alone, by a rename.
 fn replace(store: &Path, pins: &Pins) -> io::Result<()> {
     let folder = store.parent().unwrap_or(Path::new("."));

@@ -4,9 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::file::CommitScope;
-use super::settings::{Origin, Setting, Settings};
-use super::values::{Size, Time};
+use crate::{CommitScope, Origin, Setting, Settings, Size, Time};
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,10 +7,7 @@ use std::time::Duration;
 use llm::{Budget, ModelId, Money, Price, Prices, Provider};
 use serde::{Deserialize, Serialize};
 
-use super::bases::Bases;
-use super::file::{CommitScope, Dialect, Layer};
-use super::values::CommandLine;
-use crate::args::Sandbox;
+use crate::{Bases, CommandLine, CommitScope, Dialect, Layer, Limits, Model, Sandbox};
 
 /// Where a setting is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,7 +162,7 @@ impl Default for Settings {
             build: Setting::default(CommandLine { text: command.to_owned(), argv: vec![command.to_owned()] }),
             build_timeout: Setting::default(Duration::from_mins(10)),
             build_output: Setting::default(64 << 20),
-            build_prompt: Setting::default(loop_commit::BUILD_OUTPUT_BYTES as u64),
+            build_prompt: Setting::default(1 << 20),
             sandbox: Setting::default(Sandbox::Auto),
             network: Setting::default(false),
             writable: Vec::new(),
@@ -213,7 +210,7 @@ impl Settings {
 
     /// An address belongs to the provider that it was written for: where a later layer names a model of another one, the key of that
     /// one must not travel there.
-    fn put_model(&mut self, model: super::file::Model, origin: Origin) {
+    fn put_model(&mut self, model: Model, origin: Origin) {
         if let Some(name) = &model.name
             && name.0.provider() != self.model.value.provider()
         {
@@ -245,7 +242,7 @@ impl Settings {
     }
 
     /// Puts limits over those that are there; what is not given stays.
-    pub fn put_limits(&mut self, limits: &super::Limits, origin: Origin) {
+    pub fn put_limits(&mut self, limits: &Limits, origin: Origin) {
         self.max_cost.take_some(limits.max_cost.map(|limit| limit.0), origin);
         self.max_tokens.take_some(limits.max_tokens.map(|limit| limit.0), origin);
         self.max_calls.take_some(limits.max_calls.map(|limit| limit.0), origin);

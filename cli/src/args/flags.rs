@@ -2,13 +2,12 @@
 
 use std::str::FromStr;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
-
-use super::Sandbox;
-use crate::config::values::{
-    Address, CommandLine, Count, Dollars, ModelName, Pattern, Place, Size, Temperature, Time, VariableName,
+use settings::{
+    Address, Build, CommandLine, Count, Dollars, Layer, Limits, Model, ModelName, Pattern, Place, Sandbox,
+    Size, Temperature, Time, VariableName, Walls,
 };
-use crate::config::{Build, Layer, Limits, Model, Walls};
 
 /// What a run may use of time, calls and money.
 #[expect(clippy::struct_field_names, reason = "each is the flag of its name")]
@@ -79,7 +78,7 @@ pub struct SettingArgs {
     #[arg(long, value_name = "SIZE")]
     pub build_output_limit: Option<Size>,
     /// The wall around the build [default: auto]
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox())]
     pub sandbox: Option<Sandbox>,
     /// Let the build use the network
     #[arg(long, overrides_with = "no_network")]
@@ -141,6 +140,12 @@ fn switch(on: bool, off: bool) -> Option<bool> {
         (false, true) => Some(false),
         (false, false) => None,
     }
+}
+
+/// The words of `--sandbox`.
+pub fn sandbox() -> impl TypedValueParser<Value = Sandbox> {
+    let words = Sandbox::WORDS.iter().map(|(word, help)| PossibleValue::new(*word).help(help.trim()));
+    PossibleValuesParser::new(words).try_map(|word| word.parse())
 }
 
 /// What is no such number is told so, a negative one too.

@@ -1,0 +1,97 @@
+//! Settings that are one of a few words.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An enum whose variants are written as words: in files, on the command line and in the record.
+macro_rules! choice {
+    ($(#[$meta:meta])* $name:ident { $(#[doc = $help:literal] $variant:ident = $word:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum $name {
+            $(#[doc = $help] #[serde(rename = $word)] $variant,)*
+        }
+
+        impl $name {
+            /// Every word and what it means.
+            pub const WORDS: &[(&'static str, &'static str)] = &[$(($word, $help)),*];
+
+            /// As it is written.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                match text {
+                    $($word => Ok(Self::$variant),)*
+                    _ => Err(format!("`{text}` is none of: {}", [$($word),*].join(", "))),
+                }
+            }
+        }
+    };
+}
+
+choice! {
+    /// The sandbox around the build.
+    Sandbox {
+        /// The strongest that works here; refuse where none does
+        Auto = "auto",
+        /// bubblewrap and seccomp
+        Bwrap = "bwrap",
+        /// Landlock and seccomp
+        Landlock = "landlock",
+        /// A container
+        Docker = "docker",
+        /// No sandbox: the build can do whatever you can
+        Off = "off",
+    }
+}
+
+choice! {
+    /// What a checkpoint commits.
+    CommitScope {
+        /// Everything that differs, as `git add -A` does.
+        All = "all",
+        /// What the agents of the run changed.
+        Run = "run",
+    }
+}
+
+choice! {
+    /// What the output limit is called.
+    OutputLimit {
+        /// What the service that made the dialect calls it.
+        MaxCompletionTokens = "max_completion_tokens",
+        /// What many local servers call it.
+        MaxTokens = "max_tokens",
+    }
+}
+
+choice! {
+    /// Who says the system instruction.
+    SystemRole {
+        /// As the service that made the dialect has it.
+        Developer = "developer",
+        /// As everybody else has it.
+        System = "system",
+    }
+}
+
+choice! {
+    /// How an answer that follows a JSON schema is asked for.
+    AnswerSchema {
+        /// With the schema itself, strictly.
+        JsonSchema = "json_schema",
+        /// As any JSON object; the prompt has to say which.
+        JsonObject = "json_object",
+        /// Not at all; the prompt has to say everything.
+        None = "none",
+    }
+}

@@ -1,0 +1,105 @@
+//! Reading one configuration file, and saying where in it an error is.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use sha2::{Digest as _, Sha256};
+
+use crate::Layer;
+
+/// Larger than any configuration.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// A configuration file that could be read.
+#[derive(Debug)]
+pub struct File {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Of its bytes.
+    pub sha256: String,
+    /// What it says.
+    pub layer: Layer,
+}
+
+/// Why a configuration file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// It is there and cannot be read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something else has its name, or it is too large.
+    #[error("{} is no file of at most 1 MiB", .0.display())]
+    NoFile(PathBuf),
+    /// It holds bytes that are no text.
+    #[error("{} is not UTF-8 (at byte {at})", path.display())]
+    NotUtf8 {
+        /// Which file.
+        path: PathBuf,
+        /// How many bytes before it are text.
+        at: usize,
+    },
+    /// A line of it is wrong. The text shows the line and marks the place.
+    #[error("{0}")]
+    Line(String),
+}
+
+impl ReadError {
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "see who may read it",
+            Self::NoFile(_) => "put a configuration in its place, or move it away",
+            Self::NotUtf8 { .. } => "save it as UTF-8",
+            Self::Line(_) => "put the line right, or take it out",
+        }
+    }
+}
+
+/// The file at `path`, if there is one.
+pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
+    let bytes = match dir::read(path, MOST_BYTES, dir::Links::Followed) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(source) => return Err(ReadError::Io { path: path.to_owned(), source }),
+        Ok(None) => return Err(ReadError::NoFile(path.to_owned())),
+        Ok(Some(bytes)) => bytes,
+    };
+    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 {
+        path: path.to_owned(),
+        at: error.utf8_error().valid_up_to(),
+    })?;
+    let layer = parse(&text).map_err(|error| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name =
+            if name == names::ours::PROJECT_FILE { name.into_owned() } else { path.display().to_string() };
+        ReadError::Line(render(&text, &name, &error))
+    })?;
+    Ok(Some(File { path: path.to_owned(), sha256, layer }))
+}
+
+/// Reads the text of a configuration file.
+pub(crate) fn parse(text: &str) -> Result<Layer, toml::de::Error> {
+    toml::from_str(text)
+}
+
+/// The message with the line that it is about and a mark under the place.
+pub(crate) fn render(text: &str, name: &str, error: &toml::de::Error) -> String {
+    // A mark at the very end of the text has no line to stand under, and one inside a character no place.
+    let end = text.trim_end().len();
+    let span = error.span().unwrap_or(0..0);
+    let start = text.floor_char_boundary(span.start.min(end.saturating_sub(1)));
+    let span = start..text.ceil_char_boundary(span.end.clamp(start, end.max(start)));
+    let snippet = Snippet::source(text).path(name).annotation(AnnotationKind::Primary.span(span));
+    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+    Renderer::plain().render(&[Level::ERROR.no_name().primary_title(message).element(snippet)])
+}
