@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use settings::Sandbox;
 
-pub use flags::{LimitArgs, SettingArgs, sandbox};
+pub use flags::{LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
 pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
 

@@ -10,7 +10,7 @@ use llm::{Model, Provider, Recorded, Retry, Scripted};
 use llm_gemini::Gemini;
 use llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
 use repo::WorkTree;
-use settings::{Dialect, Environment, Keys, Settings};
+use settings::{Environment, Keys, Settings};
 
 use crate::exit::Failure;
 use crate::output::Output;
@@ -34,7 +34,7 @@ pub fn open(
         }
         Provider::OpenAi => {
             let base = base(settings, llm_openai::BASE_URL, "http://127.0.0.1:8080/v1", output)?;
-            let switches = switches(settings.dialect.value, Switches::of(&base));
+            let switches = switches(settings, Switches::of(&base));
             let open = OpenAi::new(agent()?, base, model.clone(), key);
             Ok(Box::new(open.with_switches(switches).with_retry(retry)))
         }
@@ -57,18 +57,18 @@ fn no_script(error: ScriptError) -> Failure {
 }
 
 /// What the configuration says goes before what the address makes likely.
-fn switches(dialect: Dialect, likely: Switches) -> Switches {
+fn switches(settings: &Settings, likely: Switches) -> Switches {
     use settings::{AnswerSchema as Asked, OutputLimit as Limit, SystemRole as Role};
     Switches {
-        max_tokens: dialect.max_tokens.map_or(likely.max_tokens, |limit| match limit {
+        max_tokens: settings.dialect_max_tokens.value.map_or(likely.max_tokens, |limit| match limit {
             Limit::MaxCompletionTokens => OutputLimit::MaxCompletionTokens,
             Limit::MaxTokens => OutputLimit::MaxTokens,
         }),
-        system_role: dialect.system_role.map_or(likely.system_role, |role| match role {
+        system_role: settings.dialect_system_role.value.map_or(likely.system_role, |role| match role {
             Role::Developer => SystemRole::Developer,
             Role::System => SystemRole::System,
         }),
-        schema: dialect.schema.map_or(likely.schema, |schema| match schema {
+        schema: settings.dialect_schema.value.map_or(likely.schema, |schema| match schema {
             Asked::JsonSchema => Schema::JsonSchema,
             Asked::JsonObject => Schema::JsonObject,
             Asked::None => Schema::None,

@@ -2,6 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::Bases;
+use crate::slot::Written;
 
 /// An enum whose variants are written as words: in files, on the command line and in the record.
 macro_rules! choice {
@@ -22,6 +26,18 @@ macro_rules! choice {
                 match self {
                     $(Self::$variant => $word,)*
                 }
+            }
+        }
+
+        impl Written for $name {
+            type Value = Self;
+
+            fn value(self, _: Bases<'_>) -> Self {
+                self
+            }
+
+            fn shown(value: &Self) -> Value {
+                json!(value.as_str())
             }
         }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use names::ours::PROJECT_FILE;
 
 use crate::read::{self, File, ReadError};
-use crate::{Bases, Environment, Layer, Model, Origin, Settings, Standing, Trust, weaken};
+use crate::{Bases, Environment, Layer, Model, Origin, Settings, Standing, Trust, key};
 
 /// The configuration files that bear on one project.
 #[derive(Debug)]
@@ -52,14 +52,14 @@ impl Files {
         if let Some(file) = &self.project {
             let mut layer = file.layer.clone();
             if self.standing != Standing::Trusted {
-                ignored = weaken::take_weakening(&mut layer, &settings, bases);
+                ignored = key::take_weakening(&mut layer, &settings, bases);
             }
             settings.put(layer, Origin::Project, bases);
         }
         // Which variable counts depends on whose model it is.
         let model = Model { name: flags.model.name.clone(), ..Model::default() };
         settings.put(Layer { model, ..Layer::default() }, Origin::Flag, bases);
-        settings.put_environment(|name| environment.text(name).map(str::to_owned));
+        settings.put_environment(environment);
         settings.put(flags, Origin::Flag, bases);
         Loaded { settings, ignored }
     }
@@ -68,7 +68,7 @@ impl Files {
     pub fn weakening(&self) -> Vec<String> {
         let layer = self.project.as_ref().map(|file| file.layer.clone());
         layer.map_or_else(Vec::new, |mut layer| {
-            weaken::take_weakening(&mut layer, &self.without_project(), self.bases())
+            key::take_weakening(&mut layer, &self.without_project(), self.bases())
         })
     }
 

@@ -4,28 +4,28 @@ mod bases;
 mod choice;
 mod environment;
 mod files;
-mod force;
+mod key;
 pub mod keys;
-mod layer;
 pub mod phase;
 mod read;
-mod rows;
 mod schema;
+mod setting;
+mod slot;
 pub mod spec;
+mod table;
 mod trust;
 mod values;
-mod weaken;
 
 pub use bases::Bases;
 pub use choice::{AnswerSchema, CommitScope, OutputLimit, Sandbox, SystemRole};
 pub use environment::Environment;
 pub use files::{Files, Loaded, trust_of};
-pub use force::{Origin, Setting, Settings, Variable};
+pub use key::{Flag, Key, Row, Takes};
 pub use keys::Keys;
-pub use layer::{Build, Dialect, Layer, Limits, Model, Reserved, Spec, Walls};
 pub use read::{File, ReadError};
-pub use rows::Row;
 pub use schema::schema;
+pub use setting::{Origin, Setting, Variable};
+pub use table::{Build, Dialect, KEYS, Layer, Limits, Model, Reserved, Settings, Spec, Walls};
 pub use trust::{PinError, Standing, Trust};
 pub use values::{
     Address, CommandLine, Count, Dollars, ModelName, Pattern, Place, Size, Temperature, Time, VariableName,

@@ -3,7 +3,7 @@ use std::path::Path;
 use names::ours::PROJECT_FILE;
 
 use crate::read::{parse, render};
-use crate::{Bases, Layer, Origin, Settings, weaken};
+use crate::{Bases, Layer, Origin, Settings, key};
 
 fn bases() -> Bases<'static> {
     Bases { root: Path::new("/p"), home: Some(Path::new("/h")) }
@@ -25,7 +25,7 @@ fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
     let mut settings = Settings::default();
     settings.put(layer(user), Origin::User, bases());
     let mut project = layer(project);
-    let taken = weaken::take_weakening(&mut project, &settings, bases());
+    let taken = key::take_weakening(&mut project, &settings, bases());
     settings.put(project, Origin::Project, bases());
     (taken, settings)
 }
@@ -40,7 +40,7 @@ fn an_unknown_key_is_an_error_that_points_at_its_line() {
       | ^^^^
     "#);
     insta::assert_snapshot!(wrong("[modle]\n"), @"
-    unknown field `modle`, expected one of `protect`, `model`, `limits`, `build`, `sandbox`, `price`, `order`, `phase`, `spec`
+    unknown field `modle`, expected one of `protect`, `price`, `model`, `limits`, `build`, `sandbox`, `spec`, `order`, `phase`
      --> code-commit.toml:1:2
       |
     1 | [modle]
@@ -199,7 +199,7 @@ fn an_address_counts_for_models_of_the_provider_it_was_written_for() {
     assert_eq!(settings.base_url.value.as_deref(), Some("http://127.0.0.1:1/v1"));
     settings.put(layer("[model]\nname='gemini-3.8-flash'"), Origin::Flag, bases());
     assert_eq!(settings.base_url.value, None);
-    assert_eq!(settings.dialect.value.schema, None);
+    assert_eq!(settings.dialect_schema.value, None);
 }
 
 #[test]
@@ -222,13 +222,13 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     let user = "[limits]\nmax_cost=1\nmax_tokens=10\nmax_calls=1\nmax_time='1m'\nrounds=1";
     let (taken, settings) = weakening(user, wider);
     insta::assert_snapshot!(taken.join("\n"), @r#"
-    model.base_url = "http://127.0.0.1:1"
     model.name = "gemini/dearest"
+    model.base_url = "http://127.0.0.1:1"
     limits.max_cost = 9.5
     limits.max_tokens = 100
     limits.max_calls = 9
-    limits.rounds = 9
     limits.max_time = "2h"
+    limits.rounds = 9
     build.output_limit = "1GiB"
     build.prompt_limit = "2MiB"
     sandbox.mode = "off"
@@ -236,8 +236,8 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     sandbox.writable = ["/w"]
     sandbox.readable = ["/r"]
     sandbox.env = ["E"]
-    price of "gemini\u{1b}]0;x\u{7}"
     spec.notify = "curl x"
+    price = ["gemini\u{1b}]0;x\u{7}"]
     "#);
     let (_, as_if_empty) = weakening(user, "");
     assert_eq!(settings, as_if_empty);

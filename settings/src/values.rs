@@ -2,12 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use llm::ModelId;
 use llm::http::BaseUrl;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::Bases;
+use crate::slot::Written;
 
 /// How the shape of a value is told to an editor.
 macro_rules! shaped {
@@ -28,7 +33,7 @@ macro_rules! shaped {
     };
 }
 
-/// A value that is written as a string.
+/// A value that is written as a string: its schema is a pattern and an example.
 macro_rules! written_as_text {
     ($name:ident, $pattern:expr, $example:expr) => {
         impl TryFrom<String> for $name {
@@ -43,6 +48,24 @@ macro_rules! written_as_text {
     };
 }
 
+/// A value that is in force as what it holds.
+macro_rules! in_force {
+    ($name:ident, $value:ty, $shown:expr) => {
+        impl Written for $name {
+            type Value = $value;
+
+            fn value(self, _: Bases<'_>) -> $value {
+                self.0
+            }
+
+            fn shown(value: &$value) -> Value {
+                let shown: fn(&$value) -> Value = $shown;
+                shown(value)
+            }
+        }
+    };
+}
+
 mod numbers;
 
 pub use numbers::{Count, Dollars, Temperature};
@@ -52,10 +75,16 @@ pub use numbers::{Count, Dollars, Temperature};
 #[serde(try_from = "String")]
 pub struct Time(pub Duration);
 
+written_as_text!(Time, "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$", "10m");
+in_force!(Time, Duration, |time| json!(Self(*time).to_string()));
+
 /// `500B`, `64KiB`, `1MiB`, `2GiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Size(pub u64);
+
+written_as_text!(Size, "^[0-9]+(B|KiB|MiB|GiB)$", "64MiB");
+in_force!(Size, u64, |bytes| json!(Self(*bytes).to_string()));
 
 /// A program and its arguments, written as in a shell, but never given to one: quotes group words, and nothing else happens. What only
 /// a shell could act on is refused as in a work order: of `./build.sh && ./test.sh` the second would never be run.
@@ -68,45 +97,75 @@ pub struct CommandLine {
     pub argv: Vec<String>,
 }
 
+written_as_text!(CommandLine, "\\S", "./build.sh --fast");
+
 /// A gitignore pattern that can match something.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Pattern(pub String);
+
+written_as_text!(Pattern, "^[^#]", "tests/**");
 
 /// A model by its name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ModelName(pub ModelId);
 
+written_as_text!(ModelName, "\\S", "gemini/gemini-3.8-flash");
+in_force!(ModelName, ModelId, |model| json!(model.to_string()));
+
 /// Where a service is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Address(pub String);
+
+written_as_text!(Address, "^https?://", "http://127.0.0.1:11434/v1");
+in_force!(Address, String, |address| json!(address));
 
 /// The name of a variable of the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct VariableName(pub String);
 
+written_as_text!(VariableName, "^[^=]+$", "CC");
+in_force!(VariableName, String, |name| json!(name));
+
 /// A file or folder: absolute, below the home (`~/…`), or relative to the project's root.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Place(pub String);
+
+written_as_text!(Place, "\\S", "~/.cache/sccache");
+
+impl Written for Place {
+    type Value = PathBuf;
+
+    fn value(self, bases: Bases<'_>) -> PathBuf {
+        bases.find(&self)
+    }
+
+    fn shown(path: &PathBuf) -> Value {
+        json!(path.display().to_string())
+    }
+}
+
+impl Written for CommandLine {
+    type Value = Self;
+
+    fn value(self, _: Bases<'_>) -> Self {
+        self
+    }
+
+    fn shown(command: &Self) -> Value {
+        json!(command.text)
+    }
+}
 
 impl From<CommandLine> for String {
     fn from(line: CommandLine) -> Self {
         line.text
     }
 }
-
-written_as_text!(Time, "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$", "10m");
-written_as_text!(Size, "^[0-9]+(B|KiB|MiB|GiB)$", "64MiB");
-written_as_text!(CommandLine, "\\S", "./build.sh --fast");
-written_as_text!(Pattern, "^[^#]", "tests/**");
-written_as_text!(ModelName, "\\S", "gemini/gemini-3.8-flash");
-written_as_text!(Address, "^https?://", "http://127.0.0.1:11434/v1");
-written_as_text!(VariableName, "^[^=]+$", "CC");
-written_as_text!(Place, "\\S", "~/.cache/sccache");
 
 impl std::str::FromStr for Time {
     type Err = String;

@@ -1,151 +1,158 @@
-//! The flags that are settings: each has its key in the configuration, which it goes before.
+//! The flags that are settings, as the table of settings describes them. Each goes before its key in the configuration.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgAction, Args};
-use settings::{
-    Address, Build, CommandLine, Count, Dollars, Layer, Limits, Model, ModelName, Pattern, Place, Sandbox,
-    Size, Temperature, Time, VariableName, Walls,
-};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use settings::{Flag, KEYS, Key, Layer, Sandbox, Takes};
 
-/// What a run may use of time, calls and money.
-#[expect(clippy::struct_field_names, reason = "each is the flag of its name")]
-#[derive(Debug, Clone, Default, Args)]
-pub struct LimitArgs {
-    /// Send no call that could pass so many US dollars in all
-    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
-    pub max_cost: Option<Dollars>,
-    /// Send no call that could pass so many tokens in all
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    pub max_tokens: Option<Count>,
-    /// Make no more model calls than this that are or may be paid for, retries included
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    pub max_calls: Option<Count>,
-    /// End the run at the next model call after this time
-    #[arg(long, value_name = "DURATION")]
-    pub max_time: Option<Time>,
+/// Settings of every loop that asks a model.
+pub type SettingArgs = Flags<All>;
+
+/// What a run may use of time, calls and money; also of one that goes on.
+pub type LimitArgs = Flags<Resumed>;
+
+/// What a run of agents may use; it is looked at between turns.
+pub type TurnLimitArgs = Flags<BetweenTurns>;
+
+/// Flags as the topmost layer of the configuration.
+pub struct Flags<W> {
+    /// What they say.
+    pub layer: Layer,
+    which: PhantomData<W>,
 }
 
-impl LimitArgs {
-    /// As a table of the configuration.
-    pub fn layer(&self) -> Limits {
-        Limits {
-            max_cost: self.max_cost,
-            max_tokens: self.max_tokens,
-            max_calls: self.max_calls,
-            max_time: self.max_time,
-            rounds: None,
+/// Which flags of the table a command has.
+pub trait Which {
+    /// Where the help has them.
+    const HEADING: Option<&str> = None;
+
+    /// What the help says of this one; `None` if the command does not have it.
+    fn help(flag: &Flag) -> Option<&'static str>;
+}
+
+/// All of them.
+pub enum All {}
+
+impl Which for All {
+    const HEADING: Option<&str> = Some("Settings (code-commit config shows what is in force)");
+
+    fn help(flag: &Flag) -> Option<&'static str> {
+        Some(flag.help)
+    }
+}
+
+/// Those that a run that goes on takes, too.
+pub enum Resumed {}
+
+impl Which for Resumed {
+    fn help(flag: &Flag) -> Option<&'static str> {
+        flag.on_resume.then_some(flag.help)
+    }
+}
+
+/// Limits that are looked at between turns of agents.
+pub enum BetweenTurns {}
+
+impl Which for BetweenTurns {
+    fn help(flag: &Flag) -> Option<&'static str> {
+        flag.between_turns
+    }
+}
+
+impl<W> From<Layer> for Flags<W> {
+    fn from(layer: Layer) -> Self {
+        Self { layer, which: PhantomData }
+    }
+}
+
+impl<W> Clone for Flags<W> {
+    fn clone(&self) -> Self {
+        self.layer.clone().into()
+    }
+}
+
+impl<W> fmt::Debug for Flags<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.layer.fmt(f)
+    }
+}
+
+/// Every key that has such a flag, with its help.
+fn flags<W: Which>() -> impl Iterator<Item = (&'static Key, &'static Flag, &'static str)> {
+    KEYS.iter().filter_map(|key| {
+        let flag = key.flag.as_ref()?;
+        Some((key, flag, W::help(flag)?))
+    })
+}
+
+impl<W: Which> Args for Flags<W> {
+    fn augment_args(command: Command) -> Command {
+        let command = command.next_help_heading(W::HEADING);
+        command.args(flags::<W>().flat_map(|(key, flag, help)| describe(key, flag, help)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<W: Which> FromArgMatches for Flags<W> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut layer = Layer::default();
+        for (key, flag, _) in flags::<W>() {
+            for text in given(matches, flag) {
+                key.give(&mut layer, &text).map_err(|why| Error::raw(ErrorKind::ValueValidation, why))?;
+            }
+        }
+        Ok(layer.into())
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        Self::from_arg_matches(matches).map(|new| *self = new)
+    }
+}
+
+/// The flag, and its opposite if it takes nothing.
+fn describe(key: &'static Key, flag: &'static Flag, help: &str) -> Vec<Arg> {
+    let default = key.default_text().map(|text| format!(" [default: {text}]")).unwrap_or_default();
+    let arg = Arg::new(flag.name).long(flag.name).help(format!("{help}{default}"));
+    let read = |text: &str| key.give(&mut Layer::default(), text).map(|()| text.to_owned());
+    match flag.takes {
+        Takes::One(value) => vec![arg.value_name(value).value_parser(read).allow_negative_numbers(true)],
+        Takes::Many(value) => {
+            vec![arg.value_name(value).value_parser(read).action(ArgAction::Append)]
+        }
+        Takes::Word(value, known) => vec![arg.value_name(value).value_parser(words(known))],
+        Takes::Nothing(no, help) => {
+            let opposite = Arg::new(no).long(no).help(help).overrides_with(flag.name);
+            [arg.overrides_with(no), opposite].map(|arg| arg.action(ArgAction::SetTrue)).into()
         }
     }
 }
 
-/// Settings of every loop that asks a model. Defaults are in the configuration, not here.
-#[expect(clippy::struct_excessive_bools, reason = "two flags and their opposites, as clap has them")]
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Settings (code-commit config shows what is in force)")]
-pub struct SettingArgs {
-    /// The model: gemini/NAME, openai/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is plain
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<ModelName>,
-    /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
-    #[arg(long, value_name = "URL")]
-    pub base_url: Option<Address>,
-    /// How freely the model chooses its words, 0 to 2; left to its service unless given
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    pub temperature: Option<Temperature>,
-    /// Stream the answer, which is the default
-    #[arg(long, overrides_with = "no_stream")]
-    pub stream: bool,
-    /// Wait for the whole answer instead of streaming it
-    #[arg(long, overrides_with = "stream")]
-    pub no_stream: bool,
-    /// How long one model call may take, retries included [default: 10m]
-    #[arg(long, value_name = "DURATION")]
-    pub timeout: Option<Time>,
-    #[command(flatten)]
-    pub limits: LimitArgs,
-    /// Use fewer rounds than the loop has: at most 4, `implement` 8
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    pub rounds: Option<Count>,
-    /// What decides whether the work is done [default: ./build.sh]
-    #[arg(long, value_name = "COMMAND")]
-    pub build_command: Option<CommandLine>,
-    /// How long one build may take [default: 10m]
-    #[arg(long, value_name = "DURATION")]
-    pub build_timeout: Option<Time>,
-    /// Stop a build that prints more than this [default: 64MiB]
-    #[arg(long, value_name = "SIZE")]
-    pub build_output_limit: Option<Size>,
-    /// The wall around the build [default: auto]
-    #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox())]
-    pub sandbox: Option<Sandbox>,
-    /// Let the build use the network
-    #[arg(long, overrides_with = "no_network")]
-    pub network: bool,
-    /// Keep the build off the network, which is the default
-    #[arg(long, overrides_with = "network")]
-    pub no_network: bool,
-    /// Let the build change this folder outside of the project, where it has to be; may be given again
-    #[arg(long, value_name = "DIR", action = ArgAction::Append)]
-    pub writable: Vec<Place>,
-    /// Let the build see this outside of the project; may be given again
-    #[arg(long, value_name = "PATH", action = ArgAction::Append)]
-    pub readable: Vec<Place>,
-    /// Let this variable of the environment pass into the build; may be given again
-    #[arg(long, value_name = "NAME", action = ArgAction::Append)]
-    pub env: Vec<VariableName>,
-    /// Protect what this gitignore pattern matches; may be given again
-    #[arg(long, value_name = "PATTERN", action = ArgAction::Append)]
-    pub protect: Vec<Pattern>,
-}
-
-impl SettingArgs {
-    /// As the topmost layer of the configuration.
-    pub fn layer(&self) -> Layer {
-        let Self { protect, writable, readable, env, .. } = self.clone();
-        Layer {
-            protect,
-            model: Model {
-                name: self.model.clone(),
-                base_url: self.base_url.clone(),
-                temperature: self.temperature,
-                stream: switch(self.stream, self.no_stream),
-                timeout: self.timeout,
-                ..Model::default()
-            },
-            limits: Limits { rounds: self.rounds, ..self.limits.layer() },
-            build: Build {
-                command: self.build_command.clone(),
-                timeout: self.build_timeout,
-                output_limit: self.build_output_limit,
-                ..Build::default()
-            },
-            sandbox: Walls {
-                mode: self.sandbox,
-                network: switch(self.network, self.no_network),
-                writable,
-                readable,
-                env,
-            },
-            ..Layer::default()
+/// The texts that were given behind a flag.
+fn given(matches: &ArgMatches, flag: &Flag) -> Vec<String> {
+    match flag.takes {
+        Takes::One(_) | Takes::Many(_) | Takes::Word(..) => {
+            matches.get_many::<String>(flag.name).into_iter().flatten().cloned().collect()
         }
-    }
-}
-
-/// A flag and its opposite, of which the later one is left.
-fn switch(on: bool, off: bool) -> Option<bool> {
-    match (on, off) {
-        (true, _) => Some(true),
-        (false, true) => Some(false),
-        (false, false) => None,
+        Takes::Nothing(..) if matches.get_flag(flag.name) => vec![true.to_string()],
+        Takes::Nothing(no, _) if matches.get_flag(no) => vec![false.to_string()],
+        Takes::Nothing(..) => Vec::new(),
     }
 }
 
 /// The words of `--sandbox`.
 pub fn sandbox() -> impl TypedValueParser<Value = Sandbox> {
-    let words = Sandbox::WORDS.iter().map(|(word, help)| PossibleValue::new(*word).help(help.trim()));
-    PossibleValuesParser::new(words).try_map(|word| word.parse())
+    words(Sandbox::WORDS).try_map(|word| word.parse())
+}
+
+fn words(words: &'static [(&str, &str)]) -> PossibleValuesParser {
+    words.iter().map(|(word, help)| PossibleValue::new(*word).help(help.trim())).collect::<Vec<_>>().into()
 }
 
 /// What is no such number is told so, a negative one too.
@@ -171,7 +178,7 @@ mod tests {
     }
 
     fn layer(flags: &[&str]) -> Layer {
-        Line::parse_from(["x"].iter().chain(flags)).settings.layer()
+        Line::parse_from(["x"].iter().chain(flags)).settings.layer
     }
 
     #[test]

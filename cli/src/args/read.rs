@@ -46,7 +46,7 @@ impl Cli {
             Some(Asked::Implement(args)) => (&args.settings, IMPLEMENT_ROUNDS),
             Some(_) => return None,
         };
-        let wanted = settings.rounds?.0;
+        let wanted = settings.layer.limits.rounds?.0;
         let text =
             format!("invalid value '{wanted}' for '--rounds <NUMBER>': this loop has at most {most} rounds");
         (wanted > most.into()).then_some(text)
@@ -55,7 +55,8 @@ impl Cli {
     /// An error where `--writable` names a folder outside of the project that is not there: most likely it is another that is meant, and
     /// nobody wants one of that name. In the project a folder is made, since Landlock could not let the build do it.
     pub fn writable_is_there(self, bases: Bases<'_>) -> Result<Self, Error> {
-        let writable = self.settings().map(|settings| settings.writable.as_slice()).unwrap_or_default();
+        let writable =
+            self.settings().map(|settings| settings.layer.sandbox.writable.as_slice()).unwrap_or_default();
         let missing = writable.iter().find(|place| {
             let folder = bases.find(place);
             !folder.exists() && !is_below(&folder, bases.root)

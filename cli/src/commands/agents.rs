@@ -6,39 +6,15 @@ use std::path::{Path, PathBuf};
 
 use agent::Kind;
 use anyhow::anyhow;
-use clap::Args;
 use guard::Policy;
 use perform::{AgentLimits, Repository, UncommittedCopies};
 use repo::GitError;
-use settings::{Address, Count, Dollars, Limits, Settings, Time};
+use settings::{Address, Settings};
 
 use crate::exit::Failure;
 use crate::models;
 use crate::output::{Output, printable};
 use crate::terminal::phrases;
-
-/// What a run may use. The keys of `[limits]` count too.
-#[expect(clippy::struct_field_names, reason = "as the flags are called")]
-#[derive(Debug, Clone, Args)]
-pub struct LimitArgs {
-    /// Begin no turn once the run has cost so many US dollars, as the agent reckons
-    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
-    pub max_cost: Option<Dollars>,
-    /// Begin no turn once the run has used so many tokens
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
-    pub max_tokens: Option<Count>,
-    /// Begin no turn after this time of turns and commands
-    #[arg(long, value_name = "DURATION")]
-    pub max_time: Option<Time>,
-}
-
-impl LimitArgs {
-    /// As a table of the configuration.
-    pub fn layer(&self) -> Limits {
-        let Self { max_cost, max_tokens, max_time } = *self;
-        Limits { max_cost, max_tokens, max_time, ..Limits::default() }
-    }
-}
 
 /// The limits in force.
 pub fn limits(settings: &Settings) -> AgentLimits {

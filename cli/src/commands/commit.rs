@@ -78,7 +78,7 @@ fn settings(
     environment: &Environment,
     output: &Output,
 ) -> Result<Settings, Failure> {
-    let mut settings = crate::config::load(root, environment, args.settings.layer(), output)?;
+    let mut settings = crate::config::load(root, environment, args.settings.layer.clone(), output)?;
     if which == Which::Implement && settings.model.origin == Origin::Default {
         settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
     }

@@ -21,7 +21,7 @@ pub fn run(args: &ConfigArgs, environment: &Environment, output: &Output) -> Res
     output.strike_out(Keys::find(environment, &root).exposed());
     let files = Files::read(&root, environment)?;
     print_files(&files, output);
-    let loaded = files.settings(environment, args.settings.layer());
+    let loaded = files.settings(environment, args.settings.layer.clone());
     for row in loaded.settings.rows() {
         output.object(&json!({ "key": row.key, "value": row.value, "origin": row.origin.to_string() }));
         let origin = output.paint(DIM, &row.origin.to_string());

@@ -9,9 +9,9 @@ use fixtures::server::{Script, Server, Step};
 use llm::Secret;
 use logging::Redactor;
 use repo::WorkTree;
-use settings::{Environment, Keys, Settings};
+use settings::{Environment, Keys, Layer, Settings};
 
-use crate::args::{DemoArgs, SettingArgs};
+use crate::args::DemoArgs;
 use crate::changes;
 use crate::commands::doctor::on_path;
 use crate::commands::run::{self, Prepared, begin};
@@ -71,13 +71,11 @@ fn no_project(error: io::Error, environment: &Environment) -> Failure {
 
 /// Nobody's configuration counts here: the demo is the same on every machine.
 fn settings(args: &DemoArgs, server: &Server) -> Result<Settings, Failure> {
-    let flags = SettingArgs {
-        model: Some(MODEL.parse().map_err(anyhow::Error::msg)?),
-        base_url: Some(server.origin().parse().map_err(anyhow::Error::msg)?),
-        sandbox: Some(args.sandbox),
-        ..SettingArgs::default()
-    };
-    Ok(Settings::of_flags(flags.layer()))
+    let mut flags = Layer::default();
+    flags.model.name = Some(MODEL.parse().map_err(anyhow::Error::msg)?);
+    flags.model.base_url = Some(server.origin().parse().map_err(anyhow::Error::msg)?);
+    flags.sandbox.mode = Some(args.sandbox);
+    Ok(Settings::of_flags(flags))
 }
 
 fn plan(settings: Settings, project: &Project, tree: &WorkTree, rollup: &[u8]) -> Result<Plan, Failure> {

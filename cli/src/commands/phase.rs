@@ -23,7 +23,7 @@ use clap::Args;
 pub use self::project::read;
 use settings::{Address, Environment, Layer, Sandbox, duration};
 
-use crate::commands::agents::LimitArgs;
+use crate::args::TurnLimitArgs;
 use crate::commands::root;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -52,7 +52,7 @@ pub struct PhaseArgs {
     pub base_url: Option<Address>,
     /// How far the run may go.
     #[command(flatten)]
-    pub limits: LimitArgs,
+    pub limits: TurnLimitArgs,
     /// How long one turn of a role may take
     #[arg(long, visible_alias = "timeout", value_name = "DURATION", value_parser = duration, default_value = "1h")]
     pub turn_timeout: Duration,
@@ -67,7 +67,7 @@ pub struct PhaseArgs {
 impl PhaseArgs {
     /// As the topmost layer of the configuration.
     fn layer(&self) -> Layer {
-        let mut layer = Layer { limits: self.limits.layer(), ..Layer::default() };
+        let mut layer = self.limits.layer.clone();
         layer.sandbox.mode = self.sandbox;
         layer
     }

@@ -12,7 +12,7 @@ use llm::ErrorCode;
 use logging::{Redactor, RunFolder};
 use perform::{JOURNAL, Past, attempt_of};
 use repo::WorkTree;
-use settings::{Environment, Keys, Origin};
+use settings::{Environment, Keys};
 
 use crate::args::ResumeArgs;
 use crate::commands::order::{self, Recorded};
@@ -48,7 +48,7 @@ fn meant(
 ) -> Result<Exit, Failure> {
     let known = runs::find_known(tree, args.run.as_deref());
     if let Some(past) = spec::history::meant(tree, args.run.as_deref(), &known) {
-        let limits = args.limits.layer();
+        let limits = args.limits.layer.limits.clone();
         return spec::history::resume(&past, tree.root(), limits, environment, output);
     }
     let known = known?;
@@ -114,7 +114,7 @@ fn go_on(
     // A build that is not found fails every round, and each repair would be paid for.
     preflight::build_command(tree.root(), &plan.settings.build.value, environment)
         .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.remedy))?;
-    plan.settings.put_limits(&args.limits.layer(), Origin::Flag);
+    plan.settings.put_flags(args.limits.layer.clone());
     output.note(&format!("going on with {name}"));
     let cancel = crate::interrupt::watched()?;
     preflight::price(&plan.settings)?;

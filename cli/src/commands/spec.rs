@@ -27,7 +27,7 @@ pub use self::act::is_unfinished;
 pub use self::project::RUNS;
 use settings::{Address, Environment, Layer, Sandbox, duration};
 
-use crate::commands::agents::LimitArgs;
+use crate::args::TurnLimitArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -69,7 +69,7 @@ pub struct RunArgs {
     pub resume: bool,
     /// How far it may go.
     #[command(flatten)]
-    pub limits: LimitArgs,
+    pub limits: TurnLimitArgs,
     /// Who works.
     #[command(flatten)]
     pub agent: AgentArgs,
@@ -85,7 +85,7 @@ pub struct ReviewArgs {
     pub focus: Option<String>,
     /// How far the run may go.
     #[command(flatten)]
-    pub limits: LimitArgs,
+    pub limits: TurnLimitArgs,
     /// Who works.
     #[command(flatten)]
     pub agent: AgentArgs,
@@ -96,7 +96,7 @@ pub struct ReviewArgs {
 pub struct WatchArgs {
     /// How far each run may go.
     #[command(flatten)]
-    pub limits: LimitArgs,
+    pub limits: TurnLimitArgs,
     /// Who works.
     #[command(flatten)]
     pub agent: AgentArgs,

@@ -55,8 +55,6 @@ fn every_setting_is_shown_with_its_origin() {
     --- out
     user file: [HOME]/.config/code-commit/config.toml
     project file: [ROOT]/code-commit.toml (not trusted)
-    protect                     *.snap  user file
-    protect                     tests/**  project file
     model.name                  openai/gpt-6  user file
     model.base_url              http://127.0.0.1:1/v1  OPENAI_BASE_URL
     model.temperature           -  default
@@ -79,9 +77,11 @@ fn every_setting_is_shown_with_its_origin() {
     sandbox.writable            [HOME]/.cache  flag
     sandbox.readable            -  default
     sandbox.env                 CC  user file
-    price                       -  default
     spec.commit_scope           -  default
     spec.notify                 -  default
+    protect                     *.snap  user file
+    protect                     tests/**  project file
+    price                       -  default
     --- err
     ");
 }

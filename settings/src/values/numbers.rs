@@ -5,25 +5,34 @@ use std::borrow::Cow;
 use llm::Money;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::Bases;
+use crate::slot::Written;
 
 /// How many there may be, at least one: no limit is written by leaving the key out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u64")]
 pub struct Count(pub u64);
 
+shaped!(Count, { "type": "integer", "minimum": 1 });
+in_force!(Count, u64, |count| json!(count));
+
 /// US dollars, more than none.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Dollars(pub Money);
+
+shaped!(Dollars, { "type": "number", "exclusiveMinimum": 0 });
+in_force!(Dollars, Money, |money| json!(money.as_usd()));
 
 /// Between 0 and 2, as the services have it; zero has no sign.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Temperature(pub f64);
 
-shaped!(Count, { "type": "integer", "minimum": 1 });
-shaped!(Dollars, { "type": "number", "exclusiveMinimum": 0 });
 shaped!(Temperature, { "type": "number", "minimum": 0, "maximum": 2 });
+in_force!(Temperature, f64, |value| json!(value));
 
 /// Said of every limit of zero.
 const NOTHING: &str = "0 would allow nothing; for no limit leave it out";

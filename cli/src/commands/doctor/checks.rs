@@ -55,11 +55,11 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
     let files = match Files::read(root, environment) {
         Ok(files) => files,
         Err(failure) => {
-            let settings = Settings::of_flags(args.settings.layer());
+            let settings = Settings::of_flags(args.settings.layer.clone());
             return (settings, vec![Check::failed("configuration", failure.into())]);
         }
     };
-    let loaded = files.settings(environment, args.settings.layer());
+    let loaded = files.settings(environment, args.settings.layer.clone());
     let mut checks = Vec::new();
     if let Some(file) = &files.user {
         checks.push(Check::good("configuration", shown(&file.path)));

@@ -135,7 +135,7 @@ impl RunOrderArgs {
                 timeout: self.timeout,
                 ..Model::default()
             },
-            limits: self.limits.layer(),
+            limits: self.limits.layer.limits.clone(),
             sandbox: Walls { mode: self.sandbox, network: self.network.then_some(true), ..Walls::default() },
             ..Layer::default()
         }

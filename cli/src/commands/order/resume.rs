@@ -5,7 +5,7 @@ use anyhow::anyhow;
 use logging::RunFolder;
 use perform::Past;
 use repo::WorkTree;
-use settings::{Environment, Keys, Origin};
+use settings::{Environment, Keys};
 
 use crate::args::LimitArgs;
 use crate::commands::order::act::{self, Done, Setting};
@@ -41,7 +41,7 @@ pub fn run(
         batch::print(&done, output);
         return Ok(done.exit);
     }
-    plan.settings.put_limits(&limits.layer(), Origin::Flag);
+    plan.settings.put_flags(limits.layer.clone());
     let model = preflight::model(&plan.settings, &keys, environment, tree, output)?;
     let cancel = crate::interrupt::watched()?;
     let setting = Setting {

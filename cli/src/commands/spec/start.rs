@@ -18,10 +18,10 @@ use crate::output::{Output, printable};
 /// Works on the focus, or goes on with the newest run.
 pub fn run(root: &Path, args: &RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let Some(focus) = &args.focus else {
-        return go_on(root, &args.agent, args.limits.layer(), environment, output);
+        return go_on(root, &args.agent, args.limits.layer.limits.clone(), environment, output);
     };
     let focus = focus_of(root, focus)?;
-    let workspace = open(root, &args.agent, args.limits.layer(), environment, output)?;
+    let workspace = open(root, &args.agent, args.limits.layer.limits.clone(), environment, output)?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
     start(&workspace, inputs)
 }
@@ -48,7 +48,7 @@ pub fn review(
             )
         })?,
     };
-    let workspace = open(root, &args.agent, args.limits.layer(), environment, output)?;
+    let workspace = open(root, &args.agent, args.limits.layer.limits.clone(), environment, output)?;
     let inputs = inputs(&workspace, focus, Patience::Stop)?;
     start(&workspace, Inputs { review: Some(review), ..inputs })
 }

@@ -36,7 +36,8 @@ pub fn run(
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let workspace = Workspace::open(root, &args.agent, args.limits.layer(), environment, output)?;
+    let workspace =
+        Workspace::open(root, &args.agent, args.limits.layer.limits.clone(), environment, output)?;
     let _only = workspace.lock_watch()?;
     let auditing = if workspace.config.audit { Auditing::On } else { Auditing::Off };
     let lines = Lines::new(output.clone(), &workspace.config.specs);

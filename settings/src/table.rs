@@ -1,0 +1,298 @@
+//! The table of settings. A new one is a row here and nothing else: the shape of the files and their JSON schema, the flag, the default,
+//! what a project may not decide, `code-commit config` and the record follow from it.
+//!
+//! A row: what the file's schema says of it; its key and type in a file; its field and type in force; the default; when it weakens; the flag.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use llm::{ModelId, Money, Price};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::key::{Flag, Given, Key, Takes};
+use crate::slot::Slot;
+use crate::{
+    Address, AnswerSchema, CommandLine, CommitScope, Count, Dollars, ModelName, OutputLimit, Pattern, Place,
+    Sandbox, Setting, Size, SystemRole, Temperature, Time, VariableName,
+};
+
+macro_rules! optional {
+    () => {
+        None
+    };
+    ($some:expr) => {
+        Some($some)
+    };
+}
+
+/// The tables of a file as structs, the settings in force as another, and all keys.
+macro_rules! settings {
+    ($(
+        $(#[$table_meta:meta])*
+        $Table:ident $name:literal $(.$path:ident)* { $($(#[$sub_meta:meta])* $sub:ident: $Sub:ident,)* } {$(
+            $(#[$meta:meta])*
+            $key:ident: $File:ty => $field:ident: $Setting:ty = $default:expr, $weakens:expr $(, $flag:expr)?;
+        )*}
+    )*) => {
+        $(
+            #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+            #[serde(default, deny_unknown_fields)]
+            $(#[$table_meta])*
+            pub struct $Table {
+                $($(#[$meta])* pub $key: $File,)*
+                $($(#[$sub_meta])* pub $sub: $Sub,)*
+            }
+
+            impl AsMut<$Table> for Layer {
+                fn as_mut(&mut self) -> &mut $Table {
+                    &mut (*self)$(.$path)*
+                }
+            }
+        )*
+
+        /// Every setting of a run. The record keeps them, so that a run that goes on later does so under the same ones.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        pub struct Settings {
+            $($(#[doc = concat!("`", $name, stringify!($key), "`")] pub $field: $Setting,)*)*
+        }
+
+        /// All defaults.
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($($field: $default,)*)* }
+            }
+        }
+
+        /// Every key, in the order in which they are shown.
+        pub const KEYS: &[Key] = &[$($(
+            Key {
+                name: concat!($name, stringify!($key)),
+                flag: optional!($($flag)?),
+                give: optional!($({
+                    let _: Flag = $flag;
+                    |layer, text| AsMut::<$Table>::as_mut(layer).$key.give(text)
+                })?),
+                put: |settings, layer, origin, bases| {
+                    settings.$field.put(&mut AsMut::<$Table>::as_mut(layer).$key, origin, bases);
+                },
+                shown: |settings| Slot::<$File>::shown(&settings.$field),
+                take_weakening: |layer, settings, bases| {
+                    settings.$field.take_weakening(&mut AsMut::<$Table>::as_mut(layer).$key, $weakens, bases)
+                },
+            },
+        )*)*];
+    };
+}
+
+settings! {
+    /// `[model]`.
+    Model "model." .model {
+        /// In what a server of the OpenAI dialect differs from what its address makes likely.
+        dialect: Dialect,
+    } {
+        /// `gemini/NAME`, `openai/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is plain. Trusted files only.
+        // It decides what a call costs, and who is sent the code.
+        name: Option<ModelName> => model: Setting<ModelId> = Setting::default(default_model()), differs,
+            one("model", "MODEL", "The model: gemini/NAME, openai/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is plain").without_default();
+        /// Where the service is: for Gemini the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
+        /// same provider only. Trusted files only.
+        base_url: Option<Address> => base_url: Setting<Option<String>> = unset(), differs,
+            one("base-url", "URL", "Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1");
+        /// Left to the service where it is not set.
+        temperature: Option<Temperature> => temperature: Setting<Option<f64>> = unset(), never,
+            one("temperature", "NUMBER", "How freely the model chooses its words, 0 to 2; left to its service unless given");
+        /// Stream the answer.
+        stream: Option<bool> => stream: Setting<bool> = Setting::default(true), never,
+            switch("stream", "Stream the answer, which is the default", "no-stream", "Wait for the whole answer instead of streaming it");
+        /// How long one model call may take, retries included.
+        timeout: Option<Time> => timeout: Setting<Duration> = Setting::default(Duration::from_mins(10)), never,
+            one("timeout", "DURATION", "How long one model call may take, retries included");
+    }
+
+    /// `[model.dialect]`.
+    Dialect "model.dialect." .model.dialect {} {
+        /// What the output limit is called: `max_completion_tokens` or `max_tokens`.
+        max_tokens: Option<OutputLimit> => dialect_max_tokens: Setting<Option<OutputLimit>> = unset(), never;
+        /// Who says the system instruction: `developer` or `system`.
+        system_role: Option<SystemRole> => dialect_system_role: Setting<Option<SystemRole>> = unset(), never;
+        /// How an answer that follows a JSON schema is asked for: `json_schema`, `json_object` or `none`.
+        schema: Option<AnswerSchema> => dialect_schema: Setting<Option<AnswerSchema>> = unset(), never;
+    }
+
+    /// `[limits]`. None is no limit; a limit of zero is an error.
+    Limits "limits." .limits {} {
+        /// US dollars. No call is sent that could pass it; needs a model whose price is known.
+        max_cost: Option<Dollars> => max_cost: Setting<Option<Money>> = unset(), raises,
+            one("max-cost", "USD", "Send no call that could pass so many US dollars in all")
+                .on_resume().between_turns("Begin no turn once the run has cost so many US dollars, as the agent reckons");
+        /// Tokens, input and output together.
+        max_tokens: Option<Count> => max_tokens: Setting<Option<u64>> = unset(), raises,
+            one("max-tokens", "NUMBER", "Send no call that could pass so many tokens in all")
+                .on_resume().between_turns("Begin no turn once the run has used so many tokens");
+        /// Model calls that were, or may have been, paid for; retries count.
+        max_calls: Option<Count> => max_calls: Setting<Option<u64>> = unset(), raises,
+            one("max-calls", "NUMBER", "Make no more model calls than this that are or may be paid for, retries included").on_resume();
+        /// Wall time of the run.
+        max_time: Option<Time> => max_time: Setting<Option<Duration>> = unset(), raises,
+            one("max-time", "DURATION", "End the run at the next model call after this time")
+                .on_resume().between_turns("Begin no turn after this time of turns and commands");
+        /// Rounds; more than a loop has by itself changes nothing.
+        rounds: Option<Count> => rounds: Setting<Option<u64>> = unset(), raises,
+            one("rounds", "NUMBER", "Use fewer rounds than the loop has: at most 4, `implement` 8");
+    }
+
+    /// `[build]`.
+    Build "build." .build {} {
+        /// A program and its arguments, run at the root; quotes group words, no shell reads it.
+        command: Option<CommandLine> => build: Setting<CommandLine> = Setting::default(default_build()), never,
+            one("build-command", "COMMAND", "What decides whether the work is done");
+        /// How long one build may take.
+        timeout: Option<Time> => build_timeout: Setting<Duration> = Setting::default(Duration::from_mins(10)), never,
+            one("build-timeout", "DURATION", "How long one build may take");
+        /// A build that prints more is stopped.
+        output_limit: Option<Size> => build_output: Setting<u64> = Setting::default(64 << 20), raises,
+            one("build-output-limit", "SIZE", "Stop a build that prints more than this");
+        /// Of a build that fails after printing more, the model is sent the beginning and the end.
+        prompt_limit: Option<Size> => build_prompt: Setting<u64> = Setting::default(1 << 20), raises;
+    }
+
+    /// `[sandbox]`. What opens it needs a trusted file.
+    Walls "sandbox." .sandbox {} {
+        /// What the wall is made of.
+        mode: Option<Sandbox> => sandbox: Setting<Sandbox> = Setting::default(Sandbox::Auto), is_weaker,
+            Flag::new("sandbox", Takes::Word("MODE", Sandbox::WORDS), "The wall around the build");
+        /// Whether the build may use the network.
+        network: Option<bool> => network: Setting<bool> = Setting::default(false), raises,
+            switch("network", "Let the build use the network", "no-network", "Keep the build off the network, which is the default");
+        /// Folders outside of the project that the build may change. The lists of all layers add up.
+        writable: Vec<Place> => writable: Vec<Setting<PathBuf>> = Vec::new(), differs,
+            many("writable", "DIR", "Let the build change this folder outside of the project, where it has to be; may be given again");
+        /// Files and folders outside of the project that the build may see.
+        readable: Vec<Place> => readable: Vec<Setting<PathBuf>> = Vec::new(), differs,
+            many("readable", "PATH", "Let the build see this outside of the project; may be given again");
+        /// Variables that pass into the build besides PATH, HOME, the locale and their like.
+        env: Vec<VariableName> => env: Vec<Setting<String>> = Vec::new(), differs,
+            many("env", "NAME", "Let this variable of the environment pass into the build; may be given again");
+    }
+
+    /// `[spec]`. Never a key that `.cuggino.json` owns.
+    Spec "spec." .spec {} {
+        /// What a checkpoint commits.
+        commit_scope: Option<CommitScope> => commit_scope: Setting<Option<CommitScope>> = unset(), never;
+        /// A program that is told when a person is needed. Trusted files only.
+        notify: Option<CommandLine> => notify: Setting<Option<CommandLine>> = unset(), differs;
+    }
+
+    /// A table without keys.
+    Reserved "" .order {} {}
+
+    /// Settings of code-commit: `code-commit.toml` at a project's root, or `code-commit/config.toml` in the user's configuration folder.
+    /// Every key may be left out.
+    #[schemars(title = "code-commit.toml")]
+    Layer "" {
+        /// Who is asked, and how.
+        model: Model,
+        /// What a run may use.
+        limits: Limits,
+        /// The command that decides whether the work is done.
+        build: Build,
+        /// The wall around the build.
+        sandbox: Walls,
+        /// What `.cuggino.json` does not settle of `code-commit spec`.
+        spec: Spec,
+        /// Reserved for settings of `code-commit order`; it has none.
+        order: Reserved,
+        /// Reserved for settings of `code-commit phase`, whose own files are in `.abl/`; it has none.
+        phase: Reserved,
+    } {
+        /// Files that no model may write and no build may change: gitignore patterns, relative to the root, matched in any case. The
+        /// lists of all layers add up, and a `!` pattern takes back only what its own list protects.
+        protect: Vec<Pattern> => protect: Vec<Setting<Vec<String>>> = Vec::new(), never,
+            many("protect", "PATTERN", "Protect what this gitignore pattern matches; may be given again");
+        /// Prices that go before the built-in table.
+        #[schemars(schema_with = "prices")]
+        price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;
+    }
+}
+
+fn unset<T>() -> Setting<Option<T>> {
+    Setting::default(None)
+}
+
+#[expect(clippy::expect_used, reason = "the name is a constant, which every test reads")]
+fn default_model() -> ModelId {
+    "gemini-3.8-flash".parse().expect("the name of a model")
+}
+
+fn default_build() -> CommandLine {
+    let command = "./build.sh".to_owned();
+    CommandLine { text: command.clone(), argv: vec![command] }
+}
+
+const fn one(name: &'static str, value: &'static str, help: &'static str) -> Flag {
+    Flag::new(name, Takes::One(value), help)
+}
+
+const fn many(name: &'static str, value: &'static str, help: &'static str) -> Flag {
+    Flag::new(name, Takes::Many(value), help)
+}
+
+const fn switch(name: &'static str, help: &'static str, no: &'static str, no_help: &'static str) -> Flag {
+    Flag::new(name, Takes::Nothing(no, no_help), help)
+}
+
+/// Nothing that it may say weakens.
+fn never<T>(_: &T, _: Option<&T>) -> bool {
+    false
+}
+
+/// A limit may be lowered; where there is none, any is lower.
+fn raises<T: PartialOrd>(wanted: &T, now: Option<&T>) -> bool {
+    now.is_some_and(|now| wanted > now)
+}
+
+/// Only what is in force anyway may be said.
+fn differs<T: PartialEq>(wanted: &T, now: Option<&T>) -> bool {
+    now != Some(wanted)
+}
+
+/// Whether one sandbox lets through what the other does not, or may. A container is no more than its daemon, which is root.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as every rule has it")]
+fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
+    let strength = |mode: &Sandbox| match mode {
+        Sandbox::Off => 0,
+        Sandbox::Landlock | Sandbox::Docker => 1,
+        Sandbox::Auto => 2,
+        Sandbox::Bwrap => 3,
+    };
+    now.is_some_and(|now| wanted != now && strength(wanted) <= strength(now))
+}
+
+/// US dollars for a million tokens.
+fn prices(_: &mut SchemaGenerator) -> Schema {
+    let dollars = || json_schema!({ "type": "number", "minimum": 0 });
+    json_schema!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["prefix", "input", "output"],
+            "additionalProperties": false,
+            "properties": {
+                "prefix": { "type": "string" },
+                "until": { "type": "string", "format": "date" },
+                "input": dollars(), "cached": dollars(), "cache_write": dollars(), "output": dollars(),
+                "max_output": { "type": "integer", "minimum": 1 },
+                "long": {
+                    "type": "object",
+                    "required": ["above", "input", "output"],
+                    "additionalProperties": false,
+                    "properties": {
+                        "above": { "type": "integer", "minimum": 1 },
+                        "input": dollars(), "cached": dollars(), "output": dollars(),
+                    },
+                },
+            },
+        },
+    })
+}
