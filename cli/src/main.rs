@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
     let (root, home) = (std::env::current_dir().unwrap_or_default(), environment.folder("HOME"));
     let bases = Bases { root: &root, home: home.as_deref() };
-    let read = args::Cli::read(std::env::args_os()).and_then(|read| read.writable_is_there(bases));
+    let read = args::Cli::read(std::env::args_os(), bases);
     let arguments = match read {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error, &environment),

@@ -2,10 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::Bases;
-use crate::slot::Written;
+use crate::slot::in_force;
 
 /// An enum whose variants are written as words: in files, on the command line and in the record.
 macro_rules! choice {
@@ -29,17 +28,7 @@ macro_rules! choice {
             }
         }
 
-        impl Written for $name {
-            type Value = Self;
-
-            fn value(self, _: Bases<'_>) -> Self {
-                self
-            }
-
-            fn shown(value: &Self) -> Value {
-                json!(value.as_str())
-            }
-        }
+        in_force!($name as $name, |choice| choice, |choice| json!(choice.as_str()));
 
         impl std::str::FromStr for $name {
             type Err = String;

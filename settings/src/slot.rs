@@ -26,17 +26,28 @@ pub(crate) trait Written: Clone {
     }
 }
 
-impl Written for bool {
-    type Value = Self;
+/// What a value is in force, and how that is shown.
+macro_rules! in_force {
+    ($name:ident as $value:ty, $get:expr, $shown:expr) => {
+        impl $crate::slot::Written for $name {
+            type Value = $value;
 
-    fn value(self, _: Bases<'_>) -> Self {
-        self
-    }
+            fn value(self, _: $crate::Bases<'_>) -> $value {
+                let get: fn(Self) -> $value = $get;
+                get(self)
+            }
 
-    fn shown(value: &Self) -> Json {
-        json!(value)
-    }
+            fn shown(value: &$value) -> serde_json::Value {
+                let shown: fn(&$value) -> serde_json::Value = $shown;
+                shown(value)
+            }
+        }
+    };
 }
+
+pub(crate) use in_force;
+
+in_force!(bool as bool, |on| on, |on| json!(on));
 
 impl Written for Price {
     type Value = Self;

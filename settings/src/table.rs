@@ -97,6 +97,7 @@ settings! {
             one("model", "MODEL", "The model: gemini/NAME, openai/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is plain").without_default();
         /// Where the service is: for Gemini the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
         /// same provider only. Trusted files only.
+        // A variable of the environment sets it, too: which one depends on the provider, see `Settings::put_environment`.
         base_url: Option<Address> => base_url: Setting<Option<String>> = unset(), differs,
             one("base-url", "URL", "Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1");
         /// Left to the service where it is not set.

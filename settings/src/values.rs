@@ -5,14 +5,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use llm::ModelId;
 use llm::http::BaseUrl;
+use llm::{ModelId, ModelIdError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Bases;
-use crate::slot::Written;
+use crate::slot::{Written, in_force};
 
 /// How the shape of a value is told to an editor.
 macro_rules! shaped {
@@ -33,9 +33,17 @@ macro_rules! shaped {
     };
 }
 
-/// A value that is written as a string: its schema is a pattern and an example.
-macro_rules! written_as_text {
-    ($name:ident, $pattern:expr, $example:expr) => {
+/// How the text of a value is told to an editor, and read.
+macro_rules! read_as_text {
+    ($name:ident, $read:expr, $pattern:literal, $example:literal) => {
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                $read(text)
+            }
+        }
+
         impl TryFrom<String> for $name {
             type Error = String;
 
@@ -48,21 +56,15 @@ macro_rules! written_as_text {
     };
 }
 
-/// A value that is in force as what it holds.
-macro_rules! in_force {
-    ($name:ident, $value:ty, $shown:expr) => {
-        impl Written for $name {
-            type Value = $value;
+/// A value that is written as a string: how that is read, and what an editor is told of it.
+macro_rules! text {
+    ($(#[$meta:meta])* $name:ident($inner:ty), $read:expr, $pattern:literal, $example:literal) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+        #[serde(try_from = "String")]
+        pub struct $name(pub $inner);
 
-            fn value(self, _: Bases<'_>) -> $value {
-                self.0
-            }
-
-            fn shown(value: &$value) -> Value {
-                let shown: fn(&$value) -> Value = $shown;
-                shown(value)
-            }
-        }
+        read_as_text!($name, |text| $read(text).map(Self), $pattern, $example);
     };
 }
 
@@ -70,72 +72,44 @@ mod numbers;
 
 pub use numbers::{Count, Dollars, Temperature};
 
-/// `90s`, `10m`, `1h30m`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Time(pub Duration);
-
-written_as_text!(Time, "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$", "10m");
-in_force!(Time, Duration, |time| json!(Self(*time).to_string()));
-
-/// `500B`, `64KiB`, `1MiB`, `2GiB`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Size(pub u64);
-
-written_as_text!(Size, "^[0-9]+(B|KiB|MiB|GiB)$", "64MiB");
-in_force!(Size, u64, |bytes| json!(Self(*bytes).to_string()));
-
-/// A program and its arguments, written as in a shell, but never given to one: quotes group words, and nothing else happens. What only
-/// a shell could act on is refused as in a work order: of `./build.sh && ./test.sh` the second would never be run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct CommandLine {
-    /// As it was written.
-    pub text: String,
-    /// The words, at least one.
-    pub argv: Vec<String>,
+text! {
+    /// `90s`, `10m`, `1h30m`.
+    #[derive(Copy)]
+    Time(Duration), duration, "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$", "10m"
+}
+text! {
+    /// `500B`, `64KiB`, `1MiB`, `2GiB`.
+    #[derive(Copy)]
+    Size(u64), size, "^[0-9]+(B|KiB|MiB|GiB)$", "64MiB"
+}
+text! {
+    /// A gitignore pattern that can match something.
+    Pattern(String), pattern, "^[^#]", "tests/**"
+}
+text! {
+    /// A model by its name.
+    ModelName(ModelId), |text: &str| text.parse().map_err(|error: ModelIdError| error.to_string()),
+    "\\S", "gemini/gemini-3.8-flash"
+}
+text! {
+    /// Where a service is.
+    #[derive(Serialize)]
+    Address(String), address, "^https?://", "http://127.0.0.1:11434/v1"
+}
+text! {
+    /// The name of a variable of the environment.
+    VariableName(String), variable_name, "^[^=]+$", "CC"
+}
+text! {
+    /// A file or folder: absolute, below the home (`~/…`), or relative to the project's root.
+    Place(String), place, "\\S", "~/.cache/sccache"
 }
 
-written_as_text!(CommandLine, "\\S", "./build.sh --fast");
-
-/// A gitignore pattern that can match something.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Pattern(pub String);
-
-written_as_text!(Pattern, "^[^#]", "tests/**");
-
-/// A model by its name.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct ModelName(pub ModelId);
-
-written_as_text!(ModelName, "\\S", "gemini/gemini-3.8-flash");
-in_force!(ModelName, ModelId, |model| json!(model.to_string()));
-
-/// Where a service is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Address(pub String);
-
-written_as_text!(Address, "^https?://", "http://127.0.0.1:11434/v1");
-in_force!(Address, String, |address| json!(address));
-
-/// The name of a variable of the environment.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct VariableName(pub String);
-
-written_as_text!(VariableName, "^[^=]+$", "CC");
-in_force!(VariableName, String, |name| json!(name));
-
-/// A file or folder: absolute, below the home (`~/…`), or relative to the project's root.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Place(pub String);
-
-written_as_text!(Place, "\\S", "~/.cache/sccache");
+in_force!(Time as Duration, |it| it.0, |time| json!(Time(*time).to_string()));
+in_force!(Size as u64, |it| it.0, |bytes| json!(Size(*bytes).to_string()));
+in_force!(ModelName as ModelId, |it| it.0, |model| json!(model.to_string()));
+in_force!(Address as String, |it| it.0, |address| json!(address));
+in_force!(VariableName as String, |it| it.0, |name| json!(name));
 
 impl Written for Place {
     type Value = PathBuf;
@@ -149,29 +123,24 @@ impl Written for Place {
     }
 }
 
-impl Written for CommandLine {
-    type Value = Self;
-
-    fn value(self, _: Bases<'_>) -> Self {
-        self
-    }
-
-    fn shown(command: &Self) -> Value {
-        json!(command.text)
-    }
+/// A program and its arguments, written as in a shell, but never given to one: quotes group words, and nothing else happens. What only
+/// a shell could act on is refused as in a work order: of `./build.sh && ./test.sh` the second would never be run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CommandLine {
+    /// As it was written.
+    pub text: String,
+    /// The words, at least one.
+    pub argv: Vec<String>,
 }
+
+read_as_text!(CommandLine, command, "\\S", "./build.sh --fast");
+
+in_force!(CommandLine as CommandLine, |command| command, |command| json!(command.text));
 
 impl From<CommandLine> for String {
     fn from(line: CommandLine) -> Self {
         line.text
-    }
-}
-
-impl std::str::FromStr for Time {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        duration(text).map(Self)
     }
 }
 
@@ -189,110 +158,11 @@ impl fmt::Display for Time {
 /// Units of [`Size`], the largest first.
 const UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-impl std::str::FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bytes = UNITS.into_iter().find_map(|(unit, worth)| {
-            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
-            number.checked_mul(worth).filter(|bytes| *bytes > 0)
-        });
-        bytes.map(Self).ok_or_else(|| format!("`{text}` is no size; write it like 500KiB, 64MiB or 1GiB"))
-    }
-}
-
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fits = |(_, worth): &(&str, u64)| self.0.is_multiple_of(*worth);
         let (unit, worth) = UNITS.into_iter().find(fits).unwrap_or(("B", 1));
         write!(f, "{}{unit}", self.0 / worth)
-    }
-}
-
-impl std::str::FromStr for CommandLine {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let argv = words::split_command(text).map_err(|error| format!("`{text}` {error}"))?;
-        if argv.first().is_none_or(String::is_empty) {
-            return Err("a command needs a program".to_owned());
-        }
-        Ok(Self { text: text.to_owned(), argv })
-    }
-}
-
-impl std::str::FromStr for Pattern {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| {
-            Err(format!("`{}` is no pattern that could match a file: {why}", text.escape_debug()))
-        };
-        let body = text.strip_prefix('!').unwrap_or(text);
-        match body {
-            _ if body.trim_matches(['/', ' ']).is_empty() => wrong("it names nothing"),
-            _ if body.contains(char::is_control) => wrong("it holds a control character"),
-            _ if text.starts_with('#') => wrong("it is a comment; write \\# for the character"),
-            _ if body.split('/').any(|part| matches!(part, "." | "..")) => {
-                wrong("patterns are relative to the root and have no . or ..")
-            }
-            _ if !is_closed(body) => wrong("a [ is not closed, or it ends in a backslash"),
-            _ => Ok(Self(text.to_owned())),
-        }
-    }
-}
-
-/// Whether every bracket is closed and the last backslash escapes something.
-fn is_closed(pattern: &str) -> bool {
-    let mut characters = pattern.chars();
-    let mut open = false;
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' if characters.next().is_none() => return false,
-            '[' => open = true,
-            ']' => open = false,
-            _ => {}
-        }
-    }
-    !open
-}
-
-impl std::str::FromStr for ModelName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|error: llm::ModelIdError| error.to_string())
-    }
-}
-
-impl std::str::FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse::<BaseUrl>().map_err(|error| error.to_string())?;
-        Ok(Self(text.trim().to_owned()))
-    }
-}
-
-impl std::str::FromStr for VariableName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.is_empty() || text.contains(['=', '\0']) {
-            return Err(format!("`{}` is no name of a variable", text.escape_debug()));
-        }
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl std::str::FromStr for Place {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.trim().is_empty() || text.contains('\0') {
-            return Err(format!("`{}` is no path", text.escape_debug()));
-        }
-        Ok(Self(text.to_owned()))
     }
 }
 
@@ -311,6 +181,67 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         }
     }
     if rest.is_empty() && seconds > 0 { Ok(Duration::from_secs(seconds)) } else { Err(bad()) }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let bytes = UNITS.into_iter().find_map(|(unit, worth)| {
+        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(worth).filter(|bytes| *bytes > 0)
+    });
+    bytes.ok_or_else(|| format!("`{text}` is no size; write it like 500KiB, 64MiB or 1GiB"))
+}
+
+fn command(text: &str) -> Result<CommandLine, String> {
+    let argv = words::split_command(text).map_err(|error| format!("`{text}` {error}"))?;
+    if argv.first().is_none_or(String::is_empty) {
+        return Err("a command needs a program".to_owned());
+    }
+    Ok(CommandLine { text: text.to_owned(), argv })
+}
+
+fn address(text: &str) -> Result<String, String> {
+    text.parse::<BaseUrl>().map(|_| text.trim().to_owned()).map_err(|error| error.to_string())
+}
+
+fn variable_name(text: &str) -> Result<String, String> {
+    let is_name = !text.is_empty() && !text.contains(['=', '\0']);
+    let escaped = || format!("`{}` is no name of a variable", text.escape_debug());
+    is_name.then(|| text.to_owned()).ok_or_else(escaped)
+}
+
+fn place(text: &str) -> Result<String, String> {
+    let is_path = !text.trim().is_empty() && !text.contains('\0');
+    is_path.then(|| text.to_owned()).ok_or_else(|| format!("`{}` is no path", text.escape_debug()))
+}
+
+fn pattern(text: &str) -> Result<String, String> {
+    let body = text.strip_prefix('!').unwrap_or(text);
+    let why = match body {
+        _ if body.trim_matches(['/', ' ']).is_empty() => "it names nothing",
+        _ if body.contains(char::is_control) => "it holds a control character",
+        _ if text.starts_with('#') => "it is a comment; write \\# for the character",
+        _ if body.split('/').any(|part| matches!(part, "." | "..")) => {
+            "patterns are relative to the root and have no . or .."
+        }
+        _ if !is_closed(body) => "a [ is not closed, or it ends in a backslash",
+        _ => return Ok(text.to_owned()),
+    };
+    Err(format!("`{}` is no pattern that could match a file: {why}", text.escape_debug()))
+}
+
+/// Whether every bracket is closed and the last backslash escapes something.
+fn is_closed(pattern: &str) -> bool {
+    let mut characters = pattern.chars();
+    let mut open = false;
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if characters.next().is_none() => return false,
+            '[' => open = true,
+            ']' => open = false,
+            _ => {}
+        }
+    }
+    !open
 }
 
 #[cfg(test)]

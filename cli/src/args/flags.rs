@@ -1,6 +1,5 @@
 //! The flags that are settings, as the table of settings describes them. Each goes before its key in the configuration.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
@@ -19,6 +18,7 @@ pub type LimitArgs = Flags<Resumed>;
 pub type TurnLimitArgs = Flags<BetweenTurns>;
 
 /// Flags as the topmost layer of the configuration.
+#[derive(Debug, Clone)]
 pub struct Flags<W> {
     /// What they say.
     pub layer: Layer,
@@ -35,6 +35,7 @@ pub trait Which {
 }
 
 /// All of them.
+#[derive(Debug, Clone)]
 pub enum All {}
 
 impl Which for All {
@@ -46,6 +47,7 @@ impl Which for All {
 }
 
 /// Those that a run that goes on takes, too.
+#[derive(Debug, Clone)]
 pub enum Resumed {}
 
 impl Which for Resumed {
@@ -55,29 +57,12 @@ impl Which for Resumed {
 }
 
 /// Limits that are looked at between turns of agents.
+#[derive(Debug, Clone)]
 pub enum BetweenTurns {}
 
 impl Which for BetweenTurns {
     fn help(flag: &Flag) -> Option<&'static str> {
         flag.between_turns
-    }
-}
-
-impl<W> From<Layer> for Flags<W> {
-    fn from(layer: Layer) -> Self {
-        Self { layer, which: PhantomData }
-    }
-}
-
-impl<W> Clone for Flags<W> {
-    fn clone(&self) -> Self {
-        self.layer.clone().into()
-    }
-}
-
-impl<W> fmt::Debug for Flags<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.layer.fmt(f)
     }
 }
 
@@ -108,7 +93,7 @@ impl<W: Which> FromArgMatches for Flags<W> {
                 key.give(&mut layer, &text).map_err(|why| Error::raw(ErrorKind::ValueValidation, why))?;
             }
         }
-        Ok(layer.into())
+        Ok(Self { layer, which: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

@@ -10,12 +10,12 @@ use clap::{Arg, ArgMatches, ColorChoice, Command, CommandFactory as _, Error, Fr
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use settings::Bases;
 
-use super::{Cli, Command as Asked, SettingArgs};
+use super::{Cli, Command as Asked};
 
 impl Cli {
     /// Reads the words, the program's name first. A flag of the default loop before the name of a command is an error: it would
     /// say nothing to that command. So is `--json` where what is asked for is a file of another kind.
-    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, Error> {
+    pub fn read(words: impl IntoIterator<Item = OsString>, bases: Bases<'_>) -> Result<Self, Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         let mut command = Self::command().color(colour(&words));
         let matches = command.try_get_matches_from_mut(words)?;
@@ -33,7 +33,7 @@ impl Cli {
             let text = "'--json' and '--output -' both want standard output";
             return Err(command.error(ErrorKind::ArgumentConflict, text));
         }
-        if let Some(text) = read.too_many_rounds() {
+        if let Some(text) = read.too_many_rounds().or_else(|| no_such_writable(&matches, bases)) {
             return Err(command.error(ErrorKind::ValueValidation, text));
         }
         Ok(read)
@@ -51,52 +51,18 @@ impl Cli {
             format!("invalid value '{wanted}' for '--rounds <NUMBER>': this loop has at most {most} rounds");
         (wanted > most.into()).then_some(text)
     }
+}
 
-    /// An error where `--writable` names a folder outside of the project that is not there: most likely it is another that is meant, and
-    /// nobody wants one of that name. In the project a folder is made, since Landlock could not let the build do it.
-    pub fn writable_is_there(self, bases: Bases<'_>) -> Result<Self, Error> {
-        let writable =
-            self.settings().map(|settings| settings.layer.sandbox.writable.as_slice()).unwrap_or_default();
-        let missing = writable.iter().find(|place| {
-            let folder = bases.find(place);
-            !folder.exists() && !is_below(&folder, bases.root)
-        });
-        let Some(place) = missing else { return Ok(self) };
-        let folder = bases.find(place);
-        let (asked, folder) = (&place.0, folder.display());
-        let text = format!("invalid value '{asked}' for '--writable <DIR>': there is no folder {folder}");
-        Err(Self::command().error(ErrorKind::ValueValidation, text))
-    }
-
-    fn settings(&self) -> Option<&SettingArgs> {
-        match &self.command {
-            None => Some(&self.run.settings),
-            Some(Asked::Implement(args)) => Some(&args.settings),
-            Some(Asked::Config(args)) => Some(&args.settings),
-            Some(Asked::Doctor(args)) => Some(&args.settings),
-            Some(
-                Asked::Phase(_)
-                | Asked::Spec(_)
-                | Asked::Costs
-                | Asked::Runs
-                | Asked::Show(_)
-                | Asked::Resume(_)
-                | Asked::Replay(_)
-                | Asked::Init(_)
-                | Asked::Rollup(_)
-                | Asked::Parse(_)
-                | Asked::Guard(_)
-                | Asked::Apply(_)
-                | Asked::Undo(_)
-                | Asked::Clean(_)
-                | Asked::Order(_)
-                | Asked::Demo(_)
-                | Asked::Trust(_)
-                | Asked::Completions(_)
-                | Asked::Man(_),
-            ) => None,
-        }
-    }
+/// An error where `--writable` names a folder outside of the project that is not there: most likely it is another that is meant, and
+/// nobody wants one of that name. In the project a folder is made, since Landlock could not let the build do it.
+fn no_such_writable(matches: &ArgMatches, bases: Bases<'_>) -> Option<String> {
+    let matches = matches.subcommand().map_or(matches, |(_, of)| of);
+    let named = matches.try_get_many::<String>("writable").ok()??;
+    let places = named.filter_map(|text| Some((text, bases.find(&text.parse().ok()?))));
+    let (asked, folder) =
+        places.into_iter().find(|(_, folder)| !folder.exists() && !is_below(folder, bases.root))?;
+    let folder = folder.display();
+    Some(format!("invalid value '{asked}' for '--writable <DIR>': there is no folder {folder}"))
 }
 
 /// By whatever way the folder is named; `..` in what is not there may lead anywhere.
@@ -137,7 +103,8 @@ mod tests {
 
     #[track_caller]
     fn read(line: &str) -> Result<Cli, String> {
-        Cli::read(line.split(' ').map(OsString::from)).map_err(|error| error.to_string())
+        let bases = Bases { root: Path::new("/"), home: None };
+        Cli::read(line.split(' ').map(OsString::from), bases).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -5,94 +5,74 @@ use std::borrow::Cow;
 use llm::Money;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::Bases;
-use crate::slot::Written;
+use crate::slot::in_force;
 
-/// How many there may be, at least one: no limit is written by leaving the key out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "u64")]
-pub struct Count(pub u64);
+/// A value that is written as a number, its JSON schema, and how it is read: from the number, or from the text behind a flag, which is no
+/// such number otherwise.
+macro_rules! number {
+    ($(#[$meta:meta])* $name:ident($inner:ty), $number:ty, $wire:literal, $read:expr, $no:literal, $schema:tt) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+        #[serde(try_from = $wire)]
+        pub struct $name(pub $inner);
 
-shaped!(Count, { "type": "integer", "minimum": 1 });
-in_force!(Count, u64, |count| json!(count));
+        impl TryFrom<$number> for $name {
+            type Error = String;
 
-/// US dollars, more than none.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(try_from = "f64")]
-pub struct Dollars(pub Money);
+            fn try_from(number: $number) -> Result<Self, String> {
+                $read(number).map(Self)
+            }
+        }
 
-shaped!(Dollars, { "type": "number", "exclusiveMinimum": 0 });
-in_force!(Dollars, Money, |money| json!(money.as_usd()));
+        impl std::str::FromStr for $name {
+            type Err = String;
 
-/// Between 0 and 2, as the services have it; zero has no sign.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(try_from = "f64")]
-pub struct Temperature(pub f64);
+            fn from_str(text: &str) -> Result<Self, String> {
+                let number: $number = text.parse().map_err(|_| format!($no, text = text))?;
+                Self::try_from(number)
+            }
+        }
 
-shaped!(Temperature, { "type": "number", "minimum": 0, "maximum": 2 });
-in_force!(Temperature, f64, |value| json!(value));
+        shaped!($name, $schema);
+    };
+}
+
+number! {
+    /// How many there may be, at least one: no limit is written by leaving the key out.
+    Count(u64), u64, "u64", count, "`{text}` is no whole number", { "type": "integer", "minimum": 1 }
+}
+number! {
+    /// US dollars, more than none.
+    Dollars(Money), f64, "f64", dollars, "`{text}` is no amount of US dollars, such as 0.50",
+    { "type": "number", "exclusiveMinimum": 0 }
+}
+number! {
+    /// Between 0 and 2, as the services have it; zero has no sign.
+    Temperature(f64), f64, "f64", temperature, "`{text}` is no number", { "type": "number", "minimum": 0, "maximum": 2 }
+}
+
+in_force!(Count as u64, |it| it.0, |count| json!(count));
+in_force!(Dollars as Money, |it| it.0, |money| json!(money.as_usd()));
+in_force!(Temperature as f64, |it| it.0, |value| json!(value));
 
 /// Said of every limit of zero.
 const NOTHING: &str = "0 would allow nothing; for no limit leave it out";
 
-impl TryFrom<u64> for Count {
-    type Error = &'static str;
-
-    fn try_from(count: u64) -> Result<Self, Self::Error> {
-        if count == 0 { Err(NOTHING) } else { Ok(Self(count)) }
-    }
+fn count(count: u64) -> Result<u64, String> {
+    if count == 0 { Err(NOTHING.to_owned()) } else { Ok(count) }
 }
 
-impl std::str::FromStr for Count {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let count: u64 = text.parse().map_err(|_| format!("`{text}` is no whole number"))?;
-        Ok(Self::try_from(count)?)
-    }
+fn dollars(usd: f64) -> Result<Money, String> {
+    let money = Money::from_usd(usd).map_err(|error| format!("{usd} is {error} in US dollars"))?;
+    if money == Money::ZERO { Err(NOTHING.to_owned()) } else { Ok(money) }
 }
 
-impl TryFrom<f64> for Dollars {
-    type Error = String;
-
-    fn try_from(usd: f64) -> Result<Self, String> {
-        let money = Money::from_usd(usd).map_err(|error| format!("{usd} is {error} in US dollars"))?;
-        if money == Money::ZERO { Err(NOTHING.to_owned()) } else { Ok(Self(money)) }
-    }
-}
-
-impl std::str::FromStr for Dollars {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let usd: f64 =
-            text.parse().map_err(|_| format!("`{text}` is no amount of US dollars, such as 0.50"))?;
-        Self::try_from(usd)
-    }
-}
-
-impl TryFrom<f64> for Temperature {
-    type Error = String;
-
-    fn try_from(value: f64) -> Result<Self, String> {
-        if (0.0..=2.0).contains(&value) {
-            // Adding zero makes a plain zero of a negative one.
-            Ok(Self(value + 0.0))
-        } else {
-            Err(format!("{value} is not between 0 and 2"))
-        }
-    }
-}
-
-impl std::str::FromStr for Temperature {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let value: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-        Self::try_from(value)
-    }
+fn temperature(value: f64) -> Result<f64, String> {
+    let is_one = (0.0..=2.0).contains(&value);
+    // Adding zero makes a plain zero of a negative one.
+    is_one.then_some(value + 0.0).ok_or_else(|| format!("{value} is not between 0 and 2"))
 }
 
 #[cfg(test)]
