@@ -12,13 +12,19 @@ use crate::{Answer, Cause, CommitAnswer, Ended, ModelUsage, Request, Stored, Tex
 
 /// What a loop's roles, places and repositories are. Types, so that a request can only name what
 /// the harness has.
-pub trait Project: 'static {
+pub trait Project: fmt::Debug + Clone + 'static {
     /// Who works.
-    type Role: Serialize + Copy + fmt::Debug;
+    type Role: Named;
     /// A folder that holds files of the harness or files that it reads.
-    type Place: Serialize + Copy + fmt::Debug;
+    type Place: Named;
     /// Where commits go.
-    type Repository: Serialize + Copy + fmt::Debug;
+    type Repository: Named;
+}
+
+/// A role, a place or a repository.
+pub trait Named: Serialize + Copy + PartialEq + fmt::Debug {
+    /// Its name in the record: lower-case, without blanks.
+    fn name(self) -> &'static str;
 }
 
 /// List what a role can see.
@@ -56,8 +62,6 @@ impl Answer for Listed {
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
 pub struct Turn<P: Project> {
-    /// Counts the turns of the run, from 1. Names its files.
-    pub number: u32,
     /// Who works.
     pub role: P::Role,
     /// What is asked.
@@ -75,10 +79,6 @@ impl<P: Project> Request for Turn<P> {
     const SUBJECT: &'static str = "the prompt";
     type Answer = TurnAnswer;
 
-    fn round(&self) -> Option<u32> {
-        Some(self.number)
-    }
-
     fn text(&self) -> Option<&str> {
         Some(&self.prompt)
     }
@@ -91,8 +91,8 @@ pub enum Session {
     /// A new one; the CLI names it.
     #[default]
     None,
-    /// A new one with this name, a UUID. Codex takes no name and makes its own.
-    New(String),
+    /// A new one that the harness names by a UUID, where the CLI lets it.
+    New,
     /// Continue this one.
     Resume(String),
 }
@@ -131,7 +131,7 @@ pub struct LimitReached {
 /// A turn is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turned {
-    /// Which turn.
+    /// Counts the turns of the run, from 1; those that were cut off too. Names its files.
     pub number: u32,
     /// Who worked.
     pub role: String,
@@ -169,6 +169,7 @@ pub struct Turned {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnEnd {
     /// A stable kebab-case code.
+    #[serde(rename = "end")]
     pub how: String,
     /// Reads on from "the agent …".
     pub said: String,
@@ -240,13 +241,13 @@ pub struct TurnBegins {
     pub prompt: Stored,
     /// When, RFC 3339.
     pub at: String,
+    /// The request, which a harness that was killed has not answered.
+    pub request: Value,
 }
 
 /// Run a command line of the user in a shell.
 #[derive(Debug, Clone, Serialize)]
 pub struct Shell {
-    /// Counts the lines of the run, from 1. Names its file.
-    pub number: u32,
     /// What the line is for: `setup`, `check`.
     pub name: &'static str,
     /// The line.
@@ -263,7 +264,7 @@ impl Request for Shell {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "shell-ran")]
 pub struct ShellRan {
-    /// Which.
+    /// Counts the lines of the run, from 1. Names its file.
     pub number: u32,
     /// What it was for.
     pub name: String,
@@ -426,12 +427,19 @@ pub struct Announced {
 impl Answer for Announced {}
 
 /// A file in one of the loop's places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct At<P, F = String> {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct At<P> {
     /// The place.
     pub place: P,
     /// The file, relative to it.
-    pub file: F,
+    pub file: String,
+}
+
+impl<P> At<P> {
+    /// `file` in `place`.
+    pub fn new(place: P, file: impl Into<String>) -> Self {
+        Self { place, file: file.into() }
+    }
 }
 
 /// Such a file as the journal names it.

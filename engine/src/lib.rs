@@ -14,9 +14,9 @@ mod vocabulary;
 
 pub use agent::{
     Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll, Delete, Denial,
-    LimitReached, List, Listed, Marked, Place, Project, Read, Replace, Session, Shell, ShellRan, Survey,
-    Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead,
-    Wrote,
+    LimitReached, List, Listed, Marked, Named, Place, Project, Read, Replace, Session, Shell, ShellRan,
+    Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited,
+    WasRead, Wrote,
 };
 pub use commit::{Applied, Apply, ApplyAnswer, Build, Built, Rejected, Restore, Restored};
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};

@@ -33,6 +33,7 @@ impl Request for Ask {
 }
 
 /// What comes of an [`Ask`].
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is the answered one")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum AskAnswer {

@@ -6,19 +6,77 @@ pub mod spec;
 pub mod state;
 pub mod tokens;
 
-pub use phase::{Inputs, Limits, PhaseLoop, PhaseSpec, RoleInputs, Start, has_report};
+pub use phase::{Inputs, Limits, PhaseSpec, RoleInputs, Start, has_report, phase};
 
-/// The role that writes code.
-pub const BUILDER: &str = "builder";
-/// The role that verifies it.
-pub const VERIFIER: &str = "verifier";
+use engine::{Named, Project};
+use serde::Serialize;
 
-/// The source folder's repository.
-pub const SRC: &str = "src";
-/// The tests folder, and its repository.
-pub const TESTS: &str = "tests";
-/// The folder of the phases' own files.
-pub const ABL: &str = "abl";
+/// What the requests of a phase name.
+#[derive(Debug, Clone)]
+pub struct Phases;
+
+impl Project for Phases {
+    type Role = Role;
+    type Place = Place;
+    type Repository = Repository;
+}
+
+/// Who works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Writes code.
+    Builder,
+    /// Verifies it.
+    Verifier,
+}
+
+impl Named for Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Builder => "builder",
+            Self::Verifier => "verifier",
+        }
+    }
+}
+
+/// A folder with files that the loop reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// That of the phases' own files.
+    Abl,
+    /// The tests.
+    Tests,
+}
+
+impl Named for Place {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Abl => "abl",
+            Self::Tests => "tests",
+        }
+    }
+}
+
+/// Where commits go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Repository {
+    /// The source.
+    Src,
+    /// The tests.
+    Tests,
+}
+
+impl Named for Repository {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Src => "src",
+            Self::Tests => "tests",
+        }
+    }
+}
 
 /// What the verifier writes when a contract does not hold, in the tests folder.
 pub const FAILED_SPECS: &str = "failed_specs.md";

@@ -1,116 +1,246 @@
 //! One phase: build, verify, and again until it passes or a person is needed (S3 §The Loop).
 
-mod account;
 mod ask;
-mod end;
-mod failures;
 mod inputs;
 mod judge;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent::Session;
-use perform::{AgentFact, AgentLimits, AgentStep, AgentUsage, Loop, Next, Outcome, Place, Turned};
+use engine::{
+    Append, At, Cause, CommitAll, CommitAnswer, Delete, Harness, List, Named as _, Outcome, Read, Replace,
+    Session, Turn, TurnAdvice, TurnAnswer, Turned, WasRead,
+};
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start};
 pub use judge::has_report;
 
-use crate::phase::inputs::Role;
-use crate::phase::judge::{Verdict, build};
+use crate::phase::judge::{Verdict, judge, left_failures, verification};
 use crate::state::{Current, State, Status};
-use crate::{ABL, BUILDER, FAILED_SPECS, PROJECT_MAP, SRC, STATE, TESTS, VERIFIER};
+use crate::tokens::{self, HEADER};
+use crate::{FAILED_SPECS, PROJECT_MAP, Phases, Place, Repository, Role, STATE, TOKENS};
 
-/// What is done next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Save(Status),
-    List,
-    WriteMap,
-    Turn,
-    Account,
-    CommitBuild,
-    RemoveOldFailures,
-    ReadFailures,
-    RemoveFailures,
-    CommitPassed,
-    CommitFailed,
-    Over,
+/// Why a verifier's turn does not count.
+const ODD_FAILURES: &str = "made a `failed_specs.md` that is not a regular file of less than 16 MiB.";
+
+/// S3: the builder builds, the verifier verifies, and what fails goes back to the builder.
+///
+/// # Errors
+///
+/// What stopped the harness. The run can be resumed.
+pub fn phase<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
+where
+    H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
+    H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
+{
+    let work = Work {
+        harness,
+        inputs,
+        iteration: inputs.start.iteration.max(1),
+        map: Arc::from(""),
+        failures: inputs.start.failures.clone(),
+        complaint: None,
+        at: None,
+    };
+    work.run().or_else(|halt| match halt {
+        Halt::Stop(stop) => Err(stop),
+        Halt::End(outcome) => Ok(outcome),
+    })
 }
 
-/// S3 as a value.
-#[derive(Debug)]
-pub struct PhaseLoop {
-    inputs: Inputs,
+/// Why a phase ends before it has passed.
+enum Halt<S> {
+    /// The harness was stopped.
+    Stop(S),
+    /// Going on is of no use before a person has done something.
+    End(Outcome),
+}
+
+/// A phase that is under way.
+struct Work<'w, H> {
+    harness: &'w mut H,
+    inputs: &'w Inputs,
     iteration: u32,
-    stage: Stage,
-    role: Role,
-    number: u32,
-    tries: u32,
+    /// What the role can see.
     map: Arc<str>,
+    /// What the verifier found last.
     failures: Option<Arc<str>>,
+    /// What the next builder is told besides.
     complaint: Option<String>,
-    /// What the builder hears of in its next iteration.
-    unreported: Option<String>,
-    turned: Option<Turned>,
+    /// When something last happened.
     at: Option<String>,
-    /// Rows of a turn that was cut off, not on record yet.
-    lost: String,
-    used: AgentUsage,
-    limits: AgentLimits,
-    outcome: Outcome,
 }
 
-impl PhaseLoop {
-    /// A phase that is about to begin.
-    #[must_use]
-    pub fn new(inputs: Inputs) -> Self {
-        let Start { iteration, builder_done, failures } = inputs.start.clone();
-        let iteration = iteration.max(1);
-        let stage = Stage::Save(if builder_done { Status::Verifying } else { Status::Building });
-        Self {
-            inputs,
-            iteration,
-            stage,
-            role: if builder_done { Role::Verifier } else { Role::Builder },
-            number: 1,
-            tries: 1,
-            map: Arc::from(""),
-            failures,
-            complaint: None,
-            unreported: None,
-            turned: None,
-            at: None,
-            lost: String::new(),
-            used: AgentUsage::default(),
-            limits: AgentLimits::default(),
-            outcome: Outcome::Done { rounds: iteration },
+impl<H> Work<'_, H>
+where
+    H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
+    H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
+{
+    fn run(mut self) -> Result<Outcome, Halt<H::Stop>> {
+        let phase = self.inputs.phase;
+        if !self.inputs.start.builder_done {
+            self.build()?;
+        }
+        while !self.verify()? {
+            self.commit(Repository::Tests, format!("phase{phase}/verify/step-{}", self.iteration))?;
+            if self.iteration >= self.inputs.limits.iterations {
+                self.save(Status::Stuck)?;
+                return Ok(Outcome::NeedsPerson { round: self.iteration, cause: self.stuck() });
+            }
+            self.save(Status::ContractsFailed)?;
+            self.iteration += 1;
+            self.build()?;
+        }
+        self.commit(Repository::Src, format!("phase{phase}/passed"))?;
+        self.save(Status::Completed)?;
+        Ok(Outcome::Done { rounds: self.iteration })
+    }
+
+    fn build(&mut self) -> Result<(), Halt<H::Stop>> {
+        self.save(Status::Building)?;
+        let mut complaint = self.complaint.take();
+        let mut tries = 1;
+        loop {
+            let turned = self.turn(Role::Builder, complaint.as_deref())?;
+            match judge(&turned, Role::Builder) {
+                Verdict::Good => break,
+                Verdict::Again(why) if tries < self.inputs.limits.tries => complaint = Some(why),
+                // The verifier's word on what was built counts more than the builder's report.
+                Verdict::Again(why) if turned.end.is_ok() => {
+                    self.complaint = Some(why);
+                    break;
+                }
+                Verdict::Again(why) | Verdict::Stop(why) => {
+                    return Err(self.stopped(Role::Builder, &turned, &why));
+                }
+            }
+            tries += 1;
+        }
+        self.commit(Repository::Src, format!("phase{}/build/step-{}", self.inputs.phase, self.iteration))
+    }
+
+    /// Whether every contract holds.
+    fn verify(&mut self) -> Result<bool, Halt<H::Stop>> {
+        self.save(Status::Verifying)?;
+        self.remove_failures()?;
+        let (mut complaint, mut tries) = (None, 1);
+        loop {
+            let turned = self.turn(Role::Verifier, complaint.as_deref())?;
+            let may_try = tries < self.inputs.limits.tries;
+            tries += 1;
+            complaint = Some(match judge(&turned, Role::Verifier) {
+                Verdict::Good => match self.read_failures(&turned)? {
+                    Some(text) => {
+                        let report = crate::failed::parse(&text);
+                        match verification(&report).filter(|_| may_try) {
+                            Some(why) => why,
+                            None => return self.decide(text, report.is_pass()),
+                        }
+                    }
+                    None if may_try => {
+                        self.remove_failures()?;
+                        ODD_FAILURES.to_owned()
+                    }
+                    None => return Err(self.give_up(Role::Verifier, "odd-failures", ODD_FAILURES)),
+                },
+                Verdict::Again(why) if may_try => why,
+                Verdict::Again(why) | Verdict::Stop(why) => {
+                    return Err(self.stopped(Role::Verifier, &turned, &why));
+                }
+            });
         }
     }
 
-    /// From now on the run may use so much; what it has used counts.
-    pub fn limit(&mut self, limits: AgentLimits) {
-        self.limits = limits;
-        if self.stage == Stage::Turn {
-            self.ask();
+    /// What the verifier found, nothing where there is no file; none where nobody can say that nothing
+    /// failed: a symlink, a folder, a pipe, a file without end. An earlier try may have left it: it was
+    /// not there before the first.
+    fn read_failures(&mut self, turned: &Turned) -> Result<Option<Arc<str>>, Halt<H::Stop>> {
+        let read = Read(At::new(Place::Tests, FAILED_SPECS));
+        let WasRead { text, odd, .. } = self.harness.perform(read).map_err(Halt::Stop)?;
+        let is_odd = odd || (text.is_none() && left_failures(turned));
+        Ok((!is_odd).then(|| text.map_or_else(|| Arc::from(""), |text| text.share())))
+    }
+
+    /// What nobody can make sense of is not a pass: it goes to the builder as it is.
+    fn decide(&mut self, failures: Arc<str>, has_passed: bool) -> Result<bool, Halt<H::Stop>> {
+        self.failures = (!has_passed).then_some(failures);
+        if has_passed {
+            self.remove_failures()?;
+        }
+        Ok(has_passed)
+    }
+
+    /// Lets a role work until its turn counts as one: a turn that was cut off is made again.
+    fn turn(&mut self, role: Role, complaint: Option<&str>) -> Result<Turned, Halt<H::Stop>> {
+        let listed = self.harness.perform(List { role }).map_err(Halt::Stop)?;
+        (self.map, self.at) = (listed.list.share(), Some(listed.at));
+        self.replace(PROJECT_MAP, Arc::clone(&self.map))?;
+        let prompt: Arc<str> = self.prompt(role, complaint).into();
+        loop {
+            let turn = Turn { role, prompt: Arc::clone(&prompt), system: None, session: Session::None };
+            let turned = match self.harness.perform(turn).map_err(Halt::Stop)? {
+                TurnAnswer::LimitReached(limit) => return Err(self.end_at(limit.cause)),
+                TurnAnswer::Turned(turned) => *turned,
+            };
+            self.at = Some(turned.at.clone());
+            self.account(role, &turned)?;
+            match turned.end.then {
+                TurnAdvice::Repeat => {}
+                TurnAdvice::Limit(cause) => return Err(self.end_at(cause)),
+                TurnAdvice::Use
+                | TurnAdvice::Retry
+                | TurnAdvice::Renew
+                | TurnAdvice::WaitUntil(_)
+                | TurnAdvice::Stop => return Ok(turned),
+            }
         }
     }
 
-    /// Unless the run has used what it may.
-    fn ask(&mut self) {
-        self.stage = Stage::Turn;
-        if let Some(passed) = self.used.passed(&self.limits) {
-            self.end_at(passed);
+    /// Puts what a turn used on record (S3 §Token Tracking): also that of one which was cut off.
+    fn account(&mut self, role: Role, turned: &Turned) -> Result<(), Halt<H::Stop>> {
+        let text = tokens::rows(&tokens::Turn {
+            at: &turned.at,
+            phase: self.inputs.phase,
+            iteration: self.iteration,
+            role: role.name(),
+            asked_model: &self.inputs.role(role).model,
+            session: turned.session.as_deref(),
+            usage: &turned.usage,
+        });
+        let at = At::new(Place::Abl, TOKENS);
+        self.harness.perform(Append { at, head: HEADER, text }).map_err(Halt::Stop).map(drop)
+    }
+
+    fn commit(&mut self, repository: Repository, message: String) -> Result<(), Halt<H::Stop>> {
+        match self.harness.perform(CommitAll { repository, message }).map_err(Halt::Stop)? {
+            CommitAnswer::Committed(_) => Ok(()),
+            // A phase whose work is not committed has not passed.
+            CommitAnswer::NotCommitted(why) => {
+                let hint = "make the commit possible, then: code-commit phase run";
+                let (code, remedy) = ("not-committed".to_owned(), Some(hint.to_owned()));
+                let cause = Cause { code, message: why.message, remedy };
+                Err(Halt::End(Outcome::NeedsPerson { round: self.iteration, cause }))
+            }
         }
     }
 
-    fn role(&self) -> (&'static str, &RoleInputs) {
-        match self.role {
-            Role::Builder => (BUILDER, &self.inputs.builder),
-            Role::Verifier => (VERIFIER, &self.inputs.verifier),
-        }
+    fn replace(&mut self, file: &str, text: Arc<str>) -> Result<(), Halt<H::Stop>> {
+        let at = At::new(Place::Abl, file);
+        self.harness.perform(Replace { at, text }).map_err(Halt::Stop).map(drop)
     }
 
+    fn remove_failures(&mut self) -> Result<(), Halt<H::Stop>> {
+        let delete = Delete(At::new(Place::Tests, FAILED_SPECS));
+        self.harness.perform(delete).map_err(Halt::Stop).map(drop)
+    }
+
+    fn save(&mut self, status: Status) -> Result<(), Halt<H::Stop>> {
+        let state = self.state(status).to_json();
+        self.replace(STATE, state.into())
+    }
+}
+
+impl<H> Work<'_, H> {
     fn state(&self, status: Status) -> State {
         let phase = self.inputs.phase;
         let done =
@@ -131,148 +261,34 @@ impl PhaseLoop {
         }
     }
 
-    fn step(&self) -> AgentStep {
-        let phase = self.inputs.phase;
-        let iteration = self.iteration;
-        let (name, _) = self.role();
-        let commit =
-            |repository: &str, message| AgentStep::Commit { repository: repository.to_owned(), message };
-        let write = |file: &str, text| AgentStep::Write { place: Place::new(ABL, file), text };
-        match self.stage {
-            Stage::Save(status) => write(STATE, self.state(status).to_json().into()),
-            Stage::List => AgentStep::List { role: name.to_owned() },
-            Stage::WriteMap => write(PROJECT_MAP, Arc::clone(&self.map)),
-            Stage::Turn => AgentStep::Turn {
-                number: self.number,
-                role: name.to_owned(),
-                prompt: self.prompt().into(),
-                system: None,
-                session: Session::None,
+    fn stuck(&self) -> Cause {
+        Cause {
+            code: "stuck".to_owned(),
+            message: match self.iteration {
+                1 => "contracts still fail after 1 verification".to_owned(),
+                times => format!("contracts still fail after {times} verifications"),
             },
-            Stage::Account => self.account(),
-            Stage::CommitBuild => commit(SRC, format!("phase{phase}/build/step-{iteration}")),
-            Stage::RemoveOldFailures | Stage::RemoveFailures => {
-                AgentStep::Delete(Place::new(TESTS, FAILED_SPECS))
-            }
-            Stage::ReadFailures => AgentStep::Read(Place::new(TESTS, FAILED_SPECS)),
-            Stage::CommitFailed => commit(TESTS, format!("phase{phase}/verify/step-{iteration}")),
-            Stage::CommitPassed | Stage::Over => commit(SRC, format!("phase{phase}/passed")),
+            remedy: Some("make the specs say what is meant, then: code-commit phase run".to_owned()),
         }
     }
 
-    /// What follows a step that has nothing to say but that it is done.
-    fn go_on(&mut self) {
-        self.stage = match self.stage {
-            Stage::Save(Status::Building) | Stage::RemoveOldFailures => Stage::List,
-            Stage::Save(Status::Verifying) => Stage::RemoveOldFailures,
-            Stage::Save(Status::ContractsFailed) => return self.next_iteration(),
-            Stage::Save(Status::Clean | Status::Stuck | Status::Completed) | Stage::Over => Stage::Over,
-            Stage::WriteMap => return self.ask(),
-            Stage::Account => return self.judge(),
-            Stage::CommitBuild => return self.begin_verifying(),
-            Stage::RemoveFailures => Stage::CommitPassed,
-            Stage::CommitPassed => {
-                self.outcome = Outcome::Done { rounds: self.iteration };
-                Stage::Save(Status::Completed)
-            }
-            Stage::CommitFailed if self.iteration >= self.inputs.limits.iterations => {
-                self.outcome = Outcome::NeedsPerson { round: self.iteration, cause: self.stuck() };
-                Stage::Save(Status::Stuck)
-            }
-            Stage::CommitFailed => Stage::Save(Status::ContractsFailed),
-            stage @ (Stage::List | Stage::Turn | Stage::ReadFailures) => stage,
-        };
+    fn end_at<S>(&self, limit: Cause) -> Halt<S> {
+        let hint = "look at what is there, raise the limit, then: code-commit phase run";
+        self.end(limit.code, limit.message, hint)
     }
 
-    fn next_iteration(&mut self) {
-        self.iteration += 1;
-        self.role = Role::Builder;
-        self.tries = 1;
-        self.complaint = self.unreported.take();
-        self.stage = Stage::Save(Status::Building);
+    fn stopped<S>(&self, role: Role, turned: &Turned, message: &str) -> Halt<S> {
+        self.give_up(role, if turned.end.is_ok() { "no-report" } else { &turned.end.how }, message)
     }
 
-    fn begin_verifying(&mut self) {
-        self.role = Role::Verifier;
-        self.tries = 1;
-        self.complaint = None;
-        self.stage = Stage::Save(Status::Verifying);
+    fn give_up<S>(&self, role: Role, code: &str, message: &str) -> Halt<S> {
+        let message = format!("the {} {message}", role.name());
+        self.end(code.to_owned(), message, "mend what stands in the way, then: code-commit phase run")
     }
 
-    /// After a turn whose cost is on record.
-    fn judge(&mut self) {
-        let Some(turned) = self.turned.clone() else { return };
-        if let Some(passed) = self.used.cut_off(&turned, &self.limits) {
-            return self.end_at(passed);
-        }
-        match build(&turned) {
-            Verdict::Good if self.role == Role::Verifier => self.stage = Stage::ReadFailures,
-            Verdict::Good => self.stage = Stage::CommitBuild,
-            Verdict::Again(complaint) if self.tries < self.inputs.limits.tries => self.again(complaint),
-            // The verifier's word on what was built counts more than the builder's report.
-            Verdict::Again(complaint) if self.role == Role::Builder && turned.end == agent::End::Ok => {
-                self.unreported = Some(complaint);
-                self.stage = Stage::CommitBuild;
-            }
-            Verdict::Again(complaint) => self.stop(&turned, &complaint),
-            Verdict::Stop(message) => self.stop(&turned, &message),
-        }
-    }
-
-    fn again(&mut self, complaint: String) {
-        self.tries += 1;
-        self.complaint = Some(complaint);
-        self.stage = Stage::List;
-    }
-}
-
-impl Loop for PhaseLoop {
-    type Step = AgentStep;
-    type Fact = AgentFact;
-
-    fn next(&self) -> Next<AgentStep> {
-        if let Some(step) = self.account_of_lost() {
-            return Next::Do(step);
-        }
-        if self.stage == Stage::Over { Next::Stop(self.outcome.clone()) } else { Next::Do(self.step()) }
-    }
-
-    fn learn(&mut self, fact: &AgentFact) {
-        match fact {
-            AgentFact::Listed { list, at, .. } if self.stage == Stage::List => {
-                (self.map, self.at) = (list.share(), Some(at.clone()));
-                self.stage = Stage::WriteMap;
-            }
-            AgentFact::TurnBegins { .. } | AgentFact::CutOff { .. } if self.stage == Stage::Turn => {
-                self.lose(fact);
-            }
-            AgentFact::Turned(turned) if self.stage == Stage::Turn => {
-                self.lost.clear();
-                self.at = Some(turned.at.clone());
-                self.used.add(turned);
-                self.turned = Some((**turned).clone());
-                self.number += 1;
-                self.stage = Stage::Account;
-            }
-            AgentFact::WasRead { text, odd, .. } if self.stage == Stage::ReadFailures => {
-                self.learn_failures(text.as_ref().map(perform::Text::share), *odd);
-            }
-            AgentFact::Wrote { .. } if !self.lost.is_empty() => self.lost.clear(),
-            AgentFact::Wrote { .. } | AgentFact::Committed { .. } => self.go_on(),
-            // Not what this stage waits for, or what no stage does.
-            AgentFact::Listed { .. }
-            | AgentFact::Turned(_)
-            | AgentFact::WasRead { .. }
-            | AgentFact::TurnBegins { .. }
-            | AgentFact::CutOff { .. }
-            | AgentFact::Ran { .. }
-            | AgentFact::Surveyed { .. }
-            | AgentFact::Checkpointed { .. }
-            | AgentFact::Waited { .. }
-            | AgentFact::Announced { .. }
-            | AgentFact::Resumed
-            | AgentFact::Ended { .. } => {}
-        }
+    fn end<S>(&self, code: String, message: String, hint: &str) -> Halt<S> {
+        let cause = Cause { code, message, remedy: Some(hint.to_owned()) };
+        Halt::End(Outcome::ModelUnavailable { round: self.iteration, cause })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `tokens.csv`: what every turn has used (S3 §Token Tracking).
 
-use agent::ModelUsage;
+use engine::ModelUsage;
 
 /// The seed's columns.
 pub(crate) const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\n";
@@ -37,21 +37,19 @@ pub fn rows(turn: &Turn<'_>) -> String {
 }
 
 /// Empty is unknown, 0 is a reported zero. `candidates` are what the model said without its thoughts; these are in the total.
-fn row(turn: &Turn<'_>, usage: &ModelUsage) -> String {
+fn row(turn: &Turn<'_>, ModelUsage { model, usage, .. }: &ModelUsage) -> String {
     let said = usage.output_tokens.map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or(0)));
-    let total =
-        usage.input_tokens.zip(usage.output_tokens).map(|(input, output)| input.saturating_add(output));
     let count = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let fields = [
         turn.at.to_owned(),
         turn.phase.to_string(),
         turn.iteration.to_string(),
         turn.role.to_owned(),
-        usage.model.clone(),
+        model.clone(),
         count(usage.input_tokens),
         count(said),
         count(usage.cache_read_tokens),
-        count(total),
+        count(usage.total()),
         turn.session.unwrap_or_default().to_owned(),
     ];
     fields.map(|field| quoted(&field)).join(",") + "\n"
@@ -167,6 +165,8 @@ fn records(text: &str) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use engine::Usage;
+
     use super::*;
 
     #[test]
@@ -181,12 +181,13 @@ mod tests {
 
     #[test]
     fn counts_that_no_model_can_have_used_do_no_harm() {
-        let usage = [ModelUsage {
+        let usage = Usage {
             input_tokens: Some(u64::MAX),
             output_tokens: Some(1),
             reasoning_tokens: Some(2),
-            ..ModelUsage::default()
-        }];
+            ..Usage::default()
+        };
+        let usage = [ModelUsage { usage, ..ModelUsage::default() }];
         let turn = Turn {
             at: "t",
             phase: 1,

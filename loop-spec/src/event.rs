@@ -68,6 +68,14 @@ pub enum PhaseEvent {
 }
 
 impl PhaseEvent {
+    /// Whether a turn that was not tried before follows it.
+    pub(crate) fn begins_turn(&self) -> bool {
+        matches!(
+            self,
+            Self::PlanningStart { .. } | Self::ImplementingStart { .. } | Self::ReviewingStart { .. }
+        )
+    }
+
     /// Whether a run ends with it.
     pub fn is_terminal(&self) -> bool {
         matches!(

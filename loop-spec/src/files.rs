@@ -1,6 +1,8 @@
 //! The files of a session (S4 §Session Files).
 
-use perform::Place;
+use engine::{At, Named as _};
+
+use crate::Place;
 
 /// The dot folder.
 pub const STORE: &str = ".cuggino";
@@ -28,41 +30,41 @@ impl Files {
     }
 
     /// The plan and its progress log.
-    pub fn session(&self) -> Place {
+    pub fn session(&self) -> At<Place> {
         self.wip("md")
     }
 
     /// The plan while it is made.
-    pub fn plan(&self) -> Place {
+    pub fn plan(&self) -> At<Place> {
         self.wip("plan.md")
     }
 
     /// The review.
-    pub fn review(&self) -> Place {
+    pub fn review(&self) -> At<Place> {
         self.wip("review.md")
     }
 
     /// What the last check printed.
-    pub fn check(&self) -> Place {
+    pub fn check(&self) -> At<Place> {
         self.wip("check.txt")
     }
 
     /// The spec issue that ended the session.
-    pub fn issue(&self) -> Place {
-        Place::new(ISSUES, format!("{}.md", self.id))
+    pub fn issue(&self) -> At<Place> {
+        At::new(Place::SpecIssues, format!("{}.md", self.id))
     }
 
     /// Everything that is removed when the session ends.
-    pub fn all(&self) -> [Place; 4] {
+    pub fn all(&self) -> [At<Place>; 4] {
         [self.session(), self.plan(), self.review(), self.check()]
     }
 
     /// A file's path from the project's root, as prompts name it.
-    pub fn path(place: &Place) -> String {
-        format!("{STORE}/{}/{}", place.place, place.file)
+    pub fn path(at: &At<Place>) -> String {
+        format!("{STORE}/{}/{}", at.place.name(), at.file)
     }
 
-    fn wip(&self, end: &str) -> Place {
-        Place::new(WIP, format!("{}.{end}", self.id))
+    fn wip(&self, end: &str) -> At<Place> {
+        At::new(Place::Wip, format!("{}.{end}", self.id))
     }
 }

@@ -1,6 +1,5 @@
 //! What a run is about.
 
-use perform::AgentLimits;
 use serde::{Deserialize, Serialize};
 
 /// What a run is about; the same over all of its iterations.
@@ -22,9 +21,6 @@ pub struct Inputs {
     pub commit: Option<CommitScope>,
     /// What to do when a quota is used up and it is known until when.
     pub patience: Patience,
-    /// What it may use.
-    #[serde(default)]
-    pub limits: AgentLimits,
     /// A person's review, which the first plan answers (S4 §Planning Agent: automated or manual).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<String>,
@@ -42,7 +38,6 @@ impl Inputs {
             check: None,
             commit: None,
             patience: Patience::Stop,
-            limits: AgentLimits::default(),
             review: None,
         }
     }

@@ -1,9 +1,11 @@
 //! What a turn means.
 
-use agent::End;
-use perform::Turned;
+use engine::{Cause, Denial, TurnAdvice, Turned};
 
 use crate::marker::{Role, SPEC_ISSUE};
+
+/// The code of a turn that ended because of the tools that were denied.
+const DENIED: &str = "permission-denied";
 
 /// What to make of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,15 +25,15 @@ pub(crate) enum Verdict {
     Lost(String),
     /// Nothing can be asked before this moment, in seconds since 1970.
     Quota(u64),
+    /// It was cut off, by a person or with the harness.
+    CutOff,
     /// It ended badly, and another try is of no use.
     Stop(String),
+    /// The run has used what it may.
+    Limit(Cause),
 }
 
 /// Judges a turn by how it ended and by the most cautious of its terminal markers.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "how a turn ends grows with the CLIs; `may_pass` is what knows"
-)]
 pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
     let contents = |name: &str| {
         let of_name = turned.markers.iter().filter(|marker| marker.name == name);
@@ -41,14 +43,16 @@ pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
     if !issues.is_empty() {
         return Verdict::SpecIssue(issues.join("\n\n"));
     }
-    match &turned.end {
-        End::Ok => {}
-        End::Quota { resets_unix: Some(when), .. } => return Verdict::Quota(*when),
-        End::PermissionDenied => return Verdict::Stop(denied(turned)),
-        end if end.may_pass() || *end == End::LostSession => {
-            return Verdict::Lost(format!("the agent {end}"));
-        }
-        end => return Verdict::Stop(format!("the agent {end}")),
+    let why = || format!("the agent {}", turned.end);
+    match &turned.end.then {
+        TurnAdvice::Use => {}
+        TurnAdvice::Repeat => return Verdict::CutOff,
+        TurnAdvice::WaitUntil(when) => return Verdict::Quota(*when),
+        TurnAdvice::Limit(cause) => return Verdict::Limit(cause.clone()),
+        TurnAdvice::Retry | TurnAdvice::Renew => return Verdict::Lost(why()),
+        // An agent may well have been denied a tool and have come to its end for another reason.
+        TurnAdvice::Stop if turned.end.how == DENIED => return Verdict::Stop(denied(turned)),
+        TurnAdvice::Stop => return Verdict::Stop(why()),
     }
     let said = |marker: &&'static str| {
         contents(marker).last().map(|content| Verdict::Said { marker, content: (*content).to_owned() })
@@ -58,10 +62,45 @@ pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
 }
 
 fn denied(turned: &Turned) -> String {
-    let tool = |denial: &agent::Denial| match &denial.argument {
+    let tool = |denial: &Denial| match &denial.argument {
         Some(argument) => format!("{} ({argument})", denial.tool),
         None => denial.tool.clone(),
     };
     let tools: Vec<String> = turned.denials.iter().map(tool).collect();
     format!("the agent {}: {}", turned.end, tools.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tests::world::turned;
+
+    #[test]
+    fn tools_that_were_denied_are_named_where_they_ended_the_turn() {
+        let stopped = |how| {
+            let tool = |tool: &str, argument: Option<&str>| Denial {
+                tool: tool.to_owned(),
+                argument: argument.map(str::to_owned),
+            };
+            let denials = vec![tool("Bash", Some("npm publish")), tool("Fetch", None)];
+            let turned = Turned { denials, ..turned(1, Role::Reviewing, how, &["APPROVED"]) };
+            let Verdict::Stop(why) = judge(Role::Reviewing, &turned) else { panic!("{turned:?}") };
+            why
+        };
+        insta::assert_snapshot!(stopped("permission-denied"), @"the agent was denied tools that it needed: Bash (npm publish), Fetch");
+        insta::assert_snapshot!(stopped("auth"), @"the agent could not log in to its service");
+    }
+
+    #[test]
+    fn of_two_markers_the_more_cautious_counts() {
+        let said = |role, markers: &[&str]| judge(role, &turned(1, role, "ok", markers));
+        let (marker, content) = ("REQUEST_CHANGES", "a".to_owned());
+        let reviewed = said(Role::Reviewing, &["REQUEST_CHANGES a", "APPROVED b"]);
+        assert_eq!(reviewed, Verdict::Said { marker, content });
+        let (marker, content) = ("PROGRESS", "c".to_owned());
+        let implemented = said(Role::Implementing, &["PROGRESS b", "PROGRESS c", "DONE a"]);
+        assert_eq!(implemented, Verdict::Said { marker, content });
+        let issues = said(Role::Implementing, &["SPEC_ISSUE b", "SPEC_ISSUE c", "DONE a"]);
+        assert_eq!(issues, Verdict::SpecIssue("b\n\nc".to_owned()));
+    }
 }

@@ -14,7 +14,53 @@ pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
 pub use focus::asks_to_change;
 pub use inputs::{CommitScope, Inputs, Patience};
 pub use marker::{Role, SPEC_ISSUE, is_terminal};
-pub use run::{LOG, SpecLoop};
+pub use run::{LOG, spec, still_holds};
+
+use engine::{Named, Project};
+use serde::Serialize;
+
+/// What the requests of a run name.
+#[derive(Debug, Clone)]
+pub struct Specs;
+
+impl Project for Specs {
+    type Role = Role;
+    type Place = Place;
+    type Repository = Repository;
+}
+
+/// A folder below the dot folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Session files.
+    Wip,
+    /// Spec issues.
+    SpecIssues,
+}
+
+impl Named for Place {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Wip => WIP,
+            Self::SpecIssues => ISSUES,
+        }
+    }
+}
+
+/// Where commits go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Repository {
+    /// The project's own.
+    Project,
+}
+
+impl Named for Repository {
+    fn name(self) -> &'static str {
+        PROJECT
+    }
+}
 
 /// The name of the one repository of a run.
 pub const PROJECT: &str = "project";

@@ -1,5 +1,6 @@
 //! Who may emit which marker (S4 §Marker Availability).
 
+use engine::Named;
 use prompt::spec::Who;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,7 @@ impl Role {
     /// Every role.
     pub const ALL: [Self; 4] = [Self::Planning, Self::Implementing, Self::Reviewing, Self::Audit];
 
-    /// Its name, as steps and facts have it.
+    /// Its name, as the record has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Planning => "planning",
@@ -72,6 +73,12 @@ impl Role {
             Self::Reviewing => &[SPEC_ISSUE, REQUEST_CHANGES, APPROVED],
             Self::Audit => &[],
         }
+    }
+}
+
+impl Named for Role {
+    fn name(self) -> &'static str {
+        self.name()
     }
 }
 

@@ -1,205 +1,263 @@
 //! One run: plan, implement, review, and again until it is approved (S4 §Main Loop Flow).
 
-mod ask;
-mod end;
-mod learn;
+mod turns;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use agent::End;
+use engine::{
+    Announce, At, Cause, Checkpoint, Delete, Harness, Outcome, Read, Recorded, Replace, Shell, Survey, Turn,
+    Uncommitted, Wait,
+};
 
-use crate::{CHECK, Files, Inputs, PROJECT, PhaseEvent, Role};
-use learn::answers;
-use perform::{AgentFact, AgentLimits, AgentStep, AgentUsage, Loop, Next, Outcome, Uncommitted};
+use crate::marker::{DONE, REQUEST_CHANGES};
+use crate::run::turns::Said;
+use crate::{CHECK, CommitScope, Files, Inputs, PhaseEvent, Place, Repository, Role, SETUP, Specs};
 
 /// Tasks in a row that change nothing; then the reviewer has a look.
 const IDLE_TASKS: u32 = 5;
 /// Separates the plan from the markers in the session file.
 pub const LOG: &str = "\n# Progress Log\n\n";
 
-/// How often the turn at hand was tried in which way.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Tries {
-    resumed: bool,
-    fresh: bool,
+/// S4: an agent plans, agents implement one task at a time, an agent reviews, until it approves.
+///
+/// # Errors
+///
+/// What stopped the harness. The run can be resumed.
+pub fn spec<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
+where
+    H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
+    H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
+    H: Harness<Wait> + Harness<Announce>,
+{
+    let run = Run {
+        harness,
+        inputs,
+        files: Files::of(&inputs.id),
+        iteration: 0,
+        head: None,
+        spare: Vec::new(),
+        has_review: false,
+        check: None,
+        put_back: Vec::new(),
+    };
+    run.run().or_else(|halt| match halt {
+        Halt::Stop(stop) => Err(stop),
+        Halt::End(outcome) => Ok(outcome),
+    })
 }
 
-/// S4 as a value.
-#[derive(Debug)]
-pub struct SpecLoop {
-    inputs: Inputs,
+/// How many answers a run that goes on keeps, counted from the first, where it had ended because its
+/// agent could not be used: the turn that had no end is asked again, by a fresh agent.
+pub fn still_holds(answers: &[Recorded]) -> usize {
+    let begins_turn = |entry: &Recorded| {
+        let event = PhaseEvent::of_json(&entry.request);
+        event.is_some_and(|event| event.begins_turn())
+    };
+    answers.iter().rposition(begins_turn).map_or(0, |last| last + 1)
+}
+
+/// Why a run ends.
+enum Halt<S> {
+    /// The harness was stopped.
+    Stop(S),
+    /// It is over.
+    End(Outcome),
+}
+
+/// A run that is under way.
+struct Run<'r, H> {
+    harness: &'r mut H,
+    inputs: &'r Inputs,
     files: Files,
-    /// What is certain to be done next; when it is empty, the run is over.
-    steps: VecDeque<AgentStep>,
-    role: Role,
     iteration: u32,
-    /// The next turn, and the next line of the user.
-    turn: u32,
-    shell: u32,
-    /// The last turn that was begun, in a run that goes on after a kill.
-    begun: u32,
-    tries: Tries,
-    /// For a quota, since a turn last ended otherwise.
-    waits: u32,
-    idle_tasks: u32,
+    /// The commit that was checked out when the run began.
     head: Option<String>,
-    spare: Arc<[Uncommitted]>,
+    /// What was not committed then.
+    spare: Vec<Uncommitted>,
     has_review: bool,
     /// How the last check ended.
     check: Option<String>,
-    /// Marks what the turn at hand said, for the commit and what follows it.
-    said: Option<(&'static str, String)>,
+    /// What was restored after the last turn of a role.
     put_back: Vec<(Role, Vec<String>)>,
-    session: Option<String>,
-    used: AgentUsage,
-    /// How the last turn ended.
-    last_end: Option<End>,
-    outcome: Outcome,
 }
 
-impl SpecLoop {
-    /// A run that is about to begin.
-    #[must_use]
-    pub fn new(inputs: Inputs) -> Self {
-        let mut new = Self {
-            files: Files::of(&inputs.id),
-            inputs,
-            steps: VecDeque::new(),
-            role: Role::Planning,
-            iteration: 0,
-            turn: 1,
-            shell: 1,
-            begun: 0,
-            tries: Tries::default(),
-            waits: 0,
-            idle_tasks: 0,
-            head: None,
-            spare: Arc::from([]),
-            has_review: false,
-            check: None,
-            said: None,
-            put_back: Vec::new(),
-            session: None,
-            used: AgentUsage::default(),
-            last_end: None,
-            outcome: Outcome::AttemptsUsedUp { rounds: 0 },
+/// What a reviewer decided.
+enum Review {
+    Approved,
+    /// And what is to change.
+    Changes(String),
+}
+
+impl<H> Run<'_, H>
+where
+    H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
+    H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
+    H: Harness<Wait> + Harness<Announce>,
+{
+    fn run(mut self) -> Result<Outcome, Halt<H::Stop>> {
+        if let Some(review) = self.inputs.review.clone() {
+            self.keep_review(&review)?;
+        }
+        if self.inputs.commit.is_some() {
+            let surveyed = self.ask(Survey { repository: Repository::Project })?;
+            (self.head, self.spare) = (surveyed.head, surveyed.uncommitted);
+        }
+        loop {
+            self.iteration += 1;
+            let (iteration, max_iterations) = (self.iteration, self.inputs.max_iterations);
+            self.announce(&PhaseEvent::IterationStart { iteration, max_iterations })?;
+            self.plan()?;
+            self.implement()?;
+            let review = match self.review()? {
+                Review::Approved => {
+                    return self
+                        .end(Outcome::Done { rounds: iteration }, &PhaseEvent::LoopApproved { iteration });
+                }
+                Review::Changes(review) => review,
+            };
+            if iteration >= max_iterations {
+                // The file goes with the session: whoever is to judge has to see it now.
+                return self.end(
+                    Outcome::AttemptsUsedUp { rounds: iteration },
+                    &PhaseEvent::LoopMaxIterations { iteration, review },
+                );
+            }
+        }
+    }
+
+    /// The plan becomes the session file (S4 §File Creation Flow).
+    fn plan(&mut self) -> Result<(), Halt<H::Stop>> {
+        self.announce(&PhaseEvent::PlanningStart { iteration: self.iteration })?;
+        let mut planning = self.begin_turn(Role::Planning);
+        let plan = loop {
+            self.turn(&mut planning)?;
+            let plan = self.read(self.files.plan())?.filter(|text| !text.trim().is_empty());
+            match plan {
+                Some(plan) => break plan,
+                None => {
+                    let file = Files::path(&self.files.plan());
+                    let why = format!("the plan file `{file}` is not there or is empty.");
+                    self.again(&mut planning, &why)?;
+                }
+            }
         };
-        if let Some(review) = new.inputs.review.clone() {
-            new.push_review(&review);
+        self.replace(self.files.session(), format!("{}\n{LOG}", plan.trim_end()))?;
+        self.ask(Delete(self.files.plan()))?;
+        self.ask(Delete(self.files.review()))?;
+        self.has_review = false;
+        if let Some(line) = self.inputs.setup.clone() {
+            // What it prints is on record and nowhere else: no agent is to read it (S4 §Setup Output
+            // Handling), and all of them work in the folder of the session's files.
+            self.ask(Shell { name: SETUP, line })?;
         }
-        if new.inputs.commit.is_some() {
-            new.push(AgentStep::Survey { repository: PROJECT.to_owned() });
+        Ok(())
+    }
+
+    /// Tasks, one turn each, until all are done or nothing changes any more.
+    fn implement(&mut self) -> Result<(), Halt<H::Stop>> {
+        let mut idle = 0;
+        loop {
+            self.run_check()?;
+            self.announce(&PhaseEvent::ImplementingStart { iteration: self.iteration })?;
+            let Said { marker, content, changed_nothing } = self.turn_of(Role::Implementing)?;
+            idle = if changed_nothing { idle + 1 } else { 0 };
+            if let Some(scope) = self.inputs.commit {
+                self.checkpoint(scope, content.trim())?;
+            }
+            if marker == DONE || idle >= IDLE_TASKS {
+                return Ok(());
+            }
+        }
+    }
+
+    fn review(&mut self) -> Result<Review, Halt<H::Stop>> {
+        self.run_check()?;
+        self.announce(&PhaseEvent::ReviewingStart { iteration: self.iteration })?;
+        let Said { marker, content, .. } = self.turn_of(Role::Reviewing)?;
+        if marker != REQUEST_CHANGES {
+            return Ok(Review::Approved);
+        }
+        let written = self.read(self.files.review())?.filter(|text| !text.trim().is_empty());
+        let silent = "The reviewing agent requested changes and did not say which: look for what does not match the specs.";
+        let said = if content.trim().is_empty() { silent } else { &content };
+        if self.iteration < self.inputs.max_iterations {
+            match written {
+                Some(_) => self.has_review = true,
+                None => self.keep_review(said)?,
+            }
+        }
+        Ok(Review::Changes(written.as_deref().unwrap_or(said).trim().to_owned()))
+    }
+
+    /// The user's line before implementing and reviewing. Agents read what it printed.
+    fn run_check(&mut self) -> Result<(), Halt<H::Stop>> {
+        let Some(line) = self.inputs.check.clone() else { return Ok(()) };
+        let ran = self.ask(Shell { name: CHECK, line })?;
+        self.check = Some(ran.ended.to_string());
+        self.ask(Replace { at: self.files.check(), text: ran.output.share() }).map(drop)
+    }
+
+    /// That a commit failed does not stop the loop (S4 §Auto-Commit).
+    fn checkpoint(&mut self, scope: CommitScope, said: &str) -> Result<(), Halt<H::Stop>> {
+        let message = if said.is_empty() { "a task of the plan is done" } else { said }.to_owned();
+        let spare = match scope {
+            CommitScope::Run => self.spare.clone(),
+            CommitScope::All => Vec::new(),
+        };
+        self.ask(Checkpoint { repository: Repository::Project, message, spare }).map(drop)
+    }
+
+    /// The next plan is to answer this.
+    fn keep_review(&mut self, review: &str) -> Result<(), Halt<H::Stop>> {
+        self.has_review = true;
+        self.replace(self.files.review(), format!("{}\n", review.trim_end()))
+    }
+
+    /// The session's files go; the last event is the last thing that happens.
+    fn end(&mut self, outcome: Outcome, event: &PhaseEvent) -> Result<Outcome, Halt<H::Stop>> {
+        for file in self.files.all() {
+            self.ask(Delete(file))?;
+        }
+        self.announce(event)?;
+        Ok(outcome)
+    }
+
+    /// A person has to settle something in the specs (S4 §Spec Issue Handling).
+    fn end_for_person(&mut self, role: Role, content: &str) -> Result<Outcome, Halt<H::Stop>> {
+        let content = if content.trim().is_empty() {
+            format!("The {} agent found the specs wanting and did not say where.", role.name())
         } else {
-            new.begin_iteration();
-        }
-        new
-    }
-
-    /// From now on the run may use so much; what it has used counts.
-    pub fn limit(&mut self, limits: AgentLimits) {
-        self.inputs.limits = limits;
-        let turn = self.steps.iter().position(|step| matches!(step, AgentStep::Turn { .. }));
-        if let (Some(turn), Some(passed)) = (turn, self.used.passed(&limits)) {
-            self.steps.truncate(turn);
-            self.stop_at(&passed);
-        }
-    }
-
-    fn push(&mut self, step: AgentStep) {
-        self.steps.push_back(step);
-    }
-
-    fn announce(&mut self, event: &PhaseEvent) {
-        self.push(AgentStep::Announce(event.to_json()));
-    }
-
-    fn begin_iteration(&mut self) {
-        self.iteration += 1;
-        let (iteration, max_iterations) = (self.iteration, self.inputs.max_iterations);
-        self.announce(&PhaseEvent::IterationStart { iteration, max_iterations });
-        self.announce(&PhaseEvent::PlanningStart { iteration });
-        self.begin_turn(Role::Planning);
-    }
-
-    /// An implementing or reviewing turn, after the check if there is one.
-    fn begin_with_check(&mut self, role: Role) {
-        self.role = role;
-        match self.inputs.check.clone() {
-            Some(line) => self.push_line(CHECK, &line),
-            None => self.begin_checked(),
-        }
-    }
-
-    fn begin_checked(&mut self) {
+            content.to_owned()
+        };
+        let file = self.files.issue();
+        let (filename, path) = (file.file.clone(), Files::path(&file));
+        let hint = format!("settle it in {}, remove {path}, then start again", self.inputs.specs);
+        self.replace(file, format!("{content}\n"))?;
         let iteration = self.iteration;
-        self.announce(&match self.role {
-            Role::Reviewing => PhaseEvent::ReviewingStart { iteration },
-            Role::Planning | Role::Implementing | Role::Audit => PhaseEvent::ImplementingStart { iteration },
-        });
-        self.begin_turn(self.role);
+        let cause = Cause { code: "spec-issue".to_owned(), message: content.clone(), remedy: Some(hint) };
+        let outcome = Outcome::NeedsPerson { round: iteration, cause };
+        self.end(outcome, &PhaseEvent::LoopSpecIssue { iteration, content, filename })
     }
 
-    fn push_line(&mut self, name: &str, line: &str) {
-        self.push(AgentStep::Shell { number: self.shell, name: name.to_owned(), line: line.into() });
-        self.shell += 1;
-    }
-}
-
-impl Loop for SpecLoop {
-    type Step = AgentStep;
-    type Fact = AgentFact;
-
-    fn next(&self) -> Next<AgentStep> {
-        match self.steps.front() {
-            Some(step) => Next::Do(self.renumbered(step)),
-            None => Next::Stop(self.outcome.clone()),
-        }
+    fn announce(&mut self, event: &PhaseEvent) -> Result<(), Halt<H::Stop>> {
+        self.ask(Announce(event.to_json())).map(drop)
     }
 
-    fn learn(&mut self, fact: &AgentFact) {
-        if let AgentFact::TurnBegins { number, .. } = fact {
-            self.begun = *number;
-        }
-        if let AgentFact::CutOff { usage, cost_usd, elapsed_ms, .. } = fact {
-            self.used.add_cut_off(usage, *cost_usd, *elapsed_ms);
-        }
-        if matches!(fact, AgentFact::Resumed) {
-            return self.reopen();
-        }
-        if !self.steps.front().is_some_and(|step| answers(fact, step)) {
-            return;
-        }
-        self.steps.pop_front();
-        match fact {
-            AgentFact::Surveyed { head, uncommitted, .. } => {
-                self.head.clone_from(head);
-                self.spare = uncommitted.as_slice().into();
-                self.begin_iteration();
-            }
-            AgentFact::Turned(turned) => self.learn_turn(turned),
-            AgentFact::Ran { name, ended, output, elapsed_ms, .. } => {
-                self.used.add_time(*elapsed_ms);
-                self.learn_line(name, *ended, &output.share());
-            }
-            // That a commit failed does not stop the loop (S4 §Auto-Commit).
-            AgentFact::Checkpointed { .. } => self.after_task(),
-            AgentFact::WasRead { place, text, .. } => {
-                let text = text.as_ref().map(perform::Text::as_str);
-                if *place == self.files.plan() { self.learn_plan(text) } else { self.learn_review(text) }
-            }
-            AgentFact::Listed { .. }
-            | AgentFact::TurnBegins { .. }
-            | AgentFact::CutOff { .. }
-            | AgentFact::Committed { .. }
-            | AgentFact::Announced { .. }
-            | AgentFact::Waited { .. }
-            | AgentFact::Wrote { .. }
-            | AgentFact::Resumed
-            | AgentFact::Ended { .. } => {}
-        }
+    fn read(&mut self, file: At<Place>) -> Result<Option<Arc<str>>, Halt<H::Stop>> {
+        Ok(self.ask(Read(file))?.text.map(|text| text.share()))
+    }
+
+    fn replace(&mut self, at: At<Place>, text: String) -> Result<(), Halt<H::Stop>> {
+        self.ask(Replace { at, text: text.into() }).map(drop)
+    }
+
+    fn ask<R: engine::Request>(&mut self, request: R) -> Result<R::Answer, Halt<H::Stop>>
+    where
+        H: Harness<R>,
+    {
+        self.harness.perform(request).map_err(Halt::Stop)
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,10 +18,8 @@ mod translate;
 mod trial;
 
 pub use agents::{
-    AgentExecutor, AgentFact, AgentFault, AgentLimits, AgentRecord, AgentStep, AgentUsage, AgentWatch,
-    COPIES, Checkpoint, Ended, Executor, Facts, Guarded, Kept, LimitPassed, Loop, Marked, Next, NotPutBack,
-    Observer as AgentObserver, Place, PutBack, Repository, Role, Silent as AgentSilent, TAKEN, Text, Turned,
-    Uncommitted, UncommittedCopies, Watched, drive, facts_of, forget_copies, outline_of, taken, watch_over,
+    AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Guarded, Kept, NotPutBack,
+    Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken, watch_over,
 };
 pub use ask::Asking;
 pub use build::BuildCommand;
@@ -34,7 +32,4 @@ pub use order::{Baseline, CommandSettings, IGNORED_FILES, Ignored, Left, OrderWo
 pub use record::{JOURNAL, Past, Record, RecordError, output_text};
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed, same_end};
 pub use spending::{Spending, attempt_of};
-pub use translate::{changes, reply_again, reply_of};
-
-/// Loops that agents work in still speak in these.
-pub use engine::{Cause, Outcome};
+pub use translate::{changes, client_usage, reply_again, reply_of};

@@ -49,6 +49,13 @@ pub(crate) fn usage(usage: llm::Usage) -> Usage {
     Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens }
 }
 
+/// Recorded tokens, as prices are reckoned from them.
+pub fn client_usage(usage: Usage) -> llm::Usage {
+    let Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens } =
+        usage;
+    llm::Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens }
+}
+
 /// A recorded answer as the client of a model gave it, to be given again.
 ///
 /// # Errors
@@ -57,10 +64,7 @@ pub(crate) fn usage(usage: llm::Usage) -> Usage {
 pub fn reply_again(folder: &RunFolder, answered: &Answered) -> Result<llm::Reply, FolderError> {
     let text = folder.recall(&to_logging(&answered.reply.stored))?;
     let finish = finish_of(&answered.reply());
-    let Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens } =
-        answered.usage;
-    let usage =
-        llm::Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens };
+    let usage = client_usage(answered.usage);
     let served_model = answered.served_model.clone();
     Ok(llm::Reply { finish, usage, served_model, ..llm::Reply::of_text(text) })
 }

@@ -43,8 +43,8 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     logging:
     loop-commit: engine parser prompt
     loop-order: engine parser prompt words
-    loop-phase: agent perform prompt
-    loop-spec: agent perform prompt
+    loop-phase: engine prompt
+    loop-spec: engine prompt
     names:
     parser:
     perform: agent apply dir engine guard llm logging names parser repo runner

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use prompt::phase::{Phase, Turn, builder, verifier};
 
-use super::PhaseLoop;
-use super::inputs::Role;
+use super::Work;
+use crate::Role;
 
 /// A map of more is in the file alone: the prompt of a role has to fit into its model.
 const MAP_BYTES: usize = 64 << 10;
@@ -24,9 +24,9 @@ fn short(map: &str) -> Cow<'_, str> {
     format!("{shown}… and {left} files more\n").into()
 }
 
-impl PhaseLoop {
-    pub(super) fn prompt(&self) -> String {
-        let (_, role) = self.role();
+impl<H> Work<'_, H> {
+    pub(super) fn prompt(&self, who: Role, complaint: Option<&str>) -> String {
+        let role = self.inputs.role(who);
         let phases: Vec<Phase<'_>> = self
             .inputs
             .specs
@@ -50,9 +50,9 @@ impl PhaseLoop {
             commands: &role.commands,
             map: &map,
             failures: self.failures.as_deref(),
-            complaint: self.complaint.as_deref(),
+            complaint,
         };
-        match self.role {
+        match who {
             Role::Builder => builder(&turn),
             Role::Verifier => verifier(&turn),
         }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::Role;
+
 /// What a phase is about; the same over all of its iterations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inputs {
@@ -21,11 +23,14 @@ pub struct Inputs {
     pub start: Start,
 }
 
-/// Whose turn it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Builder,
-    Verifier,
+impl Inputs {
+    /// What a role is told of itself.
+    pub(super) fn role(&self, role: Role) -> &RoleInputs {
+        match role {
+            Role::Builder => &self.builder,
+            Role::Verifier => &self.verifier,
+        }
+    }
 }
 
 /// A phase and its spec.

@@ -1,10 +1,9 @@
 //! Whether a turn counts.
 
-use agent::End;
-use perform::Turned;
+use engine::{Named as _, TurnAdvice, Turned};
 
 use crate::failed::Report;
-use crate::reports;
+use crate::{FAILED_SPECS, Role, reports};
 
 /// What to make of a turn.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,16 +25,24 @@ pub fn has_report(turned: &Turned) -> bool {
 
 /// A turn counts when it ended well and its report is there: an answer that was cut off looks like a good end, but it has not
 /// come to its report.
-pub(super) fn build(turned: &Turned) -> Verdict {
-    if turned.end != End::Ok {
-        let end = turned.end.to_string();
-        return if turned.end.may_pass() { Verdict::Again(end) } else { Verdict::Stop(end) };
+pub(super) fn judge(turned: &Turned, role: Role) -> Verdict {
+    match turned.end.then {
+        TurnAdvice::Use if has_report(turned) => Verdict::Good,
+        TurnAdvice::Use => Verdict::Again(format!("wrote no report into `{}`.", reports(role.name()))),
+        TurnAdvice::Retry => Verdict::Again(turned.end.to_string()),
+        TurnAdvice::Renew
+        | TurnAdvice::WaitUntil(_)
+        | TurnAdvice::Repeat
+        | TurnAdvice::Limit(_)
+        | TurnAdvice::Stop => Verdict::Stop(turned.end.to_string()),
     }
-    if has_report(turned) {
-        Verdict::Good
-    } else {
-        Verdict::Again(format!("wrote no report into `{}`.", reports(&turned.role)))
-    }
+}
+
+/// Whether the verifier's turn made something in the place of its file. It may be gone since, where
+/// the run was killed before it was read.
+pub(super) fn left_failures(turned: &Turned) -> bool {
+    let is_it = |path: &String| path.split('/').next() == Some(FAILED_SPECS);
+    turned.changed.iter().any(|path| is_it(path) && !turned.gone.contains(path))
 }
 
 /// What the verifier has to put right in its file, if anything.

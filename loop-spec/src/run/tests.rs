@@ -1,130 +1,43 @@
-//! Facts in, steps out.
-
-#![expect(clippy::wildcard_enum_match_arm, reason = "a test names what it looks for")]
-
-use agent::{End, Session};
-use logging::Stored;
-use perform::{Marked, Text};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CommitScope, Patience};
-use perform::{Checkpoint, Ended, Turned};
+use crate::Patience;
+use world::{Says, World};
 
 mod limits;
+pub(crate) mod world;
 
 const ID: &str = "0190a0a0-0000-7000-8000-000000000000";
 
-fn text(text: &str) -> Text {
-    Text::new(Stored { file: "f".to_owned(), bytes: 0, sha256: String::new() }, text.into())
+const PLANNED: Says = ("ok", &["PLAN_COMPLETE"]);
+const DONE_ALL: Says = ("ok", &["DONE all"]);
+const APPROVED: Says = ("ok", &["APPROVED"]);
+
+fn inputs() -> Inputs {
+    Inputs::new(ID, "X")
 }
 
-/// A turn that ended like this, with these markers: `DONE all`.
-fn turned(number: u32, role: &str, end: End, markers: &[&str]) -> AgentFact {
-    let marker = |line: &&str| {
-        let (name, content) = line.split_once(' ').unwrap_or((line, ""));
-        Marked { name: name.to_owned(), content: content.to_owned() }
-    };
-    AgentFact::Turned(Box::new(Turned {
-        number,
-        role: role.to_owned(),
-        end,
-        answer: text(""),
-        markers: markers.iter().map(marker).collect(),
-        session: Some(format!("session-{number}")),
-        usage: Vec::new(),
-        cost_usd: None,
-        denials: Vec::new(),
-        changed: vec!["src.txt".to_owned()],
-        gone: Vec::new(),
-        put_back: Vec::new(),
-        elapsed_ms: 1,
-        at: String::new(),
-    }))
+/// Lets the turns be these, in order; the world after them, which must be the end of the run.
+fn done(inputs: &Inputs, turns: &[Says]) -> (Outcome, World) {
+    let (outcome, world) = World::new(turns).run(inputs);
+    assert_eq!(world.turns.len(), 0, "{:#?}", world.steps);
+    (outcome.unwrap(), world)
 }
 
-/// What a step ends in where nothing goes wrong.
-fn answer(step: &AgentStep, turn: &mut dyn FnMut(u32, &str) -> AgentFact) -> AgentFact {
-    match step {
-        AgentStep::Turn { number, role, .. } => turn(*number, role),
-        AgentStep::Shell { number, name, .. } => AgentFact::Ran {
-            number: *number,
-            name: name.clone(),
-            ended: Ended::Exited(0),
-            output: text("printed"),
-            elapsed_ms: 1,
-        },
-        AgentStep::Survey { repository } => AgentFact::Surveyed {
-            repository: repository.clone(),
-            head: Some("abc".to_owned()),
-            uncommitted: Vec::new(),
-        },
-        AgentStep::Checkpoint { repository, message, .. } => AgentFact::Checkpointed {
-            repository: repository.clone(),
-            message: message.clone(),
-            checkpoint: Checkpoint::Nothing,
-        },
-        AgentStep::Wait { until_unix, .. } => AgentFact::Waited { until_unix: *until_unix },
-        AgentStep::Announce(event) => AgentFact::Announced { event: event.clone() },
-        AgentStep::Read(place) => {
-            AgentFact::WasRead { place: place.clone(), text: Some(text("# Plan\n")), odd: false }
-        }
-        AgentStep::Write { place, .. } | AgentStep::Append { place, .. } | AgentStep::Delete(place) => {
-            AgentFact::Wrote { place: place.clone() }
-        }
-        AgentStep::List { .. } | AgentStep::Commit { .. } => panic!("the loop does not ask for {step:?}"),
-    }
+/// The same; what was done but for the files, and the outcome.
+fn play(inputs: &Inputs, turns: &[Says]) -> String {
+    let (outcome, mut world) = done(inputs, turns);
+    let is_of_a_file = |line: &str| ["read ", "write ", "delete "].iter().any(|verb| line.starts_with(verb));
+    world.steps.retain(|line| !is_of_a_file(line));
+    world.steps.push(match &outcome {
+        Outcome::ModelUnavailable { cause, .. } => format!("= {}: {}", cause.code, cause.message),
+        Outcome::Done { .. }
+        | Outcome::AttemptsUsedUp { .. }
+        | Outcome::Stuck { .. }
+        | Outcome::NeedsPerson { .. } => format!("= {}", outcome.code()),
+    });
+    world.steps.join("\n")
 }
-
-fn line(step: &AgentStep) -> Option<String> {
-    Some(match step {
-        AgentStep::Turn { role, session, .. } => match session {
-            Session::Resume(id) => format!("{role} goes on with {id}"),
-            Session::New(_) | Session::None => role.clone(),
-        },
-        AgentStep::Shell { name, line, .. } => format!("{name}: {line}"),
-        AgentStep::Survey { .. } => "survey".to_owned(),
-        AgentStep::Checkpoint { message, .. } => format!("checkpoint: {message}"),
-        AgentStep::Wait { until_unix, at_least_secs } => {
-            format!("wait until {until_unix}, at least {at_least_secs} s")
-        }
-        AgentStep::Announce(event) => format!("({})", event.get("event")?.as_str()?),
-        AgentStep::Write { place, .. } if place.place == crate::ISSUES => "keep the issue".to_owned(),
-        _ => return None,
-    })
-}
-
-/// Lets the turns be these, in order; gives what was done, and the outcome.
-fn play(inputs: Inputs, turns: &[(End, &[&str])]) -> String {
-    let mut decide = SpecLoop::new(inputs);
-    let mut turns = turns.iter();
-    let mut lines = Vec::new();
-    loop {
-        match decide.next() {
-            Next::Do(step) => {
-                lines.extend(line(&step));
-                let mut turn = |number, role: &str| {
-                    let (end, markers) = turns.next().expect("a turn more");
-                    turned(number, role, end.clone(), markers)
-                };
-                decide.learn(&answer(&step, &mut turn));
-            }
-            Next::Stop(outcome) => {
-                lines.push(match outcome {
-                    Outcome::ModelUnavailable { cause, .. } => format!("= {}: {}", cause.code, cause.message),
-                    other => {
-                        format!("= {}", serde_json::to_value(&other).unwrap()["outcome"].as_str().unwrap())
-                    }
-                });
-                return lines.join("\n");
-            }
-        }
-    }
-}
-
-const PLANNED: (End, &[&str]) = (End::Ok, &["PLAN_COMPLETE"]);
-const DONE_ALL: (End, &[&str]) = (End::Ok, &["DONE all"]);
-const APPROVED: (End, &[&str]) = (End::Ok, &["APPROVED"]);
 
 #[test]
 fn setup_runs_after_planning_and_check_before_everything_else() {
@@ -133,18 +46,18 @@ fn setup_runs_after_planning_and_check_before_everything_else() {
         check: Some("npm test".into()),
         commit: Some(CommitScope::Run),
         max_iterations: 2,
-        ..Inputs::new(ID, "X")
+        ..inputs()
     };
     let turns = [
         PLANNED,
-        (End::Ok, &["PROGRESS one"]),
+        ("ok", &["PROGRESS one"]),
         DONE_ALL,
-        (End::Ok, &["REQUEST_CHANGES no"]),
+        ("ok", &["REQUEST_CHANGES no"]),
         PLANNED,
         DONE_ALL,
         APPROVED,
     ];
-    insta::assert_snapshot!(play(inputs, &turns), @"
+    insta::assert_snapshot!(play(&inputs, &turns), @"
     survey
     (IterationStart)
     (PlanningStart)
@@ -153,11 +66,11 @@ fn setup_runs_after_planning_and_check_before_everything_else() {
     check: npm test
     (ImplementingStart)
     implementing
-    checkpoint: one
+    checkpoint without mine.txt: one
     check: npm test
     (ImplementingStart)
     implementing
-    checkpoint: all
+    checkpoint without mine.txt: all
     check: npm test
     (ReviewingStart)
     reviewing
@@ -168,7 +81,7 @@ fn setup_runs_after_planning_and_check_before_everything_else() {
     check: npm test
     (ImplementingStart)
     implementing
-    checkpoint: all
+    checkpoint without mine.txt: all
     check: npm test
     (ReviewingStart)
     reviewing
@@ -178,11 +91,70 @@ fn setup_runs_after_planning_and_check_before_everything_else() {
 }
 
 #[test]
+fn the_plan_becomes_the_session_file_and_the_files_go_with_the_session() {
+    let (outcome, world) =
+        done(&Inputs { check: Some("npm test".into()), ..inputs() }, &[PLANNED, DONE_ALL, APPROVED]);
+    let steps = world.steps.join("\n").replace(ID, "ID");
+    insta::assert_snapshot!(steps, @"
+    (IterationStart)
+    (PlanningStart)
+    planning
+    read .cuggino/wip/ID.plan.md
+    write .cuggino/wip/ID.md
+    delete .cuggino/wip/ID.plan.md
+    delete .cuggino/wip/ID.review.md
+    check: npm test
+    write .cuggino/wip/ID.check.txt
+    (ImplementingStart)
+    implementing
+    check: npm test
+    write .cuggino/wip/ID.check.txt
+    (ReviewingStart)
+    reviewing
+    delete .cuggino/wip/ID.md
+    delete .cuggino/wip/ID.plan.md
+    delete .cuggino/wip/ID.review.md
+    delete .cuggino/wip/ID.check.txt
+    (LoopApproved)
+    ");
+    assert_eq!(outcome, Outcome::Done { rounds: 1 });
+    assert_eq!(world.files[&format!(".cuggino/wip/{ID}.md")], "# Plan\n\n# Progress Log\n\n");
+    assert_eq!(world.files[&format!(".cuggino/wip/{ID}.check.txt")], "printed");
+}
+
+#[test]
+fn a_spec_issue_is_kept_for_a_person_and_ends_the_run() {
+    // An agent is stopped where it names one.
+    let (outcome, world) = done(&inputs(), &[PLANNED, ("permission-denied", &["SPEC_ISSUE A or B?"])]);
+    let end = world.steps.iter().skip_while(|step| *step != "implementing");
+    let steps = end.cloned().collect::<Vec<_>>().join("\n").replace(ID, "ID");
+    insta::assert_snapshot!(steps, @"
+    implementing
+    write .cuggino/spec-issues/ID.md
+    delete .cuggino/wip/ID.md
+    delete .cuggino/wip/ID.plan.md
+    delete .cuggino/wip/ID.review.md
+    delete .cuggino/wip/ID.check.txt
+    (LoopSpecIssue)
+    ");
+    assert_eq!(world.files[&format!(".cuggino/spec-issues/{ID}.md")], "A or B?\n");
+    let Outcome::NeedsPerson { round: 1, cause } = outcome else { panic!("{outcome:?}") };
+    assert_eq!((cause.code.as_str(), cause.message.as_str()), ("spec-issue", "A or B?"));
+}
+
+#[test]
+fn five_tasks_that_change_nothing_are_the_reviewers_turn() {
+    let nothing: Says = ("idle", &["PROGRESS x"]);
+    let turns = [PLANNED, nothing, nothing, ("ok", &["PROGRESS x"]), nothing, nothing, nothing, nothing];
+    let told = play(&inputs(), &[&turns[..], &[nothing, APPROVED]].concat());
+    assert_eq!(told.matches("\nimplementing").count(), 8, "{told}");
+}
+
+#[test]
 fn a_quota_is_waited_for_or_ends_the_run() {
-    let used_up = (End::Quota { message: "limit".into(), resets_unix: Some(99) }, &[][..]);
-    let turns = [PLANNED, used_up, DONE_ALL, APPROVED];
-    let patient = Inputs { patience: Patience::Wait, ..Inputs::new(ID, "X") };
-    insta::assert_snapshot!(play(patient, &turns), @"
+    let turns = [PLANNED, ("quota", &[]), DONE_ALL, APPROVED];
+    let patient = Inputs { patience: Patience::Wait, ..inputs() };
+    insta::assert_snapshot!(play(&patient, &turns), @"
     (IterationStart)
     (PlanningStart)
     planning
@@ -196,20 +168,20 @@ fn a_quota_is_waited_for_or_ends_the_run() {
     (LoopApproved)
     = done
     ");
-    insta::assert_snapshot!(play(Inputs::new(ID, "X"), &turns), @"
+    insta::assert_snapshot!(play(&inputs(), &turns[..2]), @"
     (IterationStart)
     (PlanningStart)
     planning
     (ImplementingStart)
     implementing
-    = quota: implementing: the agent has used up its quota: limit
+    = quota: implementing: the agent has used up its quota
     ");
 }
 
 #[test]
 fn a_lost_session_is_tried_once_more_in_a_fresh_one() {
-    let turns = [PLANNED, (End::Ok, &[][..]), (End::LostSession, &[]), (End::LostSession, &[])];
-    insta::assert_snapshot!(play(Inputs::new(ID, "X"), &turns), @"
+    let turns = [PLANNED, ("ok", &[]), ("lost-session", &[]), ("lost-session", &[])];
+    insta::assert_snapshot!(play(&inputs(), &turns), @"
     (IterationStart)
     (PlanningStart)
     planning
@@ -225,110 +197,82 @@ fn a_lost_session_is_tried_once_more_in_a_fresh_one() {
 
 #[test]
 fn what_another_try_cannot_help_ends_the_run_at_once() {
-    let auth = End::Auth { message: "not logged in".into() };
-    insta::assert_snapshot!(play(Inputs::new(ID, "X"), &[(auth, &[])]), @"
+    insta::assert_snapshot!(play(&inputs(), &[("auth", &[])]), @"
     (IterationStart)
     (PlanningStart)
     planning
-    = auth: planning: the agent could not log in to its service: not logged in
+    = auth: planning: the agent could not log in to its service
     ");
 }
 
 #[test]
-fn a_turn_that_a_kill_cut_off_gets_a_number_and_a_session_of_its_own() {
-    let mut decide = SpecLoop::new(Inputs::new(ID, "X"));
-    for _ in 0..2 {
-        let Next::Do(step) = decide.next() else { panic!("there is more") };
-        decide.learn(&answer(&step, &mut |_, _| panic!("no turn yet")));
-    }
-    let session = |decide: &SpecLoop| match decide.next() {
-        Next::Do(AgentStep::Turn { number, session: Session::New(id), .. }) => (number, id),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(session(&decide), (1, "0190a0a0-0000-7000-8000-000000000001".to_owned()));
-    decide.learn(&AgentFact::TurnBegins {
-        number: 1,
-        role: "planning".into(),
-        prompt: text(""),
-        at: String::new(),
-    });
-    assert_eq!(session(&decide), (2, "0190a0a0-0000-7000-8000-000000000002".to_owned()));
-}
-
-/// Plays these turns to their end; the facts.
-fn facts_of(decide: &mut SpecLoop, turns: &[(End, &[&str])]) -> Vec<AgentFact> {
-    let (mut facts, mut turns) = (Vec::new(), turns.iter());
-    while let Next::Do(step) = decide.next() {
-        facts.push(answer(&step, &mut |number, role| {
-            let (end, markers) = turns.next().expect("a turn more");
-            turned(number, role, end.clone(), markers)
-        }));
-        decide.learn(facts.last().unwrap());
-    }
-    facts
+fn a_turn_that_was_cut_off_is_made_again_and_is_not_a_try() {
+    let cut_off: Says = ("interrupted", &["DONE all"]);
+    let silent: Says = ("ok", &[]);
+    let turns = [PLANNED, cut_off, silent, cut_off, silent, cut_off, cut_off, DONE_ALL, APPROVED];
+    let (outcome, world) = done(&inputs(), &turns);
+    let implementing = |line: &&String| line.starts_with("implementing") || line.starts_with("(Retry");
+    let steps: Vec<&str> = world.steps.iter().filter(implementing).map(String::as_str).collect();
+    insta::assert_snapshot!(steps.join("\n"), @"
+    implementing
+    implementing
+    (RetryStart)
+    implementing goes on with session-3
+    implementing goes on with session-3
+    (RetryStart)
+    implementing
+    implementing
+    implementing
+    ");
+    assert_eq!(world.prompts[1], world.prompts[2]);
+    assert_eq!(world.prompts[3], world.prompts[4]);
+    assert_eq!(outcome, Outcome::Done { rounds: 1 });
 }
 
 #[test]
 fn a_run_that_ended_for_want_of_an_agent_asks_for_the_turn_that_had_no_end() {
-    let auth = End::Auth { message: "not logged in".into() };
-    let mut decide = SpecLoop::new(Inputs::new(ID, "X"));
-    let facts = facts_of(&mut decide, &[PLANNED, (auth, &[])]);
-    let mut again = SpecLoop::new(Inputs::new(ID, "X"));
-    facts.iter().chain([&AgentFact::Resumed]).for_each(|fact| again.learn(fact));
-    assert!(
-        matches!(again.next(), Next::Do(AgentStep::Turn { number: 3, ref role, .. }) if role == "implementing")
-    );
-    facts_of(&mut again, &[DONE_ALL, APPROVED]);
-    assert!(matches!(again.next(), Next::Stop(Outcome::Done { rounds: 1 })), "{:?}", again.next());
+    let inputs = Inputs { check: Some("npm test".into()), ..inputs() };
+    for ends in [&[("auth", &[][..])][..], &[("ok", &[]), ("no-result", &[]), ("no-result", &[])]] {
+        let (outcome, mut world) = done(&inputs, &[&[PLANNED], ends].concat());
+        assert!(matches!(outcome, Outcome::ModelUnavailable { .. }));
+        world.journal.truncate(still_holds(&world.journal));
+        let (before, turns) = (world.steps.len(), World::new(&[DONE_ALL, APPROVED]).turns);
+        let (outcome, world) = World { turns, ..world }.run(&inputs);
+        assert_eq!(world.steps[before], "implementing");
+        assert!(!world.prompts[world.prompts.len() - 2].contains("marker that says how it stands"));
+        assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
+    }
 }
 
 #[test]
 fn a_persons_review_is_what_the_first_plan_answers_and_no_later_one() {
     let review = Some("mine\n\n".to_owned());
-    let inputs = Inputs { review, commit: Some(CommitScope::Run), ..Inputs::new(ID, "X") };
-    let mut decide = SpecLoop::new(inputs);
-    let first = decide.next();
-    assert!(
-        matches!(&first, Next::Do(AgentStep::Write { place, text }) if place.file.ends_with("review.md") && &**text == "mine\n"),
-        "{first:?}"
-    );
-    let mut prompts = Vec::new();
-    let mut turns = [PLANNED, DONE_ALL, APPROVED].into_iter();
-    while let Next::Do(step) = decide.next() {
-        if let AgentStep::Turn { prompt, .. } = &step {
-            prompts.push(prompt.contains("# Review\n"));
-        }
-        decide.learn(&answer(&step, &mut |number, role| {
-            let (end, markers) = turns.next().expect("a turn more");
-            turned(number, role, end, markers)
-        }));
-    }
-    assert_eq!(prompts, [true, false, false]);
+    let inputs = Inputs { review, commit: Some(CommitScope::Run), ..inputs() };
+    let (_, world) = done(&inputs, &[PLANNED, DONE_ALL, APPROVED]);
+    assert_eq!(world.steps[..2], [format!("write .cuggino/wip/{ID}.review.md"), "survey".to_owned()]);
+    assert_eq!(world.files[&format!(".cuggino/wip/{ID}.review.md")], "mine\n");
+    let has_review = |prompt: &String| prompt.contains("# Review\n");
+    assert_eq!(world.prompts.iter().map(has_review).collect::<Vec<_>>(), [true, false, false]);
 }
 
 #[test]
 fn the_last_review_is_told_where_the_iterations_are_used_up() {
-    let inputs = Inputs { max_iterations: 1, ..Inputs::new(ID, "X") };
-    let turns = [PLANNED, DONE_ALL, (End::Ok, &["REQUEST_CHANGES no"][..])];
-    let told = |facts: Vec<AgentFact>| {
-        let events = facts.into_iter().filter_map(|fact| match fact {
-            AgentFact::Announced { event } => PhaseEvent::of_json(&event),
-            _ => None,
-        });
-        events.last().unwrap()
-    };
+    let turns = [PLANNED, DONE_ALL, ("ok", &["REQUEST_CHANGES no"][..])];
+    let (outcome, world) = done(&Inputs { max_iterations: 1, ..inputs() }, &turns);
     // What the file says goes before what the marker says.
-    let written = told(facts_of(&mut SpecLoop::new(inputs), &turns));
-    assert_eq!(written, PhaseEvent::LoopMaxIterations { iteration: 1, review: "# Plan".to_owned() });
+    let told = PhaseEvent::LoopMaxIterations { iteration: 1, review: "# Plan".to_owned() };
+    assert_eq!((world.told.last(), outcome), (Some(&told), Outcome::AttemptsUsedUp { rounds: 1 }));
 }
 
-fn end() -> impl Strategy<Value = End> {
+fn end() -> impl Strategy<Value = &'static str> {
     prop_oneof![
-        6 => Just(End::Ok),
-        1 => Just(End::LostSession),
-        1 => Just(End::NoResult),
-        1 => Just(End::PermissionDenied),
-        1 => Just(End::Quota { message: String::new(), resets_unix: Some(5) }),
+        6 => Just("ok"),
+        1 => Just("lost-session"),
+        1 => Just("no-result"),
+        1 => Just("interrupted"),
+        1 => Just("permission-denied"),
+        1 => Just("quota"),
+        1 => Just("limit-cost"),
     ]
 }
 
@@ -346,37 +290,35 @@ fn markers() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 proptest! {
-    /// Whatever agents do: the iterations are limited, the session's files go unless the run can be gone on with, the last event is told
-    /// last, and a run that goes on from its facts asks for the same.
+    /// Whatever agents do: the iterations are limited, the session's files go unless the run can be
+    /// gone on with, the last event is told last, and a run that was stopped and goes on ends as if it
+    /// had not been.
     #[test]
-    fn whatever_agents_do_a_run_ends_in_order(turns in proptest::collection::vec((end(), markers()), 40)) {
-        let inputs = Inputs { max_iterations: 3, commit: Some(CommitScope::All), ..Inputs::new(ID, "X") };
-        let mut decide = SpecLoop::new(inputs.clone());
-        let (mut facts, mut steps, mut turns) = (Vec::new(), Vec::new(), turns.into_iter());
-        while let Next::Do(step) = decide.next() {
-            let Some((end, markers)) = (if matches!(step, AgentStep::Turn { .. }) { turns.next() } else { Some((End::Ok, Vec::new())) }) else { return Ok(()) };
-            let fact = answer(&step, &mut |number, role| turned(number, role, end.clone(), &markers));
-            decide.learn(&fact);
-            facts.push(fact);
-            steps.push(step);
-        }
-        let is_terminal = |step: &AgentStep| match step {
-            AgentStep::Announce(event) => PhaseEvent::of_json(event).is_some_and(|event| event.is_terminal()),
-            _ => false,
-        };
-        let before_last = steps.iter().rev().skip(1);
-        prop_assert!(!before_last.clone().any(is_terminal));
-        let goes_on = matches!(decide.next(), Next::Stop(Outcome::ModelUnavailable { .. }));
-        let last = steps.iter().rev().skip_while(|step| is_terminal(step)).take(4);
-        let deleted = last.filter(|step| matches!(step, AgentStep::Delete(_))).count();
+    fn whatever_agents_do_a_run_ends_in_order(
+        turns in proptest::collection::vec((end(), markers()), 40),
+        stop in any::<prop::sample::Index>(),
+        patience in proptest::sample::select(vec![Patience::Wait, Patience::Stop]),
+    ) {
+        let inputs = Inputs { max_iterations: 3, commit: Some(CommitScope::All), patience, ..inputs() };
+        let new = World { turns: turns.into(), ..World::default() };
+        let (outcome, world) = new.clone().run(&inputs);
+        let Some(outcome) = outcome else { return Ok(()) };
+
+        let (last, before_last) = world.told.split_last().unwrap();
+        prop_assert!(!before_last.iter().any(PhaseEvent::is_terminal));
+        let goes_on = matches!(outcome, Outcome::ModelUnavailable { .. });
+        prop_assert_eq!(last.is_terminal(), !goes_on);
+        let behind = world.steps.iter().rev().skip(1).take(4);
+        let deleted = behind.filter(|line| line.starts_with("delete ")).count();
         prop_assert!(deleted == 4 || goes_on, "files stay only for a run that can be gone on with");
-        let iterations = steps.iter().filter(|step| line(step).as_deref() == Some("(IterationStart)")).count();
+        let iterations = world.steps.iter().filter(|line| *line == "(IterationStart)").count();
         prop_assert!((1..=3).contains(&iterations));
-        let mut again = SpecLoop::new(inputs);
-        for (fact, step) in facts.iter().zip(&steps) {
-            prop_assert_eq!(&again.next(), &Next::Do(step.clone()));
-            again.learn(fact);
-        }
-        prop_assert_eq!(again.next(), decide.next());
+
+        let stop_after = Some(stop.index(world.journal.len()));
+        let (none, stopped) = World { stop_after, ..new }.run(&inputs);
+        prop_assert_eq!(none, None);
+        let (again, whole) = World { stop_after: None, ..stopped }.run(&inputs);
+        prop_assert_eq!(again, Some(outcome));
+        prop_assert_eq!((whole.steps, whole.prompts), (world.steps, world.prompts));
     }
 }

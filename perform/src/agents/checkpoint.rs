@@ -6,49 +6,44 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use engine::{CheckpointResult, Uncommitted};
 use logging::{Redactor, name_as_text, sha256_hex};
 use repo::{Git, GitError, WorkTree};
 
-use crate::agents::fault::fault;
-use crate::agents::record::Record;
+use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::{IDENTITY, Repository};
-use crate::agents::{AgentExecutor, AgentFact, AgentFault, Checkpoint, Uncommitted};
 use crate::fault::with_sources;
 
 /// In bytes. One argument may have 128 KiB.
 const LONGEST_MESSAGE: usize = 64 << 10;
 
-impl AgentExecutor<'_> {
-    pub(super) fn survey(&self, name: &str) -> Result<AgentFact, AgentFault> {
-        let git = &self.repository(name)?.git;
-        let head = git.commit_of("HEAD").map_err(AgentFault::Git)?;
-        let mut uncommitted = Vec::new();
-        let dirty = dirty(git).map_err(AgentFault::Git)?;
-        for path in dirty.files.into_iter().chain(dirty.nested) {
-            let place = git.folder().join(&path);
-            let sha256 = fingerprint(&place).map_err(fault("read", &place))?;
-            uncommitted.push(Uncommitted { path: shown(&path), sha256 });
-        }
-        Ok(AgentFact::Surveyed { repository: name.to_owned(), head, uncommitted })
+/// The commit that is checked out, and what differs from it.
+pub(super) fn survey(repository: &Repository) -> Result<(Option<String>, Vec<Uncommitted>), AgentFault> {
+    let git = &repository.git;
+    let head = git.commit_of("HEAD").map_err(AgentFault::Git)?;
+    let mut uncommitted = Vec::new();
+    let dirty = dirty(git).map_err(AgentFault::Git)?;
+    for path in dirty.files.into_iter().chain(dirty.nested) {
+        let place = git.folder().join(&path);
+        let sha256 = fingerprint(&place).map_err(fault("read", &place))?;
+        uncommitted.push(Uncommitted { path: shown(&path), sha256 });
     }
+    Ok((head, uncommitted))
+}
 
-    pub(super) fn checkpoint(
-        &mut self,
-        name: &str,
-        message: &str,
-        spare: &[Uncommitted],
-        record: &Record<'_, AgentFact>,
-    ) -> Result<AgentFact, AgentFault> {
-        let redactor = record.folder().redactor();
-        let message = short(&redactor.redact(message));
-        let checkpoint = match commit(self.repository(name)?, &message, spare) {
-            Ok((made, left_out)) => {
-                left_out.iter().for_each(|folder| self.watch.left_out(name, &shown(folder)));
-                made.map_or(Checkpoint::Nothing, |commit| Checkpoint::Made { commit })
-            }
-            Err(error) => failed(&error, redactor),
-        };
-        Ok(AgentFact::Checkpointed { repository: name.to_owned(), message, checkpoint })
+/// Commits what has changed, and names the folders that were left out. That git fails is a result.
+pub(super) fn checkpoint(
+    repository: &Repository,
+    message: &str,
+    spare: &[Uncommitted],
+    redactor: &Redactor,
+) -> (CheckpointResult, Vec<String>) {
+    match commit(repository, message, spare) {
+        Ok((made, left_out)) => {
+            let result = made.map_or(CheckpointResult::Nothing, |commit| CheckpointResult::Made { commit });
+            (result, left_out.iter().map(|folder| shown(folder)).collect())
+        }
+        Err(error) => (failed(&error, redactor), Vec::new()),
     }
 }
 
@@ -85,13 +80,13 @@ fn shown(path: &Path) -> String {
     name_as_text(path).into_owned()
 }
 
-fn failed(error: &GitError, redactor: &Redactor) -> Checkpoint {
-    Checkpoint::Failed { error: redactor.redact(&with_sources(error)).into_owned() }
+fn failed(error: &GitError, redactor: &Redactor) -> CheckpointResult {
+    CheckpointResult::Failed { error: redactor.redact(&with_sources(error)).into_owned() }
 }
 
 /// A message that fits on a command line, and that no terminal takes for more than text when `git log` prints it: an agent may write what it
 /// likes, the whole of it is in the record.
-fn short(message: &str) -> String {
+pub(super) fn short(message: &str) -> String {
     let (head, rest) = message.split_at(message.floor_char_boundary(LONGEST_MESSAGE));
     let more = if rest.is_empty() { "" } else { "…" };
     let is_no_text = |c: char| c.is_control() && c != '\n' && c != '\t';
@@ -203,6 +198,6 @@ mod tests {
     fn why_there_is_no_commit_is_said_with_its_cause_and_without_keys() {
         let git = GitError::Start { folder: "/secret-key-77".into(), source: io::ErrorKind::NotFound.into() };
         let error = "cannot start git in /[key …77]: entity not found".to_owned();
-        assert_eq!(failed(&git, &Redactor::new(["secret-key-77"])), Checkpoint::Failed { error });
+        assert_eq!(failed(&git, &Redactor::new(["secret-key-77"])), CheckpointResult::Failed { error });
     }
 }

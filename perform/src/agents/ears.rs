@@ -6,7 +6,9 @@ use agent::Event;
 use parser::marker::{self, Markers};
 use runner::Cancel;
 
-use crate::agents::{AgentWatch, Marked};
+use engine::Marked;
+
+use crate::agents::AgentWatch;
 
 /// An opening tag that is never closed was not meant as one, and what follows it is read again; so many times at most.
 const REREADS: usize = 64;

@@ -71,24 +71,12 @@ pub enum AgentFault {
     /// A commit was not made.
     #[error("cannot commit")]
     Commit(#[source] GitError),
-    /// The loop asked for what the executor does not have: a fault of ours.
-    #[error("there is no {what} {name}")]
-    Unknown {
-        /// What it asked for: `role`, `repository`, `place`.
-        what: &'static str,
-        /// Which.
-        name: String,
-    },
 }
 
 impl From<FolderError> for AgentFault {
     fn from(error: FolderError) -> Self {
         Self::Record(error.into())
     }
-}
-
-pub(super) fn unknown(what: &'static str, name: &str) -> impl FnOnce() -> AgentFault {
-    move || AgentFault::Unknown { what, name: name.to_owned() }
 }
 
 pub(super) fn fault(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AgentFault {

@@ -1,10 +1,8 @@
 //! What a run may use, and has used: looked at before each turn, as far as the agents say what they use.
 
-use agent::{End, ModelUsage};
+use engine::{Cause, Line, ModelUsage, TurnAdvice, Turned};
 use llm::Limit;
 use serde::{Deserialize, Serialize};
-
-use crate::Turned;
 
 /// What a run may use; everything where nothing is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -32,25 +30,27 @@ impl Default for AgentUsage {
     }
 }
 
-/// Why no further turn may begin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LimitPassed {
-    /// The same codes as those of the other loops.
-    pub code: &'static str,
-    /// For the person.
-    pub message: String,
-}
-
 impl AgentUsage {
-    /// Counts a turn.
-    pub fn add(&mut self, turned: &Turned) {
-        self.add_parts(cost(turned.cost_usd), tokens(&turned.usage), turned.elapsed_ms);
+    /// What the record says was used so far: also by what was done again since.
+    pub fn of(lines: &[Line]) -> Self {
+        let mut used = Self::default();
+        for line in lines {
+            if let Line::Turned(turned) = line {
+                used.add(turned);
+            } else if let Line::ShellRan(ran) = line {
+                used.add_time(ran.elapsed_ms);
+            }
+        }
+        used
     }
 
-    /// Counts a turn that a person has cut off, as far as its agent came to say what it used. What it did not come to say is no reason to
-    /// end the run: all that the agents say comes at the end of a turn.
-    pub fn add_cut_off(&mut self, usage: &[ModelUsage], cost_usd: Option<f64>, elapsed_ms: u64) {
-        self.add_parts(cost(cost_usd).or(Some(0.0)), tokens(usage).or(Some(0)), elapsed_ms);
+    /// Counts a turn. What one that was cut off did not come to say is no reason to end the run: agents
+    /// say all of it at the end of a turn.
+    pub fn add(&mut self, turned: &Turned) {
+        let (cost, tokens) = (cost(turned.cost_usd), tokens(&turned.usage));
+        let was_cut_off = turned.end.then == TurnAdvice::Repeat;
+        let (no_cost, no_tokens) = (was_cut_off.then_some(0.0), was_cut_off.then_some(0));
+        self.add_parts(cost.or(no_cost), tokens.or(no_tokens), turned.elapsed_ms);
     }
 
     fn add_parts(&mut self, cost: Option<f64>, tokens: Option<u64>, elapsed_ms: u64) {
@@ -65,42 +65,46 @@ impl AgentUsage {
     }
 
     /// A limit that was reached, or that nobody can keep any more.
-    pub fn passed(&self, limits: &AgentLimits) -> Option<LimitPassed> {
+    pub fn passed(&self, limits: &AgentLimits) -> Option<Cause> {
         self.cost(limits).or_else(|| self.tokens(limits)).or_else(|| self.time(limits))
     }
 
     /// The limit that cut off a turn which is counted already. No turn may take longer than the whole run.
-    pub fn cut_off(&self, turned: &Turned, limits: &AgentLimits) -> Option<LimitPassed> {
-        let out_of_time = turned.end == End::TimedOut { idle: false };
+    pub fn cut_off(&self, turned: &Turned, limits: &AgentLimits) -> Option<Cause> {
+        let out_of_time = turned.end.how == "timed-out";
         out_of_time.then(|| self.time(limits)).flatten()
     }
 
-    fn cost(&self, limits: &AgentLimits) -> Option<LimitPassed> {
+    fn cost(&self, limits: &AgentLimits) -> Option<Cause> {
         let most = limits.max_cost_usd?;
         let message = match self.cost_usd {
             Some(cost) if cost < most => return None,
             Some(cost) => format!("the run has cost ${cost:.2}, and may cost ${most:.2}"),
             None => format!("the run may cost ${most:.2}, and an agent did not say what its turn has"),
         };
-        Some(LimitPassed { code: Limit::Cost.code(), message })
+        Some(limit(Limit::Cost, message))
     }
 
-    fn tokens(&self, limits: &AgentLimits) -> Option<LimitPassed> {
+    fn tokens(&self, limits: &AgentLimits) -> Option<Cause> {
         let most = limits.max_tokens?;
         let message = match self.tokens {
             Some(tokens) if tokens < most => return None,
             Some(tokens) => format!("the run has used {tokens} tokens, and may use {most}"),
             None => format!("the run may use {most} tokens, and an agent did not say how many its turn has"),
         };
-        Some(LimitPassed { code: Limit::Tokens.code(), message })
+        Some(limit(Limit::Tokens, message))
     }
 
-    fn time(&self, limits: &AgentLimits) -> Option<LimitPassed> {
+    fn time(&self, limits: &AgentLimits) -> Option<Cause> {
         let most = limits.max_time_ms.filter(|most| self.time_ms >= *most)?;
         let (took, most) = (self.time_ms / 1000, most / 1000);
         let message = format!("the run has taken {took} seconds, and may take {most}");
-        Some(LimitPassed { code: Limit::Time.code(), message })
+        Some(limit(Limit::Time, message))
     }
+}
+
+fn limit(limit: Limit, message: String) -> Cause {
+    Cause { code: limit.code().to_owned(), message, remedy: None }
 }
 
 /// None if it is no amount of money.
@@ -110,7 +114,71 @@ fn cost(said: Option<f64>) -> Option<f64> {
 
 /// None if any model of the turn is not counted, or none is named at all.
 fn tokens(usage: &[ModelUsage]) -> Option<u64> {
-    let each = usage.iter().map(|used| Some(used.input_tokens?.saturating_add(used.output_tokens?)));
+    let each = usage.iter().map(|used| used.usage.total());
     let sum = each.sum::<Option<u64>>()?;
     (!usage.is_empty()).then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Text, TurnEnd, Usage};
+
+    use super::*;
+
+    /// A turn that used this, and ended so.
+    fn turned(cost_usd: Option<f64>, tokens: Option<u64>, then: TurnAdvice) -> Line {
+        let usage = Usage { input_tokens: tokens, output_tokens: Some(0), ..Usage::default() };
+        let used = ModelUsage { model: "m".into(), usage, cost_usd: None };
+        Line::Turned(Box::new(Turned {
+            number: 1,
+            role: "planning".into(),
+            end: TurnEnd { how: "ok".into(), said: "answered".into(), then },
+            answer: Text::in_file("f", ""),
+            markers: Vec::new(),
+            session: None,
+            usage: tokens.map(|_| used).into_iter().collect(),
+            cost_usd,
+            denials: Vec::new(),
+            changed: Vec::new(),
+            gone: Vec::new(),
+            put_back: Vec::new(),
+            elapsed_ms: 2000,
+            at: String::new(),
+        }))
+    }
+
+    fn passed(lines: &[Line], limits: &AgentLimits) -> Option<String> {
+        AgentUsage::of(lines).passed(limits).map(|cause| format!("{}: {}", cause.code, cause.message))
+    }
+
+    #[test]
+    fn no_turn_begins_past_a_limit_or_where_nobody_can_tell() {
+        let cost = AgentLimits { max_cost_usd: Some(1.0), ..AgentLimits::default() };
+        let tokens = AgentLimits { max_tokens: Some(10), ..AgentLimits::default() };
+        let time = AgentLimits { max_time_ms: Some(4000), ..AgentLimits::default() };
+        let turn = |cost, tokens| turned(cost, tokens, TurnAdvice::Use);
+        let (one, silent) = (turn(Some(0.6), Some(6)), turn(None, None));
+        for limits in [&cost, &tokens, &time] {
+            assert_eq!(passed(std::slice::from_ref(&one), limits), None);
+        }
+        let two = [one.clone(), one];
+        insta::assert_snapshot!([&cost, &tokens, &time].map(|of| passed(&two, of).unwrap()).join("\n"), @"
+        limit-cost: the run has cost $1.20, and may cost $1.00
+        limit-tokens: the run has used 12 tokens, and may use 10
+        limit-time: the run has taken 4 seconds, and may take 4
+        ");
+        let silent = [silent];
+        insta::assert_snapshot!([&cost, &tokens].map(|of| passed(&silent, of).unwrap()).join("\n"), @"
+        limit-cost: the run may cost $1.00, and an agent did not say what its turn has
+        limit-tokens: the run may use 10 tokens, and an agent did not say how many its turn has
+        ");
+    }
+
+    #[test]
+    fn what_a_turn_that_was_cut_off_has_used_counts_when_the_run_goes_on() {
+        let limits = AgentLimits { max_tokens: Some(10), ..AgentLimits::default() };
+        let cut_off = |tokens| turned(None, tokens, TurnAdvice::Repeat);
+        assert_eq!(passed(&[cut_off(None)], &limits), None, "it did not come to say");
+        assert!(passed(&[cut_off(Some(6)), cut_off(Some(6))], &limits).is_some());
+    }
 }

@@ -9,7 +9,9 @@ use agent::{Event, Installed, Key, Permissions};
 use repo::{Git, Identity};
 use runner::{Confinement, Env};
 
-use crate::agents::Marked;
+use engine::Marked;
+
+use crate::agents::fault::AgentFault;
 
 /// Who commits in a repository that the harness made, when nobody has set a name.
 pub(super) const IDENTITY: Identity<'_> = Identity { name: "code-commit", email: "code-commit@localhost" };
@@ -77,10 +79,26 @@ pub struct Repository {
 
 /// Whoever watches agents work.
 pub trait AgentWatch {
+    /// The loop asks for something.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the run cannot go on.
+    fn before_request(&mut self) -> Result<(), AgentFault> {
+        Ok(())
+    }
     /// A turn begins.
     fn begins(&mut self, role: &str, number: u32);
     /// The agent did something. Markers that are listened for are not part of its text.
     fn sees(&mut self, role: &str, event: &Event);
+    /// A turn is over, and what the role may not touch is restored.
+    ///
+    /// # Errors
+    ///
+    /// Fails where the run cannot go on.
+    fn ends(&mut self, _role: &str, _markers: &[Marked]) -> Result<(), AgentFault> {
+        Ok(())
+    }
     /// A folder is in no commit of this repository, since it is a repository of its own.
     fn left_out(&mut self, _repository: &str, _folder: &str) {}
     /// The names of the markers that are read out of the role's text.

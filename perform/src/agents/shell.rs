@@ -3,31 +3,31 @@
 use std::fs::File;
 use std::io::Write as _;
 
+use engine::{Line, ShellRan, Text};
 use logging::{Durability, millis};
 use runner::{Command, Ended};
 
-use crate::agents::Text;
-use crate::agents::record::Record;
-use crate::agents::{AgentExecutor, AgentFact, AgentFault};
-use crate::record::both_ends;
+use crate::agents::fault::AgentFault;
+use crate::agents::world::AgentWorld;
+use crate::record::{Past, both_ends, output_text, store};
+use crate::translate;
 
-impl AgentExecutor<'_> {
-    pub(super) fn shell(
-        &self,
-        number: u32,
-        name: &str,
-        line: &str,
-        record: &Record<'_, AgentFact>,
-    ) -> Result<AgentFact, AgentFault> {
+impl<C> AgentWorld<'_, '_, C> {
+    pub(super) fn shell(&self, name: &str, line: &str) -> Result<ShellRan, AgentFault> {
+        let folder = self.record.folder();
+        let past = Past::read(folder.path())?;
+        let ran = past.lines.iter().filter(|line| matches!(line, Line::ShellRan(_))).count();
+        let number = u32::try_from(ran).unwrap_or(u32::MAX).saturating_add(1);
         let file = format!("{name}-{number}.txt");
-        let mut log = record.folder().writer(&file)?;
+        let mut log = folder.writer(&file)?;
         let mut failed = None;
+        let settings = &self.shell;
         let command = Command {
-            deadline: self.shell_timeout,
-            limits: self.shell_limits,
-            ..Command::new(["sh", "-c", line], &self.shell_cwd, self.shell_env.clone())
+            deadline: settings.timeout,
+            limits: settings.limits,
+            ..Command::new(["sh", "-c", line], &settings.cwd, settings.env.clone())
         };
-        let output = runner::run(&command, &self.shell_confinement, &self.cancel, &mut |_, bytes| {
+        let output = runner::run(&command, &settings.confinement, &self.cancel, &mut |_, bytes| {
             failed = failed.take().or_else(|| log.write_all(bytes).err());
         })
         .map_err(AgentFault::Run)?;
@@ -35,30 +35,22 @@ impl AgentExecutor<'_> {
             return Err(AgentFault::Interrupted);
         }
         let closed = failed.map_or_else(|| log.finish().map(drop), Err);
-        closed.map_err(|source| record.folder().error("write", &file, source))?;
-        let (name, elapsed_ms) = (name.to_owned(), millis(output.elapsed));
-        Ok(AgentFact::Ran {
-            number,
-            name,
-            ended: output.ended,
-            output: self.shown(&file, record)?,
-            elapsed_ms,
-        })
+        closed.map_err(|source| folder.error("write", &file, source))?;
+        let (ended, elapsed_ms) = (translate::ended(output.ended), millis(output.elapsed));
+        Ok(ShellRan { number, name: name.to_owned(), ended, output: self.shown(&file)?, elapsed_ms })
     }
 
-    /// What the loop hears of what stands in `file`: of much only the beginning and the end, as another file.
-    fn shown(&self, file: &str, record: &Record<'_, AgentFact>) -> Result<Text, AgentFault> {
-        let folder = record.folder();
+    /// What the loop gets of what stands in `file`: only both ends of much, as another file.
+    fn shown(&self, file: &str) -> Result<Text, AgentFault> {
+        let (folder, limits) = (self.record.folder(), self.shell.limits);
         let ends = File::open(folder.path().join(file))
-            .and_then(|whole| both_ends(&whole, self.shell_limits.head_bytes, self.shell_limits.tail_bytes))
+            .and_then(|whole| both_ends(&whole, limits.head_bytes, limits.tail_bytes))
             .map_err(|source| folder.error("read", file, source))?;
         if ends.left_out_bytes() == 0 {
-            return Ok(Text::of_output(folder, file)?);
+            return Ok(output_text(folder, file)?);
         }
-        let (stem, ends) = (file.trim_end_matches(".txt"), ends.text());
-        let (stored, text) =
-            folder.store_and_tell(&format!("{stem}-ends.txt"), &ends, Durability::Written)?;
-        Ok(Text::new(stored, text.into()))
+        let stem = file.trim_end_matches(".txt");
+        Ok(store(&self.record, &format!("{stem}-ends.txt"), &ends.text(), Durability::Written)?)
     }
 }
 
@@ -68,37 +60,36 @@ mod tests {
     use runner::Limits;
 
     use super::*;
-    use crate::agents::executor::tests::{Deaf, executor, unguarded};
-    use crate::agents::record::{Silent, facts_of};
+    use crate::Silent;
+    use crate::agents::world::tests::{Deaf, unguarded, world};
 
-    /// How this line ended and what the loop hears of its output, also after the run has been gone on with.
-    fn check(line: &str, limits: Limits) -> (Ended, String) {
+    /// How this line ended and what the loop gets of its output, also after the run was resumed.
+    fn check(line: &str, limits: Limits) -> (engine::Ended, String) {
         let folder = tempfile::tempdir().unwrap();
-        let (mut watch, mut around) = (Deaf, unguarded);
-        let executor =
-            AgentExecutor { shell_limits: limits, ..executor(folder.path(), &mut watch, &mut around) };
+        let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
         let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
-        let mut observer = Silent;
-        let mut record = Record::begin(run.clone(), &mut observer).unwrap();
-        let fact = executor.shell(1, "check", line, &record).unwrap();
-        record.note(&fact).unwrap();
-        assert_eq!(facts_of::<AgentFact>(&run).unwrap(), std::slice::from_ref(&fact));
-        let AgentFact::Ran { ended, output, .. } = fact else { panic!("{fact:?}") };
-        (ended, output.as_str().to_owned())
+        let mut world = world(folder.path(), run, (), &mut watch, &mut around, &mut observer);
+        world.shell.limits = limits;
+        let ran = world.shell("check", line).unwrap();
+        let mut again = ran.output.clone();
+        again.fill("".into());
+        world.record.texts().fetch_output(&mut again).unwrap();
+        assert_eq!(again, ran.output);
+        (ran.ended, ran.output.as_str().to_owned())
     }
 
     #[test]
     fn of_a_long_output_the_loop_hears_both_ends_without_half_a_key() {
         let limits = Limits { head_bytes: 10, tail_bytes: 4, ..Limits::default() };
         let line = "printf 'a secret-key-77 and more and the end'";
-        let heard = (Ended::Exited(0), "a [key …\n[… 20 bytes left out …]\n end".to_owned());
+        let heard = (engine::Ended::Exited(0), "a [key …\n[… 20 bytes left out …]\n end".to_owned());
         assert_eq!(check(line, limits), heard);
-        assert_eq!(check("echo short", limits), (Ended::Exited(0), "short\n".to_owned()));
+        assert_eq!(check("echo short", limits), (engine::Ended::Exited(0), "short\n".to_owned()));
     }
 
     #[test]
     fn a_line_that_prints_without_end_is_stopped() {
         let limits = Limits { output_bytes: 1 << 16, ..Limits::default() };
-        assert_eq!(check("yes", limits).0, Ended::TooMuchOutput);
+        assert_eq!(check("yes", limits).0, engine::Ended::TooMuchOutput);
     }
 }

@@ -1,31 +1,37 @@
-//! One turn of an agent: its prompt on disk, its work watched, its output on disk, what it may not touch put back.
+//! One turn of an agent: its prompt on disk, its work watched, its output on disk, what it may not
+//! touch restored.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 
-use agent::{Denial, End, Home, Kind, ModelUsage, Session, Spawn};
-use logging::{Durability, RunFolder, Stamp};
+use agent::{End, Home, Kind, Session, Spawn};
+use engine::{
+    Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Note, Project, Recorded, Request as _, Turn,
+    TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Usage,
+};
+use logging::{Durability, Stamp};
 use runner::Cancel;
+use serde_json::Value;
 
 use crate::agents::ears::Ears;
-use crate::agents::executor::store;
-use crate::agents::fault::fault;
-use crate::agents::record::{Record, outline_of};
+use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Role;
 use crate::agents::snapshot::{Before, COPIES, Changes, put_back_after};
-use crate::agents::{AgentExecutor, AgentFact, AgentFault, Marked, Turned};
-use crate::record::RecordError;
+use crate::agents::world::{AgentWorld, Cast};
+use crate::record::Past;
 
 /// What is asked of whom.
-pub(super) struct Request<'r> {
-    pub(super) number: u32,
-    pub(super) role: &'r str,
-    pub(super) prompt: &'r str,
-    pub(super) system: Option<&'r str>,
-    pub(super) session: &'r Session,
+struct Asked<'a> {
+    number: u32,
+    role: &'static str,
+    prompt: &'a str,
+    system: Option<&'a str>,
+    session: Session,
+    /// As the loop asked it.
+    request: Value,
 }
 
-impl Request<'_> {
+impl Asked<'_> {
     fn file(&self, what: &str) -> String {
         format!("{}-{}-{what}", self.number, self.role)
     }
@@ -37,175 +43,250 @@ pub fn taken(number: u32) -> String {
     format!("taken-{number}")
 }
 
-impl AgentExecutor<'_> {
-    pub(super) fn turn(
-        &mut self,
-        request: &Request<'_>,
-        record: &mut Record<'_, AgentFact>,
-    ) -> Result<AgentFact, AgentFault> {
-        let role = self.role(request.role)?.clone();
-        let whole = [request.system.unwrap_or_default(), request.prompt].concat();
-        if record.folder().redactor().finds_key(&whole) {
-            return Err(AgentFault::KeyInPrompt { number: request.number });
+impl<C> AgentWorld<'_, '_, C> {
+    pub(super) fn turn<P: Project>(&mut self, turn: &Turn<P>) -> Result<TurnAnswer, AgentFault>
+    where
+        C: Cast<P>,
+    {
+        if let Some(cause) = self.used.passed(&self.limits) {
+            return Ok(TurnAnswer::LimitReached(LimitReached { cause }));
         }
-        let prompt = store(record, &request.file("query.txt"), request.prompt, Durability::Written)?;
-        record.note(&AgentFact::TurnBegins {
-            number: request.number,
-            role: request.role.to_owned(),
-            prompt,
+        let past = Past::read(self.record.folder().path())?;
+        let begun = past.lines.iter().filter(|line| matches!(line, Line::TurnBegins(_))).count();
+        let number = u32::try_from(begun).unwrap_or(u32::MAX).saturating_add(1);
+        let session = match &turn.session {
+            engine::Session::Resume(session) => Session::Resume(session.clone()),
+            engine::Session::New => self.new_session(number),
+            engine::Session::None => Session::None,
+        };
+        let asked = Asked {
+            number,
+            role: turn.role.name(),
+            prompt: &turn.prompt,
+            system: turn.system.as_deref(),
+            session,
+            request: serde_json::to_value(turn).unwrap_or_default(),
+        };
+        let role = self.cast.role(turn.role).clone();
+        let used_before = used_before(&role, &asked, &past);
+        let turned = self.watched(&asked, &role, used_before.as_ref())?;
+        Ok(TurnAnswer::Turned(Box::new(turned)))
+    }
+
+    /// A name of its own for each turn: no CLI takes one twice.
+    fn new_session(&self, number: u32) -> Session {
+        let Some(stem) = self.session.as_deref() else { return Session::None };
+        let stem = stem.len().checked_sub(4).and_then(|end| stem.get(..end)).unwrap_or_default();
+        Session::New(format!("{stem}{:04x}", number % 0x1_0000))
+    }
+
+    fn watched(
+        &mut self,
+        asked: &Asked<'_>,
+        role: &Role,
+        used_before: Option<&agent::ModelUsage>,
+    ) -> Result<Turned, AgentFault> {
+        let whole = [asked.system.unwrap_or_default(), asked.prompt].concat();
+        if self.record.folder().redactor().finds_key(&whole) {
+            return Err(AgentFault::KeyInPrompt { number: asked.number });
+        }
+        let prompt = self.store(&asked.file("query.txt"), asked.prompt, Durability::Written)?;
+        self.record.note(&Note::TurnBegins(TurnBegins {
+            number: asked.number,
+            role: asked.role.to_owned(),
+            prompt: prompt.stored,
             at: Stamp::now().rfc3339(),
-        })?;
-        let kept = record.folder().path().join(COPIES);
-        let taken = record.folder().path().join(taken(request.number));
+            request: asked.request.clone(),
+        }))?;
+        let folder = self.record.folder().path().to_owned();
+        let (kept, taken) = (folder.join(COPIES), folder.join(taken(asked.number)));
         let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
             .map_err(fault("list", &role.watched.root))?;
-        let ran = self.run(&role, request, record);
+        let ran = self.run(asked, role, used_before);
         // Also after a turn that could not be heard out: its agent has been at work all the same.
         let changes = before.compare(&mut self.kept)?;
         let (outcome, markers) = ran?;
-        // A turn may also have been ended by what the agent said.
-        if outcome.end == End::Interrupted && self.cancel.is_set() {
-            return Ok(cut_off(request, outcome, &changes.put_back, record));
-        }
-        turned(request, outcome, markers, changes, record)
-    }
-
-    /// Puts back what the role may not touch where the last one of these facts is that its turn began: the run was killed in it, or
-    /// could not put it back. To be called before such a run goes on; gives the paths.
-    pub fn put_back_after(&self, facts: &[AgentFact], folder: &RunFolder) -> Result<Vec<String>, AgentFault> {
-        let is_of_a_turn =
-            |fact: &&AgentFact| matches!(fact, AgentFact::TurnBegins { .. } | AgentFact::Turned(_));
-        let Some(AgentFact::TurnBegins { number, role, .. }) = facts.iter().rfind(is_of_a_turn) else {
-            return Ok(Vec::new());
-        };
-        let at = folder.path();
-        put_back_after(&self.role(role)?.watched, &at.join(COPIES), &at.join(taken(*number)))
+        let turned = self.turned(asked, outcome, markers, changes)?;
+        self.watch.ends(asked.role, &turned.markers)?;
+        Ok(turned)
     }
 
     fn run(
         &mut self,
+        asked: &Asked<'_>,
         role: &Role,
-        request: &Request<'_>,
-        record: &Record<'_, AgentFact>,
+        used_before: Option<&agent::ModelUsage>,
     ) -> Result<(agent::Outcome, Vec<Marked>), AgentFault> {
-        let name = request.role;
-        let _guarded =
-            (self.around)(name).map_err(|source| AgentFault::Guard { role: name.to_owned(), source })?;
-        self.watch.begins(name, request.number);
-        let file = request.file("output.jsonl");
-        let mut log = record.folder().writer(&file)?;
-        let enough = Cancel::new().map_err(|source| AgentFault::Guard { role: name.to_owned(), source })?;
-        let used_before = used_before(role, request, record)?;
-        let spawn =
-            Spawn { used_before: used_before.as_ref(), enough: Some(enough.clone()), ..spawn(role, request) };
+        let name = asked.role;
+        let guard = |source| AgentFault::Guard { role: name.to_owned(), source };
+        let _guarded = (self.around)(name).map_err(guard)?;
+        self.watch.begins(name, asked.number);
+        let file = asked.file("output.jsonl");
+        let mut log = self.record.folder().writer(&file)?;
+        let enough = Cancel::new().map_err(guard)?;
+        let spawn = Spawn { used_before, enough: Some(enough.clone()), ..spawn(role, asked) };
         let mut ears = Ears::new(name, &mut *self.watch, enough);
         let outcome = agent::run(&role.cli, &spawn, &self.cancel, &mut log, &mut |event| ears.hear(event))
             .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
         let markers = ears.finish().map_err(|source| AgentFault::Marker { role: name.to_owned(), source })?;
+        let folder = self.record.folder();
         log.flush()
             .and_then(|()| log.finish().map(drop))
-            .map_err(|e| record.folder().error("write", &file, e))?;
+            .map_err(|error| folder.error("write", &file, error))?;
         if let Some(path) = &role.log {
-            dir::replace_with(path, |to| {
-                io::copy(&mut File::open(record.folder().path().join(&file))?, to).map(drop)
-            })
-            .map_err(fault("write", path))?;
+            dir::replace_with(path, |to| io::copy(&mut File::open(folder.path().join(&file))?, to).map(drop))
+                .map_err(fault("write", path))?;
         }
         Ok((outcome, markers))
     }
-}
 
-/// What is known of a turn that Ctrl-C has ended; every text without keys.
-fn cut_off(
-    request: &Request<'_>,
-    outcome: agent::Outcome,
-    put_back: &[String],
-    record: &Record<'_, AgentFact>,
-) -> AgentFact {
-    let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
-    AgentFact::CutOff {
-        number: request.number,
-        role: request.role.to_owned(),
-        session: outcome.session.as_deref().map(redact),
-        usage: outcome.usage.into_iter().map(|one| ModelUsage { model: redact(&one.model), ..one }).collect(),
-        cost_usd: outcome.cost_usd,
-        elapsed_ms: outcome.elapsed_ms,
-        at: Stamp::now().rfc3339(),
-        put_back: put_back.iter().map(|path| redact(path)).collect(),
+    /// What came of it, on disk and as an answer; every text without keys.
+    fn turned(
+        &mut self,
+        asked: &Asked<'_>,
+        outcome: agent::Outcome,
+        markers: Vec<Marked>,
+        changes: Changes,
+    ) -> Result<Turned, AgentFault> {
+        let answer = self.store(&asked.file("response.txt"), &outcome.text, Durability::Synced)?;
+        let folder = self.record.folder();
+        folder.store(&asked.file("stderr.txt"), &outcome.stderr, Durability::Written)?;
+        let redact = |text: &str| folder.redactor().redact(text).into_owned();
+        let redact_all = |texts: Vec<String>| texts.iter().map(|text| redact(text)).collect();
+        let denial = |one: agent::Denial| Denial {
+            tool: redact(&one.tool),
+            argument: one.argument.as_deref().map(redact),
+        };
+        // A turn may also have been ended by what the agent said.
+        let was_cut_off = outcome.end == End::Interrupted && self.cancel.is_set();
+        // A turn that is made again has said nothing yet.
+        let markers = if was_cut_off { Vec::new() } else { markers };
+        let mut turned = Turned {
+            number: asked.number,
+            role: asked.role.to_owned(),
+            // A CLI may echo a part of its environment in an error.
+            end: turn_end(&outcome.end.map_message(|text| redact(&text)), was_cut_off),
+            answer,
+            markers: markers.into_iter().map(|one| Marked { content: redact(&one.content), ..one }).collect(),
+            session: outcome.session.as_deref().map(redact),
+            usage: outcome.usage.into_iter().map(|one| usage(redact(&one.model), &one)).collect(),
+            cost_usd: outcome.cost_usd,
+            denials: outcome.denials.into_iter().map(denial).collect(),
+            changed: redact_all(changes.allowed),
+            gone: redact_all(changes.gone),
+            put_back: redact_all(changes.put_back),
+            elapsed_ms: outcome.elapsed_ms,
+            at: Stamp::now().rfc3339(),
+        };
+        self.used.add(&turned);
+        if let Some(cause) = self.used.cut_off(&turned, &self.limits) {
+            turned.end.then = TurnAdvice::Limit(cause);
+        }
+        Ok(turned)
+    }
+
+    /// Comes before a run goes on whose harness was killed in a turn: restores what the role may not
+    /// touch. Gives the paths that were restored, and the answer that the turn was cut off; it is not
+    /// recorded yet, so that all of this can be done again.
+    pub fn cut_off<P: Project>(
+        &mut self,
+        past: &Past,
+        role_of: impl Fn(&str) -> Option<P::Role>,
+    ) -> Result<(Vec<String>, Option<Recorded>), AgentFault>
+    where
+        C: Cast<P>,
+    {
+        let is_of_a_turn = |line: &&Line| matches!(line, Line::TurnBegins(_) | Line::Turned(_));
+        let Some(Line::TurnBegins(begun)) = past.lines.iter().rfind(is_of_a_turn) else {
+            return Ok((Vec::new(), None));
+        };
+        let Some(role) = role_of(&begun.role) else { return Ok((Vec::new(), None)) };
+        let folder = self.record.folder().path().to_owned();
+        let watched = &self.cast.role(role).watched;
+        let put_back = put_back_after(watched, &folder.join(COPIES), &folder.join(taken(begun.number)))?;
+        let end = TurnEnd {
+            how: "lost".to_owned(),
+            said: "was cut off with the harness".to_owned(),
+            then: TurnAdvice::Repeat,
+        };
+        let file = format!("{}-{}-response.txt", begun.number, begun.role);
+        let turned = TurnAnswer::Turned(Box::new(Turned {
+            number: begun.number,
+            role: begun.role.clone(),
+            end,
+            answer: self.store(&file, "", Durability::Written)?,
+            markers: Vec::new(),
+            session: None,
+            usage: Vec::new(),
+            cost_usd: None,
+            denials: Vec::new(),
+            changed: Vec::new(),
+            gone: Vec::new(),
+            put_back: put_back.clone(),
+            elapsed_ms: 0,
+            at: begun.at.clone(),
+        }));
+        let answer = serde_json::to_value(&turned).unwrap_or_default();
+        let kind = Turn::<P>::KIND.to_owned();
+        let entry = Recorded { kind, request: begun.request.clone(), answer };
+        Ok((put_back, Some(entry)))
     }
 }
 
-/// What came of it, on disk and as a fact; every text without keys.
-fn turned(
-    request: &Request<'_>,
-    outcome: agent::Outcome,
-    markers: Vec<Marked>,
-    changes: Changes,
-    record: &Record<'_, AgentFact>,
-) -> Result<AgentFact, AgentFault> {
-    let answer = store(record, &request.file("response.txt"), &outcome.text, Durability::Synced)?;
-    let redact = |text: &str| record.folder().redactor().redact(text).into_owned();
-    let redact_all = |texts: Vec<String>| texts.iter().map(|text| redact(text)).collect();
-    let denial =
-        |one: Denial| Denial { tool: redact(&one.tool), argument: one.argument.as_deref().map(redact) };
-    record.folder().store(&request.file("stderr.txt"), &outcome.stderr, Durability::Written)?;
-    Ok(AgentFact::Turned(Box::new(Turned {
-        number: request.number,
-        role: request.role.to_owned(),
-        // A CLI may echo a part of its environment in an error.
-        end: outcome.end.map_message(|text| redact(&text)),
-        answer,
-        markers: markers.into_iter().map(|one| Marked { content: redact(&one.content), ..one }).collect(),
-        session: outcome.session.as_deref().map(redact),
-        usage: outcome.usage.into_iter().map(|one| ModelUsage { model: redact(&one.model), ..one }).collect(),
-        cost_usd: outcome.cost_usd,
-        denials: outcome.denials.into_iter().map(denial).collect(),
-        changed: redact_all(changes.allowed),
-        gone: redact_all(changes.gone),
-        put_back: redact_all(changes.put_back),
-        elapsed_ms: outcome.elapsed_ms,
-        at: Stamp::now().rfc3339(),
-    })))
+/// How a turn ended, as a loop acts on it.
+pub(crate) fn turn_end(end: &End, was_cut_off: bool) -> TurnEnd {
+    let then = match end {
+        End::Ok => TurnAdvice::Use,
+        End::Interrupted if was_cut_off => TurnAdvice::Repeat,
+        End::Quota { resets_unix: Some(when), .. } => TurnAdvice::WaitUntil(*when),
+        End::LostSession => TurnAdvice::Renew,
+        end if end.may_pass() => TurnAdvice::Retry,
+        _ => TurnAdvice::Stop,
+    };
+    TurnEnd { how: end.code().to_owned(), said: end.to_string(), then }
 }
 
-/// What the session that is gone on with had used, as the journal has it. Codex alone counts over all of its turns.
-fn used_before(
-    role: &Role,
-    request: &Request<'_>,
-    record: &Record<'_, AgentFact>,
-) -> Result<Option<ModelUsage>, RecordError> {
-    let Session::Resume(session) = request.session else { return Ok(None) };
+fn usage(model: String, used: &agent::ModelUsage) -> ModelUsage {
+    let usage = Usage {
+        input_tokens: used.input_tokens,
+        cache_read_tokens: used.cache_read_tokens,
+        cache_write_tokens: used.cache_write_tokens,
+        output_tokens: used.output_tokens,
+        reasoning_tokens: used.reasoning_tokens,
+    };
+    ModelUsage { model, usage, cost_usd: used.cost_usd }
+}
+
+/// What the session that is continued had used, as the journal has it. Codex alone counts over all of
+/// its turns.
+fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<agent::ModelUsage> {
+    let Session::Resume(session) = &asked.session else { return None };
     if role.cli.kind != Kind::Codex {
-        return Ok(None);
+        return None;
     }
-    let facts: Vec<AgentFact> = outline_of(record.folder())?;
-    let mut sum = ModelUsage::default();
-    for fact in &facts {
-        if let AgentFact::Turned(turned) = fact
+    let mut sum = Usage::default();
+    for line in &past.lines {
+        if let Line::Turned(turned) = line
             && turned.session.as_ref() == Some(session)
         {
-            turned.usage.iter().for_each(|usage| add(&mut sum, usage));
+            turned.usage.iter().for_each(|one| sum += one.usage);
         }
     }
-    Ok(Some(sum))
+    Some(agent::ModelUsage {
+        input_tokens: sum.input_tokens,
+        cache_read_tokens: sum.cache_read_tokens,
+        cache_write_tokens: sum.cache_write_tokens,
+        output_tokens: sum.output_tokens,
+        reasoning_tokens: sum.reasoning_tokens,
+        ..agent::ModelUsage::default()
+    })
 }
 
-fn add(sum: &mut ModelUsage, more: &ModelUsage) {
-    let plus = |sum: &mut Option<u64>, more: Option<u64>| {
-        *sum = more.map_or(*sum, |more| Some(sum.unwrap_or(0).saturating_add(more)));
-    };
-    plus(&mut sum.input_tokens, more.input_tokens);
-    plus(&mut sum.cache_read_tokens, more.cache_read_tokens);
-    plus(&mut sum.cache_write_tokens, more.cache_write_tokens);
-    plus(&mut sum.output_tokens, more.output_tokens);
-    plus(&mut sum.reasoning_tokens, more.reasoning_tokens);
-}
-
-fn spawn<'r>(role: &'r Role, request: &Request<'r>) -> Spawn<'r> {
+fn spawn<'r>(role: &'r Role, asked: &Asked<'r>) -> Spawn<'r> {
     let home = role.home.as_deref().map_or(Home::User, Home::Own);
     Spawn {
-        system_prompt: request.system,
-        session: request.session.clone(),
+        system_prompt: asked.system,
+        session: asked.session.clone(),
         model: role.model.as_deref(),
         permissions: role.permissions,
         env: role.env.clone(),
@@ -214,7 +295,7 @@ fn spawn<'r>(role: &'r Role, request: &Request<'r>) -> Spawn<'r> {
         home,
         timeout: role.timeout,
         idle_timeout: role.idle_timeout,
-        ..Spawn::new(&role.cwd, request.prompt, &role.cwd, &role.confinement)
+        ..Spawn::new(&role.cwd, asked.prompt, &role.cwd, &role.confinement)
     }
 }
 

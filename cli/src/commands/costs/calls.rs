@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
-use agent::ModelUsage;
-use llm::{Attempt, Usage};
+use engine::{ModelUsage, Usage};
+use llm::Attempt;
 use logging::Journal;
 use loop_phase::tokens::{self, Row, Table};
 use names::ours::{ABL, STATE};
@@ -274,7 +274,7 @@ impl<'t> Run<'t> {
 
     fn answered(&self, usage: Usage, served: Option<String>, cost_usd: Option<f64>) -> Call {
         let model = served.unwrap_or_else(|| self.model.clone());
-        let cost_usd = cost_usd.or_else(|| self.today.cost(&model, &usage));
+        let cost_usd = cost_usd.or_else(|| self.today.cost(&model, usage));
         Call { model, total: usage.total(), usage, cost_usd, ..self.call(None) }
     }
 
@@ -295,20 +295,14 @@ fn price(calls: &mut Vec<Call>, whole: Option<f64>, base: Call, today: &Today) {
     match whole.filter(|cost| cost.is_finite() && *cost >= 0.0) {
         Some(whole) => share(whole, calls, base),
         None => calls.iter_mut().for_each(|call| {
-            call.cost_usd = call.cost_usd.or_else(|| today.cost(&call.model, &call.usage));
+            call.cost_usd = call.cost_usd.or_else(|| today.cost(&call.model, call.usage));
         }),
     }
 }
 
 /// What one model has used, with its cost where the CLI says that.
 fn of_model(of: ModelUsage, base: &Call) -> Call {
-    let usage = Usage {
-        input_tokens: of.input_tokens,
-        cache_read_tokens: of.cache_read_tokens,
-        cache_write_tokens: of.cache_write_tokens,
-        output_tokens: of.output_tokens,
-        reasoning_tokens: of.reasoning_tokens,
-    };
+    let usage = of.usage;
     Call { model: of.model, total: usage.total(), usage, cost_usd: of.cost_usd, ..base.clone() }
 }
 

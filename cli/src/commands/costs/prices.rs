@@ -1,6 +1,8 @@
 //! What a call costs where its record does not say.
 
-use llm::{Day, Money, Prices, Usage};
+use engine::Usage;
+use llm::{Day, Money, Prices};
+use perform::client_usage;
 use settings::Settings;
 
 use crate::commands::run::today;
@@ -18,7 +20,7 @@ impl Today {
     }
 
     /// US dollars; none where no price is known.
-    pub fn cost(&self, model: &str, usage: &Usage) -> Option<f64> {
-        self.prices.of(model, self.day.as_ref()?)?.cost(usage).map(Money::as_usd)
+    pub fn cost(&self, model: &str, usage: Usage) -> Option<f64> {
+        self.prices.of(model, self.day.as_ref()?)?.cost(&client_usage(usage)).map(Money::as_usd)
     }
 }

@@ -2,14 +2,17 @@
 
 mod roles;
 
+use self::roles::Team;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
+use engine::{Journaled, Named as _, Note, Outcome, Stop};
 use logging::{Redactor, RunFolder, Stamp};
-use loop_phase::{BUILDER, FAILED_SPECS, Inputs, PhaseLoop, Start, VERIFIER};
+use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
 use names::ours::{ABL, PHASE_CONFIG};
-use perform::{AgentExecutor, AgentFact, AgentFault, AgentRecord, COPIES, Guarded, Kept, Outcome, drive};
+use perform::{AgentFault, AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 use settings::phase::Config;
@@ -133,79 +136,88 @@ impl Setup<'_> {
         let phase = inputs.phase;
         let logs = self.project.root.join(ABL).join(LOGS);
         let desks = self.desks()?;
-        let role = |name: &str, chosen| {
-            Ok::<_, Failure>((name.to_owned(), self.role(name, chosen, desks.get(name), &logs)?))
-        };
+        let cast = self.team(builder, verifier, &desks, &logs)?;
         let mut around = |name: &str| -> std::io::Result<Guarded> {
             desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
         };
         let mut watch = Lines::new(self.output.clone());
-        let mut executor = AgentExecutor {
-            roles: [role(BUILDER, builder)?, role(VERIFIER, verifier)?].into(),
-            places: self.places(),
-            repositories: self.repositories(),
-            shell_cwd: self.project.root.clone(),
-            shell_env: Env::default(),
-            shell_confinement: Confinement::off(),
-            shell_timeout: None,
-            shell_limits: runner::Limits::default(),
+        let mut observer = Facts::new(self.output.clone());
+        let (record, past) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
+        let folder = record.folder().clone();
+        let mut world = AgentWorld {
+            record,
+            cast,
+            // No line of the user runs here but through the desk.
+            shell: ShellSettings {
+                cwd: self.project.root.clone(),
+                env: Env::default(),
+                confinement: Confinement::off(),
+                timeout: None,
+                limits: runner::Limits::default(),
+            },
             watch: &mut watch,
             around: &mut around,
             cancel: self.cancel.clone(),
             kept: Kept::default(),
+            limits: limits(&self.settings),
+            used: AgentUsage::of(&past.lines),
+            session: None,
         };
-        let mut observer = Facts::new(self.output.clone());
-        let (mut record, facts) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
-        let folder = record.folder().clone();
-        let repositories = executor.repositories.clone();
-        if facts.is_empty() {
+        let repositories = world.cast.repositories();
+        if past.lines.is_empty() {
             keep_uncommitted(&repositories, folder.path(), self.output)?;
         }
-        self.put_back(&executor, &facts, &folder)?;
-        let mut decide = PhaseLoop::new(inputs);
-        facts.iter().for_each(|fact| perform::Loop::learn(&mut decide, fact));
-        decide.limit(limits(&self.settings));
-        let outcome =
-            drive(&mut decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
+        let mut answers = past.answers.clone();
+        answers.extend(self.cut_off(&mut world, &past)?);
+        let mut harness = Journaled::new(world, answers);
+        let outcome = to_its_end(&mut harness, &inputs).map_err(|stop| stopped(stop, &folder))?;
         say_uncommitted(&repositories, folder.path(), self.output);
         Ok(self.say(phase, &outcome, &folder))
     }
 
-    /// What a role may not touch and has, in a turn in which the harness was killed.
-    fn put_back(
+    /// Restores what a role may not touch and has, in a turn in which the harness was killed.
+    fn cut_off(
         &self,
-        executor: &AgentExecutor<'_>,
-        facts: &[AgentFact],
-        folder: &RunFolder,
-    ) -> Result<(), Failure> {
-        for path in executor.put_back_after(facts, folder).map_err(|error| fault(error, folder))? {
+        world: &mut AgentWorld<'_, '_, Team>,
+        past: &Past,
+    ) -> Result<Option<engine::Recorded>, Failure> {
+        let folder = world.record.folder().clone();
+        let role_of =
+            |name: &str| [Role::Builder, Role::Verifier].into_iter().find(|role| role.name() == name);
+        let (restored, answer) =
+            world.cut_off::<Phases>(past, role_of).map_err(|error| fault(error, &folder))?;
+        for path in restored {
             let path = printable(&path);
             self.output
                 .warn(&format!("{path} was not for the role to change that was cut off; it was put back"));
         }
         // From now on it is a person's to change.
         let copies = folder.path().join(COPIES);
-        Ok(perform::forget_copies(&copies).context("cannot remove what a killed run has left")?)
+        perform::forget_copies(&copies).context("cannot remove what a killed run has left")?;
+        if let Some(answer) = &answer {
+            world.record.answer(answer, false).map_err(anyhow::Error::from)?;
+        }
+        Ok(answer)
     }
 
-    /// The record of the run that has not come to its end, and its facts; or a new one.
+    /// The record of the run that has not come to its end, and what it holds; or a new one.
     fn record<'o>(
         &self,
         logs: &Path,
         inputs: &mut Inputs,
         redactor: Redactor,
         observer: &'o mut Facts,
-    ) -> Result<(AgentRecord<'o, AgentFact>, Vec<AgentFact>), Failure> {
+    ) -> Result<(Record<'o>, Past), Failure> {
         match unfinished(logs, inputs.phase, &redactor)? {
             Some(folder) => {
                 self.output.note(&format!("going on with {}", folder.path().display()));
                 inputs.start = start_of(&folder)?;
-                Ok(AgentRecord::resume(folder, observer).map_err(anyhow::Error::from)?)
+                Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
             }
             None => {
                 let folder = self.new_folder(logs, inputs, redactor)?;
-                let record = AgentRecord::begin(folder.clone(), observer).map_err(cannot_begin(&folder))?;
-                Ok((record, Vec::new()))
+                let record = Record::begin(folder.clone(), observer).map_err(cannot_begin(&folder))?;
+                Ok((record, Past::default()))
             }
         }
     }
@@ -255,6 +267,31 @@ impl Setup<'_> {
         }
         output.report(&format!("log: {}", folder.path().display()));
         exit
+    }
+}
+
+/// Runs the loop: from the record as long as that lasts.
+fn to_its_end(
+    harness: &mut Journaled<AgentWorld<'_, '_, Team>>,
+    inputs: &Inputs,
+) -> Result<Outcome, Stop<AgentFault>> {
+    let outcome = loop_phase::phase(harness, inputs)?;
+    harness.ends(&outcome)?;
+    let ended = Note::Ended { outcome: outcome.clone() };
+    harness.world().record.note(&ended).map_err(AgentFault::from)?;
+    Ok(outcome)
+}
+
+fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
+    match stop {
+        Stop::Fault(error) => fault(error, folder),
+        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
+            let help = format!(
+                "specs, prompts and configuration have to be what they were; or move {} away and run the phase again",
+                folder.path().display()
+            );
+            Failure::refused(stop, help)
+        }
     }
 }
 

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use engine::{Note, Outcome};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::Start;
 use loop_phase::state::Status;
 use names::ours::ABL;
-use perform::{AgentFact, AgentRecord, AgentSilent, Outcome};
+use perform::{Record, Silent};
 
 use crate::commands::phase::project::Project;
 use crate::commands::spec::is_unfinished;
@@ -72,9 +73,9 @@ pub fn settle(project: &mut Project) -> Result<(), Failure> {
     let rounds = current.verifier_iteration;
     let own = project.root.join(ABL);
     if let Some(folder) = unfinished(&own.join(LOGS), phase, &Redactor::default())? {
-        let mut watch = AgentSilent;
-        let (mut record, _) = AgentRecord::resume(folder, &mut watch).map_err(anyhow::Error::from)?;
-        let ended = AgentFact::Ended { outcome: Outcome::Done { rounds } };
+        let mut watch = Silent;
+        let (mut record, _) = Record::resume(folder, &mut watch).map_err(anyhow::Error::from)?;
+        let ended = Note::Ended { outcome: Outcome::Done { rounds } };
         record.note(&ended).map_err(anyhow::Error::from)?;
     }
     project.state.complete(phase, Stamp::now().rfc3339());

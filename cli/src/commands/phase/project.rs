@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use engine::Named as _;
 use loop_phase::state::{State, Status};
-use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, RoleInputs, Start};
+use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, Role, RoleInputs, Start};
 use names::ours::{ABL, PHASE_CONFIG};
 use repo::Git;
 use settings::Environment;
@@ -127,11 +128,11 @@ impl Project {
         }
         let config = &self.config;
         let role =
-            |name: &str, folder: &Path, commands: &BTreeMap<String, settings::phase::Entry>, model: &str| {
+            |who: Role, folder: &Path, commands: &BTreeMap<String, settings::phase::Entry>, model: &str| {
                 let commands =
                     commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
                 Ok::<_, Failure>(RoleInputs {
-                    prompt: self.role_prompt(name)?.into(),
+                    prompt: self.role_prompt(who)?.into(),
                     workspace: folder.display().to_string(),
                     commands,
                     model: model.to_owned(),
@@ -141,21 +142,24 @@ impl Project {
             phase,
             specs,
             project: read(&self.root.join(PROJECT))?.map(Into::into),
-            builder: role(loop_phase::BUILDER, self.src(), &config.builder_commands, builder)?,
-            verifier: role(loop_phase::VERIFIER, self.tests(), &config.verifier_commands, verifier)?,
+            builder: role(Role::Builder, self.src(), &config.builder_commands, builder)?,
+            verifier: role(Role::Verifier, self.tests(), &config.verifier_commands, verifier)?,
             limits: Limits { iterations: config.iterations, ..Limits::default() },
             start: self.start(phase),
         })
     }
 
-    fn role_prompt(&self, role: &str) -> Result<String, Failure> {
+    fn role_prompt(&self, role: Role) -> Result<String, Failure> {
         for folder in PROMPTS {
-            if let Some(text) = read(&self.root.join(folder).join(format!("{role}.md")))? {
+            if let Some(text) = read(&self.root.join(folder).join(format!("{}.md", role.name())))? {
                 return Ok(text);
             }
         }
-        let own = if role == loop_phase::BUILDER { prompt::phase::BUILDER } else { prompt::phase::VERIFIER };
-        Ok(own.to_owned())
+        Ok(match role {
+            Role::Builder => prompt::phase::BUILDER,
+            Role::Verifier => prompt::phase::VERIFIER,
+        }
+        .to_owned())
     }
 
     /// Where a phase begins that has no journal to go on with.

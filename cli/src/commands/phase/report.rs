@@ -1,7 +1,8 @@
 //! What a person, or a program, sees of a phase while it goes on.
 
-use agent::{End, Event};
-use perform::{AgentFact, AgentObserver, AgentWatch, PutBack, Turned};
+use agent::Event;
+use engine::{Committed, Line, Turned};
+use perform::{AgentWatch, Observer};
 use serde_json::json;
 
 use crate::commands::agents::as_changed;
@@ -84,24 +85,27 @@ impl Facts {
     }
 }
 
-impl AgentObserver<AgentFact> for Facts {
-    fn see(&mut self, fact: &AgentFact) {
-        self.output.object(&json!({ "event": "fact", "fact": fact }));
-        if let AgentFact::Turned(turned) = fact {
+impl Observer for Facts {
+    fn see(&mut self, event: &perform::Event<'_>) {
+        let perform::Event::Line { line, json } = event else { return };
+        self.output.object(&json!({ "event": "fact", "fact": json }));
+        if let Line::Turned(turned) = line {
             self.output.note(&said(turned));
-            if turned.end == End::Ok && !loop_phase::has_report(turned) {
+            if turned.end.is_ok() && !loop_phase::has_report(turned) {
                 let folder = loop_phase::reports(&turned.role);
                 self.output.warn(&format!("the {} wrote no report into {folder}", turned.role));
             }
-        }
-        if let Some(PutBack { number, role, paths }) = fact.put_back() {
-            for path in paths {
+            for path in &turned.put_back {
                 let path = printable(path);
-                self.output.warn(&format!("{path} is not for the {role} to change: it was put back"));
+                self.output
+                    .warn(&format!("{path} is not for the {} to change: it was put back", turned.role));
             }
-            self.output.note(&as_changed(number));
+            if !turned.put_back.is_empty() {
+                self.output.note(&as_changed(turned.number));
+            }
         }
-        if let AgentFact::Committed { repository, message, .. } = fact {
+        if let Line::Committed(Committed { repository: Some(repository), message: Some(message), .. }) = line
+        {
             self.output.note(&format!("committed in {repository}: {message}"));
         }
     }
@@ -110,8 +114,7 @@ impl AgentObserver<AgentFact> for Facts {
 /// How a turn ended, how long it took and what it used.
 fn said(turned: &Turned) -> String {
     let seconds = turned.elapsed_ms.div_ceil(1000);
-    let each =
-        turned.usage.iter().map(|usage| Some(usage.input_tokens?.saturating_add(usage.output_tokens?)));
+    let each = turned.usage.iter().map(|used| used.usage.total());
     let sum = each.reduce(|sum, one| Some(sum?.saturating_add(one?)));
     let tokens: Option<u64> = sum.flatten();
     let tokens = tokens.map_or("tokens unknown".to_owned(), |count| phrases::count(count, "token"));

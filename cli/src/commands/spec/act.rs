@@ -3,21 +3,23 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use engine::{Journaled, Note, Outcome, Stop};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
-use loop_spec::{CommitScope, Files, Inputs, Patience, SpecLoop};
+use loop_spec::{CommitScope, Files, Inputs, Patience, Role, Specs, still_holds};
 use names::ours::{PROJECT_FILE, SPEC_CONFIG};
-use perform::{AgentFact, AgentFault, AgentLimits, AgentRecord, COPIES, Guarded, Loop as _, Outcome, drive};
+use perform::{AgentFault, AgentLimits, AgentUsage, AgentWorld, COPIES, Guarded, Past, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use settings::{CommitScope as Scope, Origin, Settings};
 
 use crate::commands::agents::{self, limits};
+use crate::commands::run::UNLIKE_RECORDED;
 use crate::commands::runs;
 use crate::commands::runs::cannot_begin;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
-use crate::commands::spec::workspace::Workspace;
+use crate::commands::spec::workspace::{Team, Workspace};
 use crate::commands::spec::{AgentArgs, project, uuid};
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, Output, printable};
@@ -33,6 +35,9 @@ pub struct Begun {
     pub version: String,
     /// What the run is about.
     pub inputs: Inputs,
+    /// What it may use.
+    #[serde(default)]
+    pub limits: AgentLimits,
     /// The file of the backlog that it works on.
     pub item: Option<Item>,
     /// Who works.
@@ -56,7 +61,6 @@ pub fn inputs(workspace: &Workspace<'_>, focus: String, patience: Patience) -> R
         check: config.check.clone(),
         commit: config.commit.then_some(scope),
         patience,
-        limits: limits(&workspace.settings),
         review: None,
     })
 }
@@ -89,11 +93,12 @@ pub fn begin(
     let folder = RunFolder::create(&workspace.runs, &Stamp::now().folder_name(), workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let (which, version) = ("spec".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-    let begun = Begun { which, version, inputs, item, agent: workspace.args.clone() };
+    let (limits, agent) = (limits(&workspace.settings), workspace.args.clone());
+    let begun = Begun { which, version, inputs, limits, item, agent };
     folder.store_json(RUN_JSON, &begun).map_err(cannot_begin(&folder))?;
     let mut observer = lines.clone();
-    let record = AgentRecord::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
-    lead(workspace, &begun.inputs, record, &[], lines)
+    let record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
+    lead(workspace, &begun, record, Past::default(), lines)
 }
 
 /// Only the newest run can be gone on with. A person may have worked on the tree since: a new run takes it as it is.
@@ -118,43 +123,72 @@ pub fn resume(
 ) -> Result<(Outcome, RunFolder), Failure> {
     workspace.output.note(&format!("going on with {}", folder.path().display()));
     let mut observer = lines.clone();
-    let (mut record, mut facts) = AgentRecord::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
-    if let Some(AgentFact::Ended { .. }) = facts.last() {
-        record.note(&AgentFact::Resumed).map_err(anyhow::Error::from)?;
-        facts.push(AgentFact::Resumed);
+    let (mut record, mut past) = Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
+    if past.outcome().is_some() {
+        let kept = still_holds(&past.answers);
+        record.note(&Note::Resumed { kept }).map_err(anyhow::Error::from)?;
+        past.answers.truncate(kept);
     }
-    lead(workspace, &begun.inputs, record, &facts, lines)
+    lead(workspace, begun, record, past, lines)
 }
 
 fn lead(
     workspace: &Workspace<'_>,
-    inputs: &Inputs,
-    mut record: AgentRecord<'_, AgentFact>,
-    so_far: &[AgentFact],
+    begun: &Begun,
+    record: Record<'_>,
+    past: Past,
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
-    let folder = record.folder().clone();
+    let (inputs, folder) = (&begun.inputs, record.folder().clone());
+    lines.of_run(&folder);
     let files = Files::of(&inputs.id);
-    let mut ear = Ear::new(lines.clone(), &workspace.root, Some(&files));
+    let ear = Ear::new(lines.clone(), &workspace.root, Some(&files));
+    let no_wall = (!workspace.has_wall()).then_some(workspace.output);
+    let mut watch = Mending::new(ear, &workspace.root, files.session(), no_wall);
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
-    let mut executor = workspace.executor(&inputs.focus, &files, &mut ear, &mut around, &workspace.cancel);
+    let cast = workspace.team(&inputs.focus, &files);
+    let mut world = AgentWorld {
+        limits: overruled(begun.limits, &workspace.settings),
+        used: AgentUsage::of(&past.lines),
+        session: Some(inputs.id.clone()),
+        ..workspace.world(record, cast, &mut watch, &mut around, &workspace.cancel)
+    };
     let repositories = workspace.repositories(workspace.never_copied());
-    if so_far.is_empty() {
+    if past.lines.is_empty() {
         agents::keep_uncommitted(&repositories, folder.path(), workspace.output)?;
     }
-    let put_back = executor.put_back_after(so_far, &folder).map_err(|error| fault(error, &folder))?;
-    say_put_back(workspace.output, &put_back)?;
+    let (restored, cut_off) =
+        world.cut_off::<Specs>(&past, Role::named).map_err(|error| fault(error, &folder))?;
+    say_put_back(workspace.output, &restored)?;
     project::forget_copies(&workspace.runs).context("cannot remove what a killed run has left")?;
-    // What has happened, happened under whatever limits were in force then.
-    let mut decide = SpecLoop::new(Inputs { limits: AgentLimits::default(), ..inputs.clone() });
-    so_far.iter().for_each(|fact| decide.learn(fact));
-    decide.limit(overruled(inputs.limits, &workspace.settings));
-    let session = files.session();
-    let no_wall = (!workspace.has_wall()).then_some(workspace.output);
-    let mut executor = Mending { root: &workspace.root, session: &session, no_wall, executor: &mut executor };
-    let outcome = drive(&mut decide, &mut executor, &mut record).map_err(|error| fault(error, &folder))?;
+    let mut answers = past.answers;
+    if let Some(answer) = cut_off {
+        world.record.answer(&answer, false).map_err(anyhow::Error::from)?;
+        answers.push(answer);
+    }
+    let mut harness = Journaled::new(world, answers);
+    let outcome = to_its_end(&mut harness, inputs).map_err(|stop| stopped(stop, &folder))?;
     agents::say_uncommitted(&repositories, folder.path(), workspace.output);
     Ok((outcome, folder))
+}
+
+/// Runs the loop: from the record as long as that lasts.
+fn to_its_end(
+    harness: &mut Journaled<AgentWorld<'_, '_, Team>>,
+    inputs: &Inputs,
+) -> Result<Outcome, Stop<AgentFault>> {
+    let outcome = loop_spec::spec(harness, inputs)?;
+    harness.ends(&outcome)?;
+    let ended = Note::Ended { outcome: outcome.clone() };
+    harness.world().record.note(&ended).map_err(AgentFault::from)?;
+    Ok(outcome)
+}
+
+fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
+    match stop {
+        Stop::Fault(error) => fault(error, folder),
+        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => Failure::refused(stop, UNLIKE_RECORDED),
+    }
 }
 
 /// What the agent had changed when the run was cut off. A configuration that was its own has been read already.
@@ -192,14 +226,11 @@ pub fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
 /// How a run ended; none if it has not. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of
 /// what an agent may not change may lie in it.
 fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
-    let facts: Vec<AgentFact> = perform::facts_of(folder).map_err(|error| {
+    let past = Past::read(folder.path()).map_err(|error| {
         let help = format!("move {} away, then begin anew", folder.path().display());
         Failure::refused(error, help)
     })?;
-    Ok(match facts.into_iter().next_back() {
-        Some(AgentFact::Ended { outcome }) => Some(outcome),
-        Some(_) | None => None,
-    })
+    Ok(past.outcome().cloned())
 }
 
 /// What the run in a folder was begun with; none for an audit.

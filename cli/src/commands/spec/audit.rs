@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use agent::{End, Session};
 use anyhow::anyhow;
+use engine::{Live as _, Recorded, Session, Turn, TurnAdvice, TurnAnswer};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::WatchEvent;
-use loop_spec::{Files, Role};
-use perform::{AgentFact, AgentFault, AgentRecord, AgentStep, AgentUsage, Executor as _, Guarded};
+use loop_spec::{Files, Role, Specs};
+use perform::{AgentFault, AgentWorld, Guarded, Record};
 use prompt::spec::{Who, audit, system};
 use runner::Cancel;
 use settings::{Environment, Limits};
@@ -70,33 +70,43 @@ pub fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Res
     let folder = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let id = uuid::v7()?;
+    lines.of_run(&folder);
     let mut ear = Ear::new(lines.clone(), &workspace.root, None);
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
-    let mut executor = workspace.executor("", &Files::of(&id), &mut ear, &mut around, cancel);
     let mut observer = lines.clone();
-    let mut record = AgentRecord::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
-    let specs = &workspace.config.specs;
-    let step = AgentStep::Turn {
-        number: 1,
-        role: Role::Audit.name().to_owned(),
-        prompt: audit(specs).into(),
-        system: Some(system(Who::Audit, specs).into()),
-        session: Session::New(id),
+    let record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
+    let cast = workspace.team("", &Files::of(&id));
+    let mut world = AgentWorld {
+        limits: limits(&workspace.settings),
+        session: Some(id),
+        ..workspace.world(record, cast, &mut ear, &mut around, cancel)
     };
-    let fact = match executor.perform(&step, &mut record) {
+    let specs = &workspace.config.specs;
+    let turn = Turn::<Specs> {
+        role: Role::Audit,
+        prompt: audit(specs).into(),
+        system: Some(system(Who::Audit, specs)),
+        session: Session::New,
+    };
+    let answer = match world.perform(&turn) {
         Err(AgentFault::Interrupted) => return Ok(Audited::Interrupted),
         other => other.map_err(|error| act::fault(error, &folder))?,
     };
-    record.note(&fact).map_err(anyhow::Error::from)?;
-    if fact.put_back().is_some() {
+    let entry = Recorded::of(&turn, &answer).map_err(anyhow::Error::from)?;
+    world.record.answer(&entry, true).map_err(anyhow::Error::from)?;
+    let turned = match answer {
+        TurnAnswer::LimitReached(limit) => return Ok(Audited::Failed(limit.cause.message)),
+        TurnAnswer::Turned(turned) => turned,
+    };
+    if !turned.put_back.is_empty() {
         workspace.output.note(&format!("log: {}", folder.path().display()));
     }
-    let AgentFact::Turned(turned) = fact else { return Ok(Audited::Interrupted) };
-    let mut used = AgentUsage::default();
-    used.add(&turned);
-    Ok(match used.cut_off(&turned, &limits(&workspace.settings)) {
-        Some(passed) => Audited::Failed(passed.message),
-        None if turned.end == End::Ok => Audited::Whole,
-        None => Audited::Failed(format!("the agent {}", turned.end)),
+    Ok(match turned.end.then {
+        TurnAdvice::Repeat => Audited::Interrupted,
+        TurnAdvice::Limit(cause) => Audited::Failed(cause.message),
+        TurnAdvice::Use => Audited::Whole,
+        TurnAdvice::Retry | TurnAdvice::Renew | TurnAdvice::WaitUntil(_) | TurnAdvice::Stop => {
+            Audited::Failed(format!("the agent {}", turned.end))
+        }
     })
 }

@@ -1,7 +1,7 @@
 //! A run as another program sees it: the seed's event names, one JSON object a line (S4 §Event Category System).
 
 use agent::Event;
-use perform::{AgentFact, Checkpoint, Marked, PutBack};
+use engine::{CheckpointResult, Line, Marked};
 use serde_json::{Value, json};
 
 /// What an agent does.
@@ -38,40 +38,34 @@ fn name(tag: &str) -> String {
     tag.split('_').map(word).collect()
 }
 
-/// What of a fact the seed has an event for.
-pub fn fact(iteration: u32, fact: &AgentFact) -> Option<Value> {
-    match fact {
-        AgentFact::Announced { event } => Some(event.clone()),
-        AgentFact::Ran { name, ended, output, .. } => {
-            let event = if name == loop_spec::SETUP { "SetupCommandOutput" } else { "CheckCommandOutput" };
-            let (code, ended) = (ended.exit_code(), ended.to_string());
-            Some(json!({
-                "event": event, "iteration": iteration, "exitCode": code, "ended": ended, "output": output.as_str(),
-            }))
-        }
-        AgentFact::Checkpointed { message, checkpoint, .. } => match checkpoint {
-            Checkpoint::Made { commit } => Some(json!({
-                "event": "CommitPerformed", "iteration": iteration, "commitHash": commit, "message": message,
+/// What of a line of the journal the seed has an event for. `output` is what a command printed.
+pub fn line(iteration: u32, line: &Line, output: &str) -> Option<Value> {
+    if let Line::Announced(announced) = line {
+        return Some(announced.event.clone());
+    }
+    if let Line::ShellRan(ran) = line {
+        let is_setup = ran.name == loop_spec::SETUP;
+        let event = if is_setup { "SetupCommandOutput" } else { "CheckCommandOutput" };
+        let (code, ended) = (ran.ended.exit_code(), ran.ended.to_string());
+        return Some(json!({
+            "event": event, "iteration": iteration, "exitCode": code, "ended": ended, "output": output,
+        }));
+    }
+    if let Line::Checkpointed(point) = line {
+        return match &point.checkpoint {
+            CheckpointResult::Made { commit } => Some(json!({
+                "event": "CommitPerformed", "iteration": iteration, "commitHash": commit, "message": point.message,
             })),
-            Checkpoint::Failed { error } => {
+            CheckpointResult::Failed { error } => {
                 Some(json!({ "event": "CommitFailed", "iteration": iteration, "message": error }))
             }
-            Checkpoint::Nothing => None,
-        },
-        AgentFact::Turned(_) | AgentFact::CutOff { .. } => {
-            let PutBack { role, paths, .. } = fact.put_back()?;
-            Some(json!({ "event": "ChangesPutBack", "iteration": iteration, "role": role, "paths": paths }))
-        }
-        AgentFact::Listed { .. }
-        | AgentFact::TurnBegins { .. }
-        | AgentFact::Committed { .. }
-        | AgentFact::Surveyed { .. }
-        | AgentFact::Waited { .. }
-        | AgentFact::WasRead { .. }
-        | AgentFact::Wrote { .. }
-        | AgentFact::Resumed
-        | AgentFact::Ended { .. } => None,
+            CheckpointResult::Nothing => None,
+        };
     }
+    let Line::Turned(turned) = line else { return None };
+    let (role, paths) = (&turned.role, &turned.put_back);
+    (!paths.is_empty())
+        .then(|| json!({ "event": "ChangesPutBack", "iteration": iteration, "role": role, "paths": paths }))
 }
 
 #[cfg(test)]
@@ -91,12 +85,12 @@ mod tests {
     #[test]
     fn commits_have_events_and_no_commit_has_none() {
         let check = |checkpoint| {
-            let made =
-                AgentFact::Checkpointed { repository: "project".into(), message: "m".into(), checkpoint };
-            fact(2, &made).map(|value| value.to_string())
+            let (repository, message) = ("project".into(), "m".into());
+            let made = Line::Checkpointed(engine::Checkpointed { repository, message, checkpoint });
+            line(2, &made, "").map(|value| value.to_string())
         };
-        insta::assert_snapshot!(check(Checkpoint::Made { commit: "abc".into() }).unwrap(), @r#"{"commitHash":"abc","event":"CommitPerformed","iteration":2,"message":"m"}"#);
-        insta::assert_snapshot!(check(Checkpoint::Failed { error: "no".into() }).unwrap(), @r#"{"event":"CommitFailed","iteration":2,"message":"no"}"#);
-        assert_eq!(check(Checkpoint::Nothing), None);
+        insta::assert_snapshot!(check(CheckpointResult::Made { commit: "abc".into() }).unwrap(), @r#"{"commitHash":"abc","event":"CommitPerformed","iteration":2,"message":"m"}"#);
+        insta::assert_snapshot!(check(CheckpointResult::Failed { error: "no".into() }).unwrap(), @r#"{"event":"CommitFailed","iteration":2,"message":"no"}"#);
+        assert_eq!(check(CheckpointResult::Nothing), None);
     }
 }

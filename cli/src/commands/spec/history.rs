@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
+use engine::{Journaled, Line, Outcome, Stop, Turned};
 use logging::{Redactor, RunFolder};
-use perform::{AgentFact, AgentObserver as _, Outcome, Turned};
+use perform::{RecordOnly, ReplayFault, same_end};
 use repo::WorkTree;
 use serde_json::json;
 use settings::{Environment, Limits};
 
 use crate::commands::registry::Known;
+use crate::commands::replay::other_end;
 use crate::commands::runs;
 use crate::commands::spec::act::{self, Begun};
 use crate::commands::spec::lines::Lines;
@@ -36,8 +38,7 @@ pub struct Past {
 impl Past {
     /// How it ended; none while it has not.
     pub fn outcome(&self) -> Option<Outcome> {
-        let last = self.facts().ok()?.into_iter().next_back()?;
-        if let AgentFact::Ended { outcome } = last { Some(outcome) } else { None }
+        self.record().ok()?.outcome().cloned()
     }
 
     /// Whether it can be gone on with, if it is the newest.
@@ -51,8 +52,12 @@ impl Past {
         short(focus.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default())
     }
 
-    fn facts(&self) -> Result<Vec<AgentFact>, perform::RecordError> {
-        perform::facts_of(&RunFolder::open(self.path.clone(), Redactor::default()))
+    fn folder(&self) -> RunFolder {
+        RunFolder::open(self.path.clone(), Redactor::default())
+    }
+
+    fn record(&self) -> Result<perform::Past, perform::RecordError> {
+        perform::Past::read(&self.path)
     }
 }
 
@@ -126,24 +131,25 @@ pub fn meant(tree: &WorkTree, named: Option<&str>, known: &Result<Known, Failure
 
 /// Everything about one run.
 pub fn show(past: &Past, output: &Output) -> Result<(), Failure> {
-    let facts = past
-        .facts()
+    let record = past
+        .record()
         .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))?;
     let name = runs::name(&past.path);
     if output.json {
         output.object(
-            &json!({ "run": name, "loop": "spec", "folder": past.path.to_string_lossy(), "facts": facts }),
+            &json!({ "run": name, "loop": "spec", "folder": past.path.to_string_lossy(), "facts": record.json }),
         );
         return Ok(());
     }
     output.report(&output.paint(STRONG, &name));
     output.report(printable(past.begun.inputs.focus.trim_end()).as_str());
-    let mut lines = Lines::new(output.clone(), &past.begun.inputs.specs);
-    for fact in &facts {
-        if let AgentFact::Turned(turned) = fact {
+    let lines = Lines::new(output.clone(), &past.begun.inputs.specs);
+    lines.of_run(&past.folder());
+    for line in &record.lines {
+        if let Line::Turned(turned) = line {
             output.report(&turn(turned, output));
         }
-        lines.see(fact);
+        lines.recorded(line);
     }
     output.report(&format!("ended: {}", word(past.outcome().as_ref())));
     output.report(&format!("files: {}", past.path.display()));
@@ -196,11 +202,33 @@ pub fn refuse_undo(past: &Past) -> Failure {
     Failure::refused(what, help)
 }
 
-/// Its agents cannot be asked the same again.
-pub fn refuse_replay(past: &Past) -> Failure {
-    let name = runs::name(&past.path);
-    let help = format!("what happened: code-commit show {name}; another run: code-commit replay RUN");
-    Failure::refused(anyhow!("{name} is a run of the spec loop, which has no replay"), help)
+/// Says whether the run would be led the same way: the same prompts, in the same order, to the same
+/// end. What agents and commands did is taken from the record; nothing runs, nothing is written.
+pub fn replay(past: &Past, output: &Output) -> Result<Exit, Failure> {
+    let unreadable = "name a run whose record is whole";
+    let folder = past.folder();
+    let record = past
+        .record()
+        .and_then(|record| record.intact(&folder).map(|()| record))
+        .map_err(|error| Failure::refused(error, unreadable))?;
+    let mut harness = Journaled::new(RecordOnly::new(folder, &record), record.answers.clone());
+    let replayed = loop_spec::spec(&mut harness, &past.begun.inputs).and_then(|outcome| {
+        harness.ends(&outcome)?;
+        same_end(&record, &outcome)?;
+        Ok(outcome)
+    });
+    match replayed {
+        Ok(outcome) => {
+            output.object(&json!({ "same": true, "outcome": outcome }));
+            output.report(&format!("the same prompts, the same end: {}", word(Some(&outcome))));
+            Ok(Exit::Done)
+        }
+        Err(Stop::Fault(ReplayFault::RecordEnds { .. })) => Err(Failure::refused(
+            anyhow!("the record of {} does not come to an end", runs::name(&past.path)),
+            "only a finished run can be replayed; code-commit spec run --resume goes on with it",
+        )),
+        Err(stop) => other_end(stop, "round", output),
+    }
 }
 
 /// How a run ended, in words.

@@ -6,9 +6,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use agent::Event;
+use engine::{CheckpointResult, Line, ShellRan, Turned};
+use logging::RunFolder;
 use loop_spec::watch::WatchEvent;
 use loop_spec::{PhaseEvent, TBD};
-use perform::{AgentFact, AgentObserver, Checkpoint, Ended, PutBack};
+use perform::{Observer, output_text};
 
 pub use self::ear::{Ear, in_session};
 use crate::commands::agents::as_changed;
@@ -32,6 +34,8 @@ struct Screen {
     iteration: u32,
     /// Words of the agent that have not come to the end of their line.
     open: String,
+    /// Where the run is recorded.
+    run: Option<RunFolder>,
 }
 
 impl Lines {
@@ -39,8 +43,21 @@ impl Lines {
     /// `specs` is the folder of the specs.
     pub fn new(output: Output, specs: &str) -> Self {
         let live = LiveLine::new(output.live && !output.json);
-        let screen = Screen { live, iteration: 0, open: String::new() };
+        let screen = Screen { live, iteration: 0, open: String::new(), run: None };
         Self { output, specs: specs.to_owned(), screen: Rc::new(RefCell::new(screen)) }
+    }
+
+    /// From now on these are the lines of the run in this folder.
+    pub fn of_run(&self, folder: &RunFolder) {
+        self.screen.borrow_mut().run = Some(folder.clone());
+    }
+
+    /// What a command printed.
+    fn printed(&self, line: &Line) -> String {
+        let Line::ShellRan(ran) = line else { return String::new() };
+        let run = self.screen.borrow().run.clone();
+        let text = run.and_then(|run| output_text(&run, &ran.output.stored.file).ok());
+        text.map(|text| text.as_str().to_owned()).unwrap_or_default()
     }
 
     fn say(&self, text: &str) {
@@ -96,7 +113,7 @@ impl Lines {
         }
     }
 
-    fn ran(&self, name: &str, ended: Ended, output: &str) {
+    fn ran(&self, ShellRan { name, ended, .. }: &ShellRan, output: &str) {
         let head = if name == loop_spec::SETUP { "Setup" } else { "Check" };
         match ended.exit_code() {
             Some(code) => self.head(head, &format!("Completed (exit {code})")),
@@ -105,28 +122,29 @@ impl Lines {
         self.verbose(printable(output).trim_end());
     }
 
-    fn checkpoint(&self, message: &str, checkpoint: &Checkpoint) {
+    fn checkpoint(&self, message: &str, checkpoint: &CheckpointResult) {
         match checkpoint {
-            Checkpoint::Made { commit } => {
+            CheckpointResult::Made { commit } => {
                 let short: String = commit.chars().take(7).collect();
                 let subject = printable(message.lines().next().unwrap_or_default());
                 self.head("Commit", &format!("{short} {subject}"));
             }
-            Checkpoint::Failed { error } => {
+            CheckpointResult::Failed { error } => {
                 self.head("Commit", &self.output.paint(BAD, &format!("Failed: {}", printable(error))));
             }
-            Checkpoint::Nothing => {}
+            CheckpointResult::Nothing => {}
         }
     }
 
-    fn turn_is_over(&self, fact: &AgentFact) {
+    fn turn_is_over(&self, turned: &Turned) {
         self.end_of_text();
         self.screen.borrow().live.clear();
-        let Some(PutBack { number, role, paths }) = fact.put_back() else { return };
-        for path in paths {
-            self.output.warn(&put_back(path, role, &self.specs));
+        for path in &turned.put_back {
+            self.output.warn(&put_back(path, &turned.role, &self.specs));
         }
-        self.output.note(&as_changed(number));
+        if !turned.put_back.is_empty() {
+            self.output.note(&as_changed(turned.number));
+        }
     }
 
     fn end_of_text(&self) {
@@ -211,30 +229,32 @@ impl Lines {
     }
 }
 
-impl AgentObserver<AgentFact> for Lines {
-    fn see(&mut self, fact: &AgentFact) {
+impl Lines {
+    /// A line of the journal.
+    pub fn recorded(&self, line: &Line) {
         let iteration = self.screen.borrow().iteration;
-        if let Some(value) = events::fact(iteration, fact) {
+        let printed = self.printed(line);
+        if let Some(value) = events::line(iteration, line, &printed) {
             self.output.object(&value);
         }
-        match fact {
-            AgentFact::Announced { event } => {
-                if let Some(event) = PhaseEvent::of_json(event) {
-                    self.phase(&event);
-                }
-            }
-            AgentFact::Ran { name, ended, output, .. } => self.ran(name, *ended, output.as_str()),
-            AgentFact::Checkpointed { message, checkpoint, .. } => self.checkpoint(message, checkpoint),
-            AgentFact::Turned(_) | AgentFact::CutOff { .. } => self.turn_is_over(fact),
-            AgentFact::Listed { .. }
-            | AgentFact::TurnBegins { .. }
-            | AgentFact::Committed { .. }
-            | AgentFact::Surveyed { .. }
-            | AgentFact::Waited { .. }
-            | AgentFact::WasRead { .. }
-            | AgentFact::Wrote { .. }
-            | AgentFact::Resumed
-            | AgentFact::Ended { .. } => {}
+        if let Line::Announced(announced) = line
+            && let Some(event) = PhaseEvent::of_json(&announced.event)
+        {
+            self.phase(&event);
+        } else if let Line::ShellRan(ran) = line {
+            self.ran(ran, &printed);
+        } else if let Line::Checkpointed(point) = line {
+            self.checkpoint(&point.message, &point.checkpoint);
+        } else if let Line::Turned(turned) = line {
+            self.turn_is_over(turned);
+        }
+    }
+}
+
+impl Observer for Lines {
+    fn see(&mut self, event: &perform::Event<'_>) {
+        if let perform::Event::Line { line, .. } = event {
+            self.recorded(line);
         }
     }
 }

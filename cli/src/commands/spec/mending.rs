@@ -1,53 +1,42 @@
-//! The executor in a store that agents may have turned upside down: `git clean` takes it along.
+//! Watches agents in a store that they may turn upside down: `git clean` takes it along.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loop_spec::{Files, LOG, STORE};
-use perform::{AgentExecutor, AgentFact, AgentFault, AgentRecord, AgentStep, Executor, Place, Turned};
+use agent::Event;
+use engine::{At, Marked};
+use loop_spec::{Files, LOG, Place, STORE};
+use perform::{AgentFault, AgentWatch};
 
-use crate::commands::spec::lines::in_session;
+use crate::commands::spec::lines::{Ear, in_session};
 use crate::commands::spec::project::{self, Mailboxes};
 use crate::output::{Output, printable};
 
-/// Folders are folders before each step, and the session file is there after each turn that began with it.
-pub struct Mending<'m, 'a> {
-    /// The project.
-    pub root: &'m Path,
+/// Folders are folders before each request, and the session file is there after each turn that began
+/// with it.
+pub struct Mending<'m> {
+    ear: Ear,
+    root: &'m Path,
     /// The plan and its progress log.
-    pub session: &'m Place,
-    /// Where to say what an agent did to the files that are a person's; none where a wall keeps it from them.
-    pub no_wall: Option<&'m Output>,
-    /// What does the work.
-    pub executor: &'m mut AgentExecutor<'a>,
+    session: At<Place>,
+    /// Where to say what an agent did to the files that are a person's; none where a sandbox keeps it
+    /// from them.
+    no_wall: Option<&'m Output>,
+    /// The session file and the mailboxes before the turn at hand.
+    before: (Option<String>, Mailboxes),
 }
 
-impl Executor<AgentStep, AgentFact> for Mending<'_, '_> {
-    type Fault = AgentFault;
-
-    fn perform(
-        &mut self,
-        step: &AgentStep,
-        record: &mut AgentRecord<'_, AgentFact>,
-    ) -> Result<AgentFact, AgentFault> {
-        project::mend_folders(self.root).map_err(|source| self.fault(source))?;
-        let AgentStep::Turn { role, .. } = step else { return self.executor.perform(step, record) };
-        let (before, mailboxes) = (self.read(), project::mailboxes(self.root));
-        let fact = self.executor.perform(step, record)?;
-        self.warn(role, &mailboxes);
-        if let (Some(before), AgentFact::Turned(turned), None) = (before, &fact, self.read()) {
-            self.restore(before, turned).map_err(|source| self.fault(source))?;
-        }
-        Ok(fact)
+impl<'m> Mending<'m> {
+    /// For the project in `root`, whose session file is `session`.
+    pub fn new(ear: Ear, root: &'m Path, session: At<Place>, no_wall: Option<&'m Output>) -> Self {
+        Self { ear, root, session, no_wall, before: (None, Mailboxes::default()) }
     }
-}
 
-impl Mending<'_, '_> {
-    /// A person, or another program of theirs, may have done it meanwhile: it is said, not put back.
-    fn warn(&self, role: &str, before: &Mailboxes) {
+    /// A person, or another program of theirs, may have done it meanwhile: it is said, not restored.
+    fn warn(&self, role: &str) {
         let Some(output) = self.no_wall else { return };
-        let after = project::mailboxes(self.root);
+        let (before, after) = (&self.before.1, project::mailboxes(self.root));
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names.into_iter().filter(|name| before.get(*name) != after.get(*name)) {
             output.warn(&format!(
@@ -58,7 +47,7 @@ impl Mending<'_, '_> {
     }
 
     fn path(&self) -> PathBuf {
-        self.root.join(Files::path(self.session))
+        self.root.join(Files::path(&self.session))
     }
 
     /// None where there is no such file, something else in its place, or no plan in it.
@@ -67,13 +56,52 @@ impl Mending<'_, '_> {
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.contains(LOG))
     }
 
-    fn restore(&self, before: String, turned: &Turned) -> io::Result<()> {
-        let text: String = [before].into_iter().chain(turned.markers.iter().map(in_session)).collect();
+    fn restore(&self, before: String, markers: &[Marked]) -> io::Result<()> {
+        let text: String = [before].into_iter().chain(markers.iter().map(in_session)).collect();
         project::mend_folders(self.root)?;
         project::write(&self.path(), &text)
     }
 
     fn fault(&self, source: io::Error) -> AgentFault {
         AgentFault::File { doing: "mend", path: self.root.join(STORE), source }
+    }
+}
+
+impl AgentWatch for Mending<'_> {
+    fn before_request(&mut self) -> Result<(), AgentFault> {
+        project::mend_folders(self.root).map_err(|source| self.fault(source))
+    }
+
+    fn begins(&mut self, role: &str, number: u32) {
+        self.before = (self.read(), project::mailboxes(self.root));
+        self.ear.begins(role, number);
+    }
+
+    fn sees(&mut self, role: &str, event: &Event) {
+        self.ear.sees(role, event);
+    }
+
+    fn left_out(&mut self, repository: &str, folder: &str) {
+        self.ear.left_out(repository, folder);
+    }
+
+    fn listens_for(&self, role: &str) -> &[&'static str] {
+        self.ear.listens_for(role)
+    }
+
+    fn ends_turn(&self, marker: &Marked) -> bool {
+        self.ear.ends_turn(marker)
+    }
+
+    fn marked(&mut self, role: &str, marker: &Marked) -> io::Result<()> {
+        self.ear.marked(role, marker)
+    }
+
+    fn ends(&mut self, role: &str, markers: &[Marked]) -> Result<(), AgentFault> {
+        self.warn(role);
+        match (self.before.0.take(), self.read()) {
+            (Some(before), None) => self.restore(before, markers).map_err(|source| self.fault(source)),
+            _ => Ok(()),
+        }
     }
 }

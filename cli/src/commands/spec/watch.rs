@@ -8,11 +8,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
+use engine::Outcome;
 use logging::millis;
 use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent};
 use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
-use perform::Outcome;
 use runner::{Cancel, Command, Confinement, Env};
 use settings::Environment;
 

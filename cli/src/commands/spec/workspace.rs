@@ -14,9 +14,13 @@ use std::time::Duration;
 
 use agent::{Installed, Key, Kind};
 use apply::{Lock, LockError};
+use engine::Named as _;
 use logging::Redactor;
-use loop_spec::{Files, ISSUES, PROJECT, Role, STORE, WIP};
-use perform::{AgentExecutor, AgentWatch, Guarded, Kept, Repository, Watched};
+use loop_spec::{Files, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
+use perform::{
+    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Guarded, Kept, Record, Repository, ShellSettings,
+    Watched,
+};
 use repo::Git;
 use runner::{Cancel, Env, Probed, Rung, Walls, probe};
 use settings::spec::Config;
@@ -158,34 +162,46 @@ impl<'b> Workspace<'b> {
         })
     }
 
-    /// An executor with one role for each agent.
-    pub fn executor<'a>(
+    /// One role for each agent.
+    pub fn team(&self, focus: &str, files: &Files) -> Team {
+        let role = |role| self.role(self.watched(role, focus, files), self.walls_of(role));
+        let git = Git::new(&self.root, self.environment.all().clone());
+        let exclude = vec![self.config.specs.clone(), format!("{STORE}/{WIP}")];
+        Team {
+            roles: Role::ALL.map(|one| (one, role(one))),
+            root: self.root.clone(),
+            repository: Repository { git, exclude },
+        }
+    }
+
+    /// The world of a run, which may use anything yet.
+    pub fn world<'w, 'o>(
         &self,
-        focus: &str,
-        files: &Files,
-        watch: &'a mut dyn AgentWatch,
-        around: &'a mut dyn FnMut(&str) -> io::Result<Guarded>,
+        record: Record<'o>,
+        cast: Team,
+        watch: &'w mut dyn AgentWatch,
+        around: &'w mut dyn FnMut(&str) -> io::Result<Guarded>,
         cancel: &Cancel,
-    ) -> AgentExecutor<'a> {
-        let roles = Role::ALL.map(|role| {
-            (role.name().to_owned(), self.role(self.watched(role, focus, files), self.walls_of(role)))
-        });
-        AgentExecutor {
-            roles: roles.into(),
-            places: [WIP, ISSUES].map(|name| (name.to_owned(), project::folder(&self.root, name))).into(),
-            repositories: self.repositories(vec![self.config.specs.clone(), format!("{STORE}/{WIP}")]),
-            shell_cwd: self.root.clone(),
-            shell_env: self.env(),
-            shell_confinement: self.probed.confine(self.shell_walls()),
-            shell_timeout: Some(self.args.command_timeout.unwrap_or(COMMAND_TIMEOUT)),
-            shell_limits: runner::Limits {
-                output_bytes: self.settings.build_output.value,
-                ..runner::Limits::default()
+    ) -> AgentWorld<'w, 'o, Team> {
+        let limits =
+            runner::Limits { output_bytes: self.settings.build_output.value, ..runner::Limits::default() };
+        AgentWorld {
+            record,
+            cast,
+            shell: ShellSettings {
+                cwd: self.root.clone(),
+                env: self.env(),
+                confinement: self.probed.confine(self.shell_walls()),
+                timeout: Some(self.args.command_timeout.unwrap_or(COMMAND_TIMEOUT)),
+                limits,
             },
             watch,
             around,
             cancel: cancel.clone(),
             kept: Kept::default(),
+            limits: AgentLimits::default(),
+            used: AgentUsage::default(),
+            session: None,
         }
     }
 
@@ -240,6 +256,29 @@ impl<'b> Workspace<'b> {
     fn in_sandbox(&self) -> Option<(OsString, OsString)> {
         let name = "IS_SANDBOX";
         self.environment.text(name).map(|value| (name.into(), value.into()))
+    }
+}
+
+/// The agents of a run, its folders and its repository.
+#[derive(Debug)]
+pub struct Team {
+    roles: [(Role, perform::Role); 4],
+    root: PathBuf,
+    repository: Repository,
+}
+
+impl Cast<Specs> for Team {
+    fn role(&self, role: Role) -> &perform::Role {
+        let [first, others @ ..] = &self.roles;
+        &others.iter().find(|(one, _)| *one == role).unwrap_or(first).1
+    }
+
+    fn folder(&self, place: Place) -> PathBuf {
+        project::folder(&self.root, place.name())
+    }
+
+    fn repository(&self, Where::Project: Where) -> &Repository {
+        &self.repository
     }
 }
 

@@ -27,7 +27,7 @@ fn failures_that_are_no_regular_file_are_never_a_pass() {
     ] {
         let (code, commits, out) = odd_failures(lines);
         assert_eq!(code, Some(4), "{lines}: {out}");
-        assert!(out.contains("no regular file"), "{lines}: {out}");
+        assert!(out.contains("not a regular file"), "{lines}: {out}");
         assert_eq!(commits.last().unwrap(), "phase1/passed", "{lines}: only the second run passes");
     }
 }
@@ -40,7 +40,7 @@ fn odd_failures_of_a_try_that_crashed_are_no_pass_of_the_next() {
     )]);
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
-    assert!(ran.out.contains("no regular file"), "{ran:?}");
+    assert!(ran.out.contains("not a regular file"), "{ran:?}");
     assert_eq!(scene.commits("src"), ["phase1/build/step-1"], "not passed");
     assert_eq!(scene.turns("verifier"), 2);
 }

@@ -167,7 +167,7 @@ fn what_an_interrupted_audit_changed_is_put_back_aloud() {
     let put_back = events.iter().find(|event| event["event"] == "ChangesPutBack").unwrap();
     assert_eq!(put_back["paths"], json!(["src.txt"]));
     assert!(said.contains("src.txt is not for the audit agent to change: it was put back"), "{said}");
-    assert!(crate::spec::schema::recorded(&scene.root()).iter().any(|fact| fact == "cut-off"));
+    assert!(crate::spec::schema::recorded(&scene.root()).iter().any(|fact| fact == "turned"));
     assert!(said.contains("it lies as it was changed in taken-1 of the run's folder"), "{said}");
     let folder = said.lines().find_map(|line| line.strip_prefix("log: ")).unwrap();
     assert_eq!(std::fs::read_to_string(std::path::Path::new(folder).join("taken-1/src.txt")).unwrap(), "x\n");
@@ -236,10 +236,13 @@ fn runs_show_undo_and_replay_know_runs_of_specs() {
         assert!(shown.contains(wanted), "{wanted} is not in {shown}");
     }
     assert!(all(&["resume"]).contains("error: that run is over\n"), "{}", all(&["resume"]));
+    let first = all(&["runs"]).split(' ').next().unwrap().to_owned();
     scene.run();
     let name = all(&["runs"]).split(' ').next().unwrap().to_owned();
     assert!(all(&["undo"]).contains("what its agents wrote is not kept twice"), "{}", all(&["undo"]));
-    assert!(all(&["replay"]).contains(&format!("{name} is a run of the spec loop, which has no replay")));
+    let replayed = all(&["replay", &first]);
+    assert_eq!(replayed, "the same prompts, the same end: approved in iteration 1\n");
+    assert!(all(&["replay"]).contains(&format!("the record of {name} does not come to an end")));
     let json: Value = serde_json::from_str(all(&["runs", "--json"]).lines().last().unwrap()).unwrap();
     assert_eq!(
         (&json["loop"], &json["outcome"], &json["rounds"]),

@@ -2,14 +2,53 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use agent::{Denial, Installed, Permissions};
+use agent::{Installed, Permissions};
+use engine::{Live as _, Named};
 use logging::{Redactor, RunFolder};
 use runner::{Confinement, Env};
+use serde::Serialize;
 
 use super::*;
-use crate::agents::Watched;
-use crate::agents::executor::tests::{Deaf, executor, unguarded};
-use crate::agents::record::{Silent, outline_of};
+use crate::Silent;
+use crate::agents::world::tests::{Deaf, unguarded, world};
+use crate::agents::{Repository, Watched};
+
+/// A project with one role.
+#[derive(Debug, Clone)]
+struct One;
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+struct Builder;
+
+impl Named for Builder {
+    fn name(self) -> &'static str {
+        "builder"
+    }
+}
+
+impl Project for One {
+    type Role = Builder;
+    type Place = Builder;
+    type Repository = Builder;
+}
+
+impl Cast<One> for Role {
+    fn role(&self, _: Builder) -> &Role {
+        self
+    }
+
+    fn folder(&self, _: Builder) -> std::path::PathBuf {
+        unreachable!("no request names a place")
+    }
+
+    fn repository(&self, _: Builder) -> &Repository {
+        unreachable!("no request names a repository")
+    }
+}
+
+fn ask(session: engine::Session) -> Turn<One> {
+    Turn { role: Builder, prompt: "go".into(), system: None, session }
+}
 
 /// Says, as Codex does, what its session has used so far: 100 tokens more in each turn.
 const CODEX: &str = r#"#!/bin/sh
@@ -45,20 +84,17 @@ fn role(top: &Path) -> Role {
     }
 }
 
-/// What an executor with this role says to these turns, one after another, the journal in between.
-fn turns(top: &Path, role: Role, sessions: &[Session]) -> Vec<Result<Turned, AgentFault>> {
+/// What comes of these turns of this role, one after another, the journal in between.
+fn turns(top: &Path, role: Role, sessions: &[engine::Session]) -> Vec<Result<Turned, AgentFault>> {
     let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
-    let roles = [("builder".to_owned(), role)].into();
-    let mut executor = AgentExecutor { roles, ..executor(top, &mut watch, &mut around) };
     let run = RunFolder::create(top, "run", Redactor::default()).unwrap();
-    let mut record = Record::begin(run, &mut observer).unwrap();
+    let mut world = world(top, run, role, &mut watch, &mut around, &mut observer);
     let mut turns = Vec::new();
-    for (number, session) in (1..).zip(sessions) {
-        let request = Request { number, role: "builder", prompt: "go", system: None, session };
-        let fact = executor.turn(&request, &mut record);
-        turns.push(fact.map(|fact| {
-            record.note(&fact).unwrap();
-            let AgentFact::Turned(turned) = fact else { panic!("{fact:?}") };
+    for session in sessions {
+        let request = ask(session.clone());
+        turns.push(world.perform(&request).map(|answer| {
+            world.record.answer(&Recorded::of(&request, &answer).unwrap(), true).unwrap();
+            let TurnAnswer::Turned(turned) = answer else { panic!("{answer:?}") };
             *turned
         }));
     }
@@ -66,22 +102,22 @@ fn turns(top: &Path, role: Role, sessions: &[Session]) -> Vec<Result<Turned, Age
 }
 
 /// The tokens in and out of each of these turns.
-fn used(sessions: &[Session]) -> Vec<(Option<u64>, Option<u64>)> {
+fn used(sessions: &[engine::Session]) -> Vec<(Option<u64>, Option<u64>)> {
     let folder = tempfile::tempdir().unwrap();
     let turns = turns(folder.path(), role(folder.path()), sessions);
     let usage = turns.into_iter().flat_map(|turned| turned.unwrap().usage);
-    usage.map(|usage| (usage.input_tokens, usage.output_tokens)).collect()
+    usage.map(|used| (used.usage.input_tokens, used.usage.output_tokens)).collect()
 }
 
 #[test]
 fn each_turn_of_a_session_of_codex_counts_what_it_used_itself() {
-    let goes_on = || Session::Resume("t-1".into());
-    assert_eq!(used(&[Session::None, goes_on(), goes_on()]), [(Some(100), Some(10)); 3]);
+    let goes_on = || engine::Session::Resume("t-1".into());
+    assert_eq!(used(&[engine::Session::None, goes_on(), goes_on()]), [(Some(100), Some(10)); 3]);
 }
 
 #[test]
 fn what_another_session_had_used_is_not_taken_off() {
-    let sessions = [Session::None, Session::Resume("t-0".into())];
+    let sessions = [engine::Session::None, engine::Session::Resume("t-0".into())];
     assert_eq!(used(&sessions), [(Some(100), Some(10)), (Some(200), Some(20))]);
 }
 
@@ -90,7 +126,7 @@ fn a_journal_that_cannot_be_read_ends_the_turn_before_its_tokens_are_counted_twi
     let folder = tempfile::tempdir().unwrap();
     let (role, journal) = (role(folder.path()), folder.path().join("run").join(crate::JOURNAL));
     fs::write(&role.cli.program, format!("{CODEX}echo junk >> '{}'\n", journal.display())).unwrap();
-    let turns = turns(folder.path(), role, &[Session::None, Session::Resume("t-1".into())]);
+    let turns = turns(folder.path(), role, &[engine::Session::None, engine::Session::Resume("t-1".into())]);
     assert!(matches!(turns.as_slice(), [Ok(_), Err(AgentFault::Record(_))]), "{turns:?}");
 }
 
@@ -101,7 +137,7 @@ fn the_output_of_the_last_turn_is_not_written_through_a_link() {
     fs::write(&theirs, "theirs").unwrap();
     std::os::unix::fs::symlink(&theirs, &log).unwrap();
     let role = Role { log: Some(log.clone()), ..role(folder.path()) };
-    turns(folder.path(), role, &[Session::None]).pop().unwrap().unwrap();
+    turns(folder.path(), role, &[engine::Session::None]).pop().unwrap().unwrap();
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
     assert!(fs::read_to_string(&log).unwrap().contains("thread.started"));
 }
@@ -116,7 +152,7 @@ fn what_a_role_may_not_touch_is_put_back_after_a_turn_that_could_not_be_heard_ou
     role.watched.may_touch = Some(Vec::new());
     // A folder in the place of the log: the turn ends with an error.
     role.log = Some(folder.path().join("home"));
-    turns(folder.path(), role, &[Session::None]).pop().unwrap().unwrap_err();
+    turns(folder.path(), role, &[engine::Session::None]).pop().unwrap().unwrap_err();
     assert_eq!(fs::read_to_string(&not_its_own).unwrap(), "theirs");
 }
 
@@ -124,26 +160,25 @@ fn what_a_role_may_not_touch_is_put_back_after_a_turn_that_could_not_be_heard_ou
 fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
-    let mut observer = Silent;
-    let mut record = Record::begin(run.clone(), &mut observer).unwrap();
+    let (mut watch, mut around, mut observer) = (Deaf, unguarded, Silent);
+    let cast = role(folder.path());
+    let mut world = world(folder.path(), run, cast, &mut watch, &mut around, &mut observer);
     let key = || "a secret-key-77".to_owned();
     let outcome = agent::Outcome {
         end: End::Refused { message: key() },
         text: key(),
-        usage: vec![ModelUsage { model: key(), ..ModelUsage::default() }],
+        usage: vec![agent::ModelUsage { model: key(), ..agent::ModelUsage::default() }],
         cost_usd: None,
         session: Some(key()),
-        denials: vec![Denial { tool: key(), argument: Some(key()) }],
+        denials: vec![agent::Denial { tool: key(), argument: Some(key()) }],
         elapsed_ms: 1,
         stderr: key(),
     };
     let changes = Changes { allowed: vec![key()], gone: vec![key()], put_back: vec![key()] };
     let markers = vec![Marked { name: "NOTE".to_owned(), content: key() }];
-    let request = Request { number: 1, role: "builder", prompt: "go", system: None, session: &Session::None };
-    let fact = turned(&request, outcome, markers, changes, &record).unwrap();
-    assert!(!format!("{fact:?}").contains("secret-key-77"), "{fact:?}");
-    record.note(&fact).unwrap();
-    let AgentFact::Turned(heard) = fact else { panic!("{fact:?}") };
-    let Some(AgentFact::Turned(kept)) = outline_of(&run).unwrap().pop() else { panic!() };
-    assert_eq!((heard.session, heard.denials, heard.changed), (kept.session, kept.denials, kept.changed));
+    let request = serde_json::to_value(ask(engine::Session::None)).unwrap();
+    let (role, session) = (Builder.name(), Session::None);
+    let asked = Asked { number: 1, role, prompt: "go", system: None, session, request };
+    let turned = world.turned(&asked, outcome, markers, changes).unwrap();
+    assert!(!format!("{turned:?}").contains("secret-key-77"), "{turned:?}");
 }

@@ -1,5 +1,5 @@
+use engine::{Text, TurnAdvice, TurnAnswer, TurnEnd, Turned};
 use logging::{Durability, Redactor, Stored};
-use perform::{AgentFact, Text, Turned};
 use serde::Serialize;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn stored() -> Stored {
 }
 
 fn text() -> Text {
-    Text::new(stored(), "".into())
+    Text::in_file("f", "")
 }
 
 fn asked() -> Value {
@@ -51,11 +51,12 @@ fn each_call_of_an_order_is_counted_also_one_whose_answer_never_came() {
     assert!(calls.iter().all(|call| call.origin == "order" && call.model == "gpt-own"), "{calls:?}");
 }
 
-fn turned(usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> AgentFact {
-    AgentFact::Turned(Box::new(Turned {
+fn turned(usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Value {
+    let end = TurnEnd { how: "ok".into(), said: "answered".into(), then: TurnAdvice::Use };
+    let turned = TurnAnswer::Turned(Box::new(Turned {
         number: 1,
         role: "planning".into(),
-        end: agent::End::Ok,
+        end,
         answer: text(),
         markers: Vec::new(),
         session: None,
@@ -67,18 +68,23 @@ fn turned(usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> AgentFact {
         put_back: Vec::new(),
         elapsed_ms: 1,
         at: String::new(),
-    }))
+    }));
+    serde_json::to_value(turned).unwrap()
+}
+
+fn begins() -> Value {
+    json!({ "what": "turn-begins", "number": 1, "role": "planning", "prompt": stored(), "at": "", "request": {} })
 }
 
 fn model(name: &str, cost_usd: Option<f64>) -> ModelUsage {
     let (input_tokens, output_tokens) = (Some(3), Some(4));
-    ModelUsage { model: name.into(), input_tokens, output_tokens, cost_usd, ..ModelUsage::default() }
+    let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+    ModelUsage { model: name.into(), usage, cost_usd }
 }
 
 #[test]
 fn a_turn_counts_for_each_of_its_models_and_one_that_says_nothing_counts_as_unknown() {
-    let at = String::new();
-    let begins = AgentFact::TurnBegins { number: 1, role: "planning".into(), prompt: text(), at };
+    let begins = begins();
     let two = vec![model("a", None), model("b", None)];
     let facts = [begins.clone(), turned(two, None), begins, turned(Vec::new(), None)];
     let calls = calls(r#"{"loop":"spec"}"#, &facts);
@@ -89,19 +95,7 @@ fn a_turn_counts_for_each_of_its_models_and_one_that_says_nothing_counts_as_unkn
 
 #[test]
 fn a_turn_that_was_cut_off_counts_once_with_what_is_known_of_it() {
-    let at = String::new();
-    let begins = AgentFact::TurnBegins { number: 1, role: "planning".into(), prompt: text(), at: at.clone() };
-    let cut_off = |usage| AgentFact::CutOff {
-        number: 1,
-        role: "planning".into(),
-        session: None,
-        usage,
-        cost_usd: None,
-        elapsed_ms: 1,
-        at: at.clone(),
-        put_back: Vec::new(),
-    };
-    let facts = [begins.clone(), cut_off(vec![model("a", None)]), begins, cut_off(Vec::new())];
+    let facts = [begins(), turned(vec![model("a", None)], None), begins(), turned(Vec::new(), None)];
     let calls = calls(r#"{"loop":"spec"}"#, &facts);
     let said: Vec<_> = calls.iter().map(|call| (call.model.as_str(), call.total)).collect();
     assert_eq!(said, [("a", Some(7)), (UNNAMED, None)]);

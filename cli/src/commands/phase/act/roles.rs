@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use agent::Permissions;
 use anyhow::Context as _;
-use loop_phase::{BUILDER, SRC, TESTS, VERIFIER};
-use perform::{Repository, Role, Watched};
+use engine::Named as _;
+use loop_phase::{Phases, Place, Repository as Where, Role as Who};
+use perform::{Cast, Repository, Role, Watched};
 use runner::Env;
 use settings::keys::DOT_ENV;
 use settings::phase::Entry;
@@ -22,12 +23,57 @@ use crate::commands::phase::walls;
 use crate::exit::Failure;
 use names::ours::{ABL, AGENT_CONFIG, STATE};
 
+/// Builder and verifier, their places and their repositories.
+pub(super) struct Team {
+    builder: Role,
+    verifier: Role,
+    /// The folder of the phases' own files.
+    own: PathBuf,
+    tests: PathBuf,
+    src_repository: Repository,
+    tests_repository: Repository,
+}
+
+impl Team {
+    /// By name.
+    pub(super) fn repositories(&self) -> BTreeMap<String, Repository> {
+        let named = |of: Where| (of.name().to_owned(), self.repository(of).clone());
+        [Where::Src, Where::Tests].map(named).into()
+    }
+}
+
+impl Cast<Phases> for Team {
+    fn role(&self, role: Who) -> &Role {
+        match role {
+            Who::Builder => &self.builder,
+            Who::Verifier => &self.verifier,
+        }
+    }
+
+    fn folder(&self, place: Place) -> PathBuf {
+        match place {
+            Place::Abl => self.own.clone(),
+            Place::Tests => self.tests.clone(),
+        }
+    }
+
+    fn repository(&self, repository: Where) -> &Repository {
+        match repository {
+            Where::Src => &self.src_repository,
+            Where::Tests => &self.tests_repository,
+        }
+    }
+}
+
 impl Setup<'_> {
     /// By role.
     pub(super) fn desks(&self) -> Result<BTreeMap<&'static str, Counter>, Failure> {
         let program = std::env::current_exe().context("cannot tell where this program is")?;
         let config = &self.project.config;
-        let commands = [(BUILDER, &config.builder_commands), (VERIFIER, &config.verifier_commands)];
+        let commands = [
+            (Who::Builder.name(), &config.builder_commands),
+            (Who::Verifier.name(), &config.verifier_commands),
+        ];
         let desk = |(name, commands)| {
             let counter = Counter::new(&program, self.desk(commands));
             Ok((name, counter.context("cannot make the desk for abl-cmd")?))
@@ -35,19 +81,27 @@ impl Setup<'_> {
         commands.into_iter().map(desk).collect()
     }
 
-    pub(super) fn places(&self) -> BTreeMap<String, PathBuf> {
-        let own = self.project.root.join(ABL);
-        [(loop_phase::ABL, own), (TESTS, self.project.tests().to_owned())]
-            .map(|(name, path)| (name.to_owned(), path))
-            .into()
-    }
-
-    pub(super) fn repositories(&self) -> BTreeMap<String, Repository> {
-        let repository = |(name, git): (&str, &repo::Git)| {
+    /// Who works, and where.
+    pub(super) fn team(
+        &self,
+        builder: Chosen,
+        verifier: Chosen,
+        desks: &BTreeMap<&'static str, Counter>,
+        logs: &Path,
+    ) -> Result<Team, Failure> {
+        let role = |who: Who, chosen| self.role(who, chosen, desks.get(who.name()), logs);
+        let repository = |git: &repo::Git| {
             let exclude = self.never_committed(git.folder());
-            (name.to_owned(), Repository { git: git.clone(), exclude })
+            Repository { git: git.clone(), exclude }
         };
-        [(SRC, &self.project.src_git), (TESTS, &self.project.tests_git)].map(repository).into()
+        Ok(Team {
+            builder: role(Who::Builder, builder)?,
+            verifier: role(Who::Verifier, verifier)?,
+            own: self.project.root.join(ABL),
+            tests: self.project.tests().to_owned(),
+            src_repository: repository(&self.project.src_git),
+            tests_repository: repository(&self.project.tests_git),
+        })
     }
 
     fn desk(&self, commands: &BTreeMap<String, Entry>) -> Desk {
@@ -63,16 +117,14 @@ impl Setup<'_> {
         }
     }
 
-    pub(super) fn role(
-        &self,
-        name: &str,
-        chosen: Chosen,
-        desk: Option<&Counter>,
-        logs: &Path,
-    ) -> Result<Role, Failure> {
+    fn role(&self, who: Who, chosen: Chosen, desk: Option<&Counter>, logs: &Path) -> Result<Role, Failure> {
         let project = self.project;
-        let (own, other) =
-            if name == BUILDER { (project.src(), project.tests()) } else { (project.tests(), project.src()) };
+        let (own, other) = if who == Who::Builder {
+            (project.src(), project.tests())
+        } else {
+            (project.tests(), project.src())
+        };
+        let name = who.name();
         let mut env = Env::allowed(self.environment.all().clone(), &[]);
         let visible = desk.map(Counter::visible).map(Vec::from).unwrap_or_default();
         // The harness's own folder is held fast or hidden where it lies in the role's.

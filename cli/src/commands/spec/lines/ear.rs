@@ -4,9 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agent::Event;
+use engine::{At, Marked, Named as _};
+use loop_spec::Place;
 use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role, TBD};
-use perform::{AgentWatch, Marked, Place};
+use perform::AgentWatch;
 use rustix::fs::OFlags;
 
 use super::Lines;
@@ -25,7 +27,7 @@ pub struct Ear {
     lines: Lines,
     root: PathBuf,
     /// Where an implementing agent's markers go; none in an audit.
-    session: Option<Place>,
+    session: Option<At<Place>>,
 }
 
 impl Ear {
@@ -38,7 +40,7 @@ impl Ear {
     fn append(&self, marker: &Marked) -> io::Result<()> {
         let Some(session) = &self.session else { return Ok(()) };
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
-        let mut file = project::open_below(&self.root, &session.place, &session.file, flags)?;
+        let mut file = project::open_below(&self.root, session.place.name(), &session.file, flags)?;
         io::Write::write_all(&mut file, in_session(marker).as_bytes())
     }
 

@@ -1,0 +1,200 @@
+//! Everything that a phase needs and meets, in memory.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use engine::{
+    Committed, Digest, Journaled, Listed, Live, ModelUsage, Named, NotCommitted, Recorded, Stop, Text,
+    TurnEnd, Usage, Wrote,
+};
+
+use super::*;
+
+/// What a verification leaves in the place of `failed_specs.md`.
+#[derive(Clone, Copy)]
+pub(super) enum Left {
+    Nothing,
+    Text(&'static str),
+    Odd,
+}
+
+/// Answers what was put in, keeps what was asked for and the journal, and may be stopped.
+#[derive(Clone, Default)]
+pub(super) struct World {
+    /// How turns end; behind the last of them each ends well.
+    pub(super) turns: VecDeque<TurnAnswer>,
+    /// What verifications leave; behind the last of them nothing.
+    pub(super) left: VecDeque<Left>,
+    pub(super) git_fails: bool,
+    /// Requests that were performed, a line each.
+    pub(super) steps: Vec<String>,
+    /// What was asked of whom.
+    pub(super) prompts: Vec<(Role, String)>,
+    /// What was added to `tokens.csv`.
+    pub(super) rows: String,
+    pub(super) journal: Vec<Recorded>,
+    /// After this many answers the run is stopped.
+    pub(super) stop_after: Option<usize>,
+    pub(super) texts: BTreeMap<String, String>,
+}
+
+/// The run was stopped.
+#[derive(Debug)]
+pub(super) struct Stopped;
+
+impl World {
+    pub(super) fn new(turns: &[TurnAnswer], left: &[Left]) -> Self {
+        Self { turns: turns.to_vec().into(), left: left.to_vec().into(), ..Self::default() }
+    }
+
+    /// Runs the phase from these answers on; what it came to, and the world after it.
+    pub(super) fn run(self, inputs: &Inputs) -> (Option<Outcome>, Self) {
+        let recorded = self.journal.clone();
+        let mut harness = Journaled::new(self, recorded);
+        let outcome = match phase(&mut harness, inputs) {
+            Ok(outcome) => Some(outcome),
+            Err(Stop::Fault(Stopped)) => None,
+            Err(stop) => panic!("{stop:?}"),
+        };
+        (outcome, harness.into_world())
+    }
+
+    fn step(&mut self, line: String) -> Result<(), Stopped> {
+        if self.stop_after.is_some_and(|most| self.journal.len() >= most) {
+            return Err(Stopped);
+        }
+        self.steps.push(line);
+        assert!(self.steps.len() < 200, "no end: {:#?}", self.steps);
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Text {
+        let file = self.texts.len().to_string();
+        self.texts.insert(file.clone(), text.to_owned());
+        Text::in_file(&file, text)
+    }
+}
+
+pub(super) fn ended(how: &str, said: &str, then: TurnAdvice) -> TurnEnd {
+    TurnEnd { how: how.to_owned(), said: said.to_owned(), then }
+}
+
+/// A turn that ended so, with a report if it ended well.
+pub(super) fn turned(role: Role, end: TurnEnd) -> Turned {
+    let usage = Usage { input_tokens: Some(1), output_tokens: Some(2), ..Usage::default() };
+    Turned {
+        number: 1,
+        role: role.name().to_owned(),
+        changed: if end.is_ok() { vec![format!("{}1.md", reports(role.name()))] } else { Vec::new() },
+        end,
+        answer: Text::in_file("answer", ""),
+        session: None,
+        usage: vec![ModelUsage { model: "m".to_owned(), usage, cost_usd: None }],
+        cost_usd: None,
+        denials: Vec::new(),
+        gone: Vec::new(),
+        put_back: Vec::new(),
+        markers: Vec::new(),
+        elapsed_ms: 1,
+        at: "t".to_owned(),
+    }
+}
+
+impl engine::World for World {
+    type Fault = Stopped;
+
+    fn record(&mut self, entry: &Recorded, _is_synced: bool) -> Result<(), Stopped> {
+        self.journal.push(entry.clone());
+        Ok(())
+    }
+
+    fn fetch(&mut self, text: &mut Text) -> Result<(), Stopped> {
+        text.fill(self.texts.get(&text.stored.file).map(String::as_str).unwrap_or_default().into());
+        Ok(())
+    }
+
+    fn fetch_output(&mut self, text: &mut Text) -> Result<(), Stopped> {
+        self.fetch(text)
+    }
+
+    fn recall(&mut self, _: &Digest) -> Option<String> {
+        None
+    }
+}
+
+fn named(At { place, file }: &At<Place>) -> engine::Place {
+    At::new(place.name().to_owned(), file)
+}
+
+fn path(At { place, file }: &At<Place>) -> String {
+    format!("{}/{file}", place.name())
+}
+
+impl Live<List<Phases>> for World {
+    fn perform(&mut self, List { role }: &List<Phases>) -> Result<Listed, Stopped> {
+        self.step(format!("list {}", role.name()))?;
+        Ok(Listed { role: role.name().to_owned(), list: self.text("a\n"), at: "t".to_owned() })
+    }
+}
+
+impl Live<Turn<Phases>> for World {
+    fn perform(&mut self, Turn { role, prompt, .. }: &Turn<Phases>) -> Result<TurnAnswer, Stopped> {
+        self.step(format!("turn {}", role.name()))?;
+        self.prompts.push((*role, prompt.to_string()));
+        let good = || TurnAnswer::Turned(Box::new(turned(*role, ended("ok", "answered", TurnAdvice::Use))));
+        let answer = self.turns.pop_front().unwrap_or_else(good);
+        if let TurnAnswer::Turned(turned) = &answer {
+            assert_eq!(turned.role, role.name(), "{:#?}", self.steps);
+        }
+        Ok(answer)
+    }
+}
+
+impl Live<CommitAll<Phases>> for World {
+    fn perform(&mut self, commit: &CommitAll<Phases>) -> Result<CommitAnswer, Stopped> {
+        self.step(format!("commit {} {}", commit.repository.name(), commit.message))?;
+        if self.git_fails {
+            return Ok(CommitAnswer::NotCommitted(NotCommitted { message: "no space left".to_owned() }));
+        }
+        Ok(CommitAnswer::Committed(Committed { repository: None, message: None, commit: None }))
+    }
+}
+
+impl Live<Read<Phases>> for World {
+    fn perform(&mut self, Read(at): &Read<Phases>) -> Result<WasRead, Stopped> {
+        self.step(format!("read {}", path(at)))?;
+        let (text, odd) = match self.left.pop_front().unwrap_or(Left::Nothing) {
+            Left::Nothing => (None, false),
+            Left::Text(text) => (Some(self.text(text)), false),
+            Left::Odd => (None, true),
+        };
+        Ok(WasRead { place: named(at), text, odd })
+    }
+}
+
+impl Live<Replace<Phases>> for World {
+    fn perform(&mut self, Replace { at, text }: &Replace<Phases>) -> Result<Wrote, Stopped> {
+        self.step(if at.file == STATE {
+            let State { current, .. } = serde_json::from_str(text).unwrap();
+            format!("state {:?} {}", current.status, current.verifier_iteration)
+        } else {
+            format!("write {}", path(at))
+        })?;
+        Ok(Wrote { place: named(at) })
+    }
+}
+
+impl Live<Append<Phases>> for World {
+    fn perform(&mut self, Append { at, head, text }: &Append<Phases>) -> Result<Wrote, Stopped> {
+        self.step(format!("append {} {}", path(at), text.lines().count()))?;
+        assert_eq!(*head, HEADER);
+        self.rows.push_str(text);
+        Ok(Wrote { place: named(at) })
+    }
+}
+
+impl Live<Delete<Phases>> for World {
+    fn perform(&mut self, Delete(at): &Delete<Phases>) -> Result<Wrote, Stopped> {
+        self.step(format!("delete {}", path(at)))?;
+        Ok(Wrote { place: named(at) })
+    }
+}

@@ -1,0 +1,220 @@
+//! Everything that a run needs and meets, in memory.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use engine::{
+    Announced, CheckpointResult, Checkpointed, Digest, Ended, Journaled, LimitReached, Live, Marked, Named,
+    Recorded, Session, ShellRan, Stop, Surveyed, Text, TurnAdvice, TurnAnswer, TurnEnd, Turned, Waited,
+    WasRead, Wrote,
+};
+
+use super::*;
+
+/// How a turn ends, by its code, and its markers: `DONE all`.
+pub(super) type Says = (&'static str, &'static [&'static str]);
+
+/// Answers that all is well but for its turns, keeps what was asked for and the journal, and may be
+/// stopped.
+#[derive(Clone, Default)]
+pub(super) struct World {
+    /// How turns end. Behind the last of them the run is stopped.
+    pub(super) turns: VecDeque<(&'static str, Vec<&'static str>)>,
+    /// Requests that were performed, a line each.
+    pub(super) steps: Vec<String>,
+    /// What was asked of whom.
+    pub(super) prompts: Vec<String>,
+    /// The events.
+    pub(super) told: Vec<PhaseEvent>,
+    /// What was written last, by its path.
+    pub(super) files: BTreeMap<String, String>,
+    pub(super) journal: Vec<Recorded>,
+    /// After this many answers the run is stopped.
+    pub(super) stop_after: Option<usize>,
+}
+
+/// The run was stopped.
+#[derive(Debug)]
+pub(super) struct Stopped;
+
+impl World {
+    pub(super) fn new(turns: &[Says]) -> Self {
+        let turns = turns.iter().map(|(end, markers)| (*end, markers.to_vec())).collect();
+        Self { turns, ..Self::default() }
+    }
+
+    /// Runs from these answers on; what it came to, and the world after it.
+    pub(super) fn run(self, inputs: &Inputs) -> (Option<Outcome>, Self) {
+        let recorded = self.journal.clone();
+        let mut harness = Journaled::new(self, recorded);
+        let outcome = match spec(&mut harness, inputs) {
+            Ok(outcome) => Some(outcome),
+            Err(Stop::Fault(Stopped)) => None,
+            Err(stop) => panic!("{stop:?}"),
+        };
+        (outcome, harness.into_world())
+    }
+
+    fn step(&mut self, line: String) -> Result<(), Stopped> {
+        if self.stop_after.is_some_and(|most| self.journal.len() >= most) {
+            return Err(Stopped);
+        }
+        self.steps.push(line);
+        assert!(self.steps.len() < 1000, "no end: {:#?}", self.steps);
+        Ok(())
+    }
+}
+
+pub(super) fn limit(code: &str) -> Cause {
+    Cause { code: code.to_owned(), message: "the run has used what it may".to_owned(), remedy: None }
+}
+
+fn ended(how: &str) -> TurnEnd {
+    let (how, said, then) = match how {
+        "ok" => (how, "answered", TurnAdvice::Use),
+        "quota" => (how, "has used up its quota", TurnAdvice::WaitUntil(99)),
+        "lost-session" => (how, "does not know the session any more", TurnAdvice::Renew),
+        "no-result" => (how, "ended without a result", TurnAdvice::Retry),
+        "interrupted" => (how, "was interrupted", TurnAdvice::Repeat),
+        "permission-denied" => (how, "was denied tools that it needed", TurnAdvice::Stop),
+        "auth" => (how, "could not log in to its service", TurnAdvice::Stop),
+        "timed-out" => (how, "ran out of time", TurnAdvice::Retry),
+        "out-of-time" => ("timed-out", "ran out of time", TurnAdvice::Limit(limit("limit-time"))),
+        other => panic!("no turn ends as {other}"),
+    };
+    TurnEnd { how: how.to_owned(), said: said.to_owned(), then }
+}
+
+pub(crate) fn turned(number: u32, role: Role, how: &str, markers: &[&str]) -> Turned {
+    let marker = |line: &&str| {
+        let (name, content) = line.split_once(' ').unwrap_or((line, ""));
+        Marked { name: name.to_owned(), content: content.to_owned() }
+    };
+    Turned {
+        number,
+        role: role.name().to_owned(),
+        end: ended(how),
+        answer: Text::in_file("answer", ""),
+        markers: markers.iter().map(marker).collect(),
+        session: Some(format!("session-{number}")),
+        usage: Vec::new(),
+        cost_usd: None,
+        denials: Vec::new(),
+        changed: vec!["src.txt".to_owned()],
+        gone: Vec::new(),
+        put_back: Vec::new(),
+        elapsed_ms: 1,
+        at: String::new(),
+    }
+}
+
+impl engine::World for World {
+    type Fault = Stopped;
+
+    fn record(&mut self, entry: &Recorded, _is_synced: bool) -> Result<(), Stopped> {
+        self.journal.push(entry.clone());
+        Ok(())
+    }
+
+    fn fetch(&mut self, text: &mut Text) -> Result<(), Stopped> {
+        text.fill(if text.stored.file == "plan" { "# Plan\n" } else { "" }.into());
+        Ok(())
+    }
+
+    fn fetch_output(&mut self, text: &mut Text) -> Result<(), Stopped> {
+        text.fill("printed".into());
+        Ok(())
+    }
+
+    fn recall(&mut self, _: &Digest) -> Option<String> {
+        None
+    }
+}
+
+fn wrote(at: &At<Place>) -> Wrote {
+    Wrote { place: At::new(at.place.name().to_owned(), &at.file) }
+}
+
+impl Live<Turn<Specs>> for World {
+    fn perform(&mut self, turn: &Turn<Specs>) -> Result<TurnAnswer, Stopped> {
+        let Some((how, markers)) = self.turns.front().cloned() else { return Err(Stopped) };
+        self.step(match &turn.session {
+            Session::Resume(id) => format!("{} goes on with {id}", turn.role.name()),
+            Session::New => turn.role.name().to_owned(),
+            Session::None => panic!("every turn of a run may be gone on with"),
+        })?;
+        self.turns.pop_front();
+        self.prompts.push(turn.prompt.to_string());
+        if how == "limit-cost" {
+            return Ok(TurnAnswer::LimitReached(LimitReached { cause: limit(how) }));
+        }
+        let number = u32::try_from(self.prompts.len()).unwrap();
+        let mut turned = turned(number, turn.role, if how == "idle" { "ok" } else { how }, &markers);
+        turned.changed.retain(|_| how != "idle");
+        Ok(TurnAnswer::Turned(Box::new(turned)))
+    }
+}
+
+impl Live<Shell> for World {
+    fn perform(&mut self, Shell { name, line }: &Shell) -> Result<ShellRan, Stopped> {
+        self.step(format!("{name}: {line}"))?;
+        let (name, output) = ((*name).to_owned(), Text::in_file("output", "printed"));
+        Ok(ShellRan { number: 1, name, ended: Ended::Exited(0), output, elapsed_ms: 1 })
+    }
+}
+
+impl Live<Survey<Specs>> for World {
+    fn perform(&mut self, Survey { repository }: &Survey<Specs>) -> Result<Surveyed, Stopped> {
+        self.step("survey".to_owned())?;
+        let (repository, head) = (repository.name().to_owned(), Some("abc".to_owned()));
+        let uncommitted = vec![Uncommitted { path: "mine.txt".to_owned(), sha256: None }];
+        Ok(Surveyed { repository, head, uncommitted })
+    }
+}
+
+impl Live<Checkpoint<Specs>> for World {
+    fn perform(&mut self, checkpoint: &Checkpoint<Specs>) -> Result<Checkpointed, Stopped> {
+        let Checkpoint { repository, message, spare } = checkpoint;
+        let spare: String = spare.iter().map(|file| format!(" without {}", file.path)).collect();
+        self.step(format!("checkpoint{spare}: {message}"))?;
+        let checkpoint = CheckpointResult::Failed { error: "git is gone".to_owned() };
+        Ok(Checkpointed { repository: repository.name().to_owned(), message: message.clone(), checkpoint })
+    }
+}
+
+impl Live<Wait> for World {
+    fn perform(&mut self, Wait { until_unix, at_least_secs }: &Wait) -> Result<Waited, Stopped> {
+        self.step(format!("wait until {until_unix}, at least {at_least_secs} s"))?;
+        Ok(Waited { until_unix: *until_unix })
+    }
+}
+
+impl Live<Announce> for World {
+    fn perform(&mut self, Announce(event): &Announce) -> Result<Announced, Stopped> {
+        self.step(format!("({})", event["event"].as_str().unwrap()))?;
+        self.told.push(PhaseEvent::of_json(event).unwrap());
+        Ok(Announced { event: event.clone() })
+    }
+}
+
+impl Live<Read<Specs>> for World {
+    fn perform(&mut self, Read(at): &Read<Specs>) -> Result<WasRead, Stopped> {
+        self.step(format!("read {}", Files::path(at)))?;
+        let text = Some(Text::in_file("plan", "# Plan\n"));
+        Ok(WasRead { place: wrote(at).place, text, odd: false })
+    }
+}
+
+impl Live<Replace<Specs>> for World {
+    fn perform(&mut self, Replace { at, text }: &Replace<Specs>) -> Result<Wrote, Stopped> {
+        self.step(format!("write {}", Files::path(at)))?;
+        self.files.insert(Files::path(at), text.to_string());
+        Ok(wrote(at))
+    }
+}
+
+impl Live<Delete<Specs>> for World {
+    fn perform(&mut self, Delete(at): &Delete<Specs>) -> Result<Wrote, Stopped> {
+        self.step(format!("delete {}", Files::path(at)))?;
+        Ok(wrote(at))
+    }
+}

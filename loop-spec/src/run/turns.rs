@@ -1,0 +1,198 @@
+//! A turn of an agent, and what is tried when it does not come to its end.
+
+use engine::{
+    Announce, Cause, Checkpoint, Delete, Harness, Outcome, Read, Replace, Session, Shell, Survey, Turn,
+    TurnAnswer, Turned, Wait,
+};
+use prompt::spec::{self, Turn as Told};
+
+use super::{Halt, Run};
+use crate::judge::{Verdict, judge};
+use crate::{Files, Patience, PhaseEvent, Role, Specs};
+
+/// Waits for a quota before one turn. Each is at least twice as long as the one before it.
+const QUOTA_WAITS: u32 = 10;
+
+/// A turn, over all of its tries.
+pub(super) struct Task {
+    role: Role,
+    /// What is asked next, and in which conversation.
+    prompt: String,
+    session: Session,
+    /// The conversation of the last try.
+    last_session: Option<String>,
+    was_resumed: bool,
+    was_fresh: bool,
+    /// For a quota, since a try last ended otherwise.
+    waits: u32,
+    /// How the last try ended, where it ended badly.
+    bad_end: Option<String>,
+}
+
+/// What a turn ended with.
+pub(super) struct Said {
+    pub(super) marker: &'static str,
+    pub(super) content: String,
+    pub(super) changed_nothing: bool,
+}
+
+impl<H> Run<'_, H>
+where
+    H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
+    H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
+    H: Harness<Wait> + Harness<Announce>,
+{
+    pub(super) fn turn_of(&mut self, role: Role) -> Result<Said, Halt<H::Stop>> {
+        let mut task = self.begin_turn(role);
+        self.turn(&mut task)
+    }
+
+    /// A turn that was not tried before.
+    pub(super) fn begin_turn(&self, role: Role) -> Task {
+        Task {
+            role,
+            prompt: self.prompt(role),
+            session: Session::New,
+            last_session: None,
+            was_resumed: false,
+            was_fresh: false,
+            waits: 0,
+            bad_end: None,
+        }
+    }
+
+    /// Tries until the agent says how it stands.
+    pub(super) fn turn(&mut self, task: &mut Task) -> Result<Said, Halt<H::Stop>> {
+        loop {
+            let turned = self.one_try(task)?;
+            let verdict = judge(task.role, &turned);
+            if !matches!(verdict, Verdict::Quota(_) | Verdict::CutOff) {
+                task.waits = 0;
+            }
+            match verdict {
+                Verdict::SpecIssue(content) => {
+                    return Err(Halt::End(self.end_for_person(task.role, &content)?));
+                }
+                Verdict::Said { marker, content } => {
+                    return Ok(Said { marker, content, changed_nothing: turned.changed.is_empty() });
+                }
+                // It is made again, and does not count as a try.
+                Verdict::CutOff => {}
+                Verdict::Silent(why) => self.again(task, &why)?,
+                Verdict::Lost(why) => self.afresh(task, &why)?,
+                Verdict::Quota(until) if self.inputs.patience == Patience::Wait => {
+                    self.wait(task, until)?;
+                }
+                Verdict::Quota(_) => return Err(self.stop(task, &format!("the agent {}", turned.end))),
+                Verdict::Stop(why) => return Err(self.stop(task, &why)),
+                Verdict::Limit(cause) => return Err(self.stop_at(cause)),
+            }
+        }
+    }
+
+    fn one_try(&mut self, task: &mut Task) -> Result<Turned, Halt<H::Stop>> {
+        let turn = Turn {
+            role: task.role,
+            prompt: task.prompt.as_str().into(),
+            system: Some(spec::system(task.role.who(), &self.inputs.specs)),
+            session: task.session.clone(),
+        };
+        let turned = match self.ask(turn)? {
+            TurnAnswer::LimitReached(limit) => return Err(self.stop_at(limit.cause)),
+            TurnAnswer::Turned(turned) => *turned,
+        };
+        task.last_session.clone_from(&turned.session);
+        task.bad_end = (!turned.end.is_ok()).then(|| turned.end.how.clone());
+        self.put_back.retain(|(role, _)| *role != task.role);
+        if !turned.put_back.is_empty() {
+            self.put_back.push((task.role, turned.put_back.clone()));
+        }
+        Ok(turned)
+    }
+
+    /// The agent did not say how it stands: its own session first, then a fresh one.
+    pub(super) fn again(&mut self, task: &mut Task, why: &str) -> Result<(), Halt<H::Stop>> {
+        match task.last_session.take() {
+            Some(session) if !task.was_resumed => {
+                task.was_resumed = true;
+                task.prompt = spec::again(why, task.role.terminal());
+                task.session = Session::Resume(session);
+                self.retry(why)
+            }
+            Some(_) | None => self.afresh(task, why),
+        }
+    }
+
+    /// Once more from the beginning, once.
+    fn afresh(&mut self, task: &mut Task, why: &str) -> Result<(), Halt<H::Stop>> {
+        if task.was_fresh {
+            return Err(self.stop(task, why.trim_end_matches('.')));
+        }
+        task.was_fresh = true;
+        (task.prompt, task.session) = (self.prompt(task.role), Session::New);
+        self.retry(why)
+    }
+
+    fn retry(&mut self, why: &str) -> Result<(), Halt<H::Stop>> {
+        let (iteration, reason) = (self.iteration, why.trim_end_matches('.').to_owned());
+        self.announce(&PhaseEvent::RetryStart { iteration, reason })
+    }
+
+    /// A quota that is said to be renewed already is asked for at growing intervals, and not for
+    /// ever. It stays the same turn: an agent that is lost as often as it waits is not tried for ever
+    /// either.
+    fn wait(&mut self, task: &mut Task, until_unix: u64) -> Result<(), Halt<H::Stop>> {
+        if task.waits >= QUOTA_WAITS {
+            let why = format!("the agent has used up its quota, also after {QUOTA_WAITS} waits");
+            return Err(self.stop(task, &why));
+        }
+        let (iteration, at_least_secs) = (self.iteration, 1 << task.waits);
+        task.waits += 1;
+        self.announce(&PhaseEvent::QuotaWaitStart { iteration, until_unix })?;
+        self.ask(Wait { until_unix, at_least_secs })?;
+        (task.prompt, task.session) = (self.prompt(task.role), Session::New);
+        Ok(())
+    }
+
+    fn stop(&self, task: &Task, why: &str) -> Halt<H::Stop> {
+        let code = task.bad_end.clone().unwrap_or_else(|| "no-marker".to_owned());
+        let message = format!("{}: {why}", task.role.name());
+        let hint = "mend what stands in the way, then: code-commit spec run --resume";
+        self.unavailable(Cause { code, message, remedy: Some(hint.to_owned()) })
+    }
+
+    /// What was done so far stays.
+    fn stop_at(&self, limit: Cause) -> Halt<H::Stop> {
+        let hint = "look at what is there, raise the limit, then: code-commit spec run --resume";
+        self.unavailable(Cause { remedy: Some(hint.to_owned()), ..limit })
+    }
+
+    /// The session's files stay: the run can be gone on with.
+    fn unavailable(&self, cause: Cause) -> Halt<H::Stop> {
+        Halt::End(Outcome::ModelUnavailable { round: self.iteration, cause })
+    }
+
+    fn prompt(&self, role: Role) -> String {
+        let [session, plan, review, check] =
+            [self.files.session(), self.files.plan(), self.files.review(), self.files.check()]
+                .map(|file| Files::path(&file));
+        let put_back = self.put_back.iter().find(|(of, _)| *of == role);
+        let told = Told {
+            focus: &self.inputs.focus,
+            specs: &self.inputs.specs,
+            session: &session,
+            plan: &plan,
+            review: &review,
+            has_review: self.has_review,
+            check: self.check.as_deref().map(|ended| (ended, check.as_str())),
+            initial_commit: self.head.as_deref(),
+            put_back: put_back.map(|(_, paths)| paths.as_slice()).unwrap_or_default(),
+        };
+        match role {
+            Role::Planning => spec::planning(&told),
+            Role::Implementing => spec::implementing(&told),
+            Role::Reviewing => spec::reviewing(&told),
+            Role::Audit => spec::audit(&self.inputs.specs),
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! The world of loops that drive agents. The loop decides when.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use engine::{
+    Announce, Announced, Append, At, Checkpoint, Checkpointed, CommitAll, CommitAnswer, Committed, Delete,
+    Digest, List, Listed, Live, Named as _, Place, Project, Read, Recorded, Replace, Shell, ShellRan, Survey,
+    Surveyed, Text, Turn, TurnAnswer, Wait, Waited, WasRead, World, Wrote,
+};
+use logging::{Durability, Stamp};
+use runner::{Cancel, Confinement, Env, Limits};
+
+use crate::agents::checkpoint::{self, commit_all, made};
+use crate::agents::fault::{AgentFault, fault};
+use crate::agents::limits::{AgentLimits, AgentUsage};
+use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
+use crate::agents::snapshot::{Kept, Tree};
+use crate::record::{Record, store};
+
+/// A larger file is not read.
+const LARGEST: u64 = 16 << 20;
+
+/// No quota lasts longer than a week.
+const LONGEST_WAIT: Duration = Duration::from_hours(8 * 24);
+
+/// What the roles, places and repositories of a project stand for.
+pub trait Cast<P: Project> {
+    /// Which agent a role is, and how far it can reach.
+    fn role(&self, role: P::Role) -> &Role;
+    /// Where a place is.
+    fn folder(&self, place: P::Place) -> PathBuf;
+    /// Which repository is meant.
+    fn repository(&self, repository: P::Repository) -> &Repository;
+}
+
+/// How the user's own command lines run.
+#[derive(Debug, Clone)]
+pub struct ShellSettings {
+    /// Where.
+    pub cwd: PathBuf,
+    /// What they find in their environment.
+    pub env: Env,
+    /// Their sandbox: they run what an agent has written.
+    pub confinement: Confinement,
+    /// Each may take this long.
+    pub timeout: Option<Duration>,
+    /// Each may print this much, of which the loop gets this much.
+    pub limits: Limits,
+}
+
+/// Everything that a run of agents needs.
+pub struct AgentWorld<'w, 'o, C> {
+    /// The run's record.
+    pub record: Record<'o>,
+    /// Who is who.
+    pub cast: C,
+    /// How the user's own command lines run.
+    pub shell: ShellSettings,
+    /// Sees every event of every agent.
+    pub watch: &'w mut dyn AgentWatch,
+    /// Opened before each turn of a role.
+    pub around: &'w mut dyn FnMut(&str) -> io::Result<Guarded>,
+    /// Raised by Ctrl-C.
+    pub cancel: Cancel,
+    /// What roles may not touch, as it was.
+    pub kept: Kept,
+    /// What the run may use.
+    pub limits: AgentLimits,
+    /// What it has used.
+    pub used: AgentUsage,
+    /// The stem of the names of sessions: a UUID, of which a turn's number replaces the end.
+    pub session: Option<String>,
+}
+
+impl<C> World for AgentWorld<'_, '_, C> {
+    type Fault = AgentFault;
+
+    fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), AgentFault> {
+        Ok(self.record.answer(entry, is_synced)?)
+    }
+
+    fn fetch(&mut self, text: &mut Text) -> Result<(), AgentFault> {
+        Ok(self.record.texts().fetch(text)?)
+    }
+
+    fn fetch_output(&mut self, text: &mut Text) -> Result<(), AgentFault> {
+        Ok(self.record.texts().fetch_output(text)?)
+    }
+
+    fn recall(&mut self, digest: &Digest) -> Option<String> {
+        self.record.texts().recall(digest)
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, '_, C> {
+    /// The list of what a role can see is also a file of its own in the run folder.
+    fn perform(&mut self, List { role }: &List<P>) -> Result<Listed, AgentFault> {
+        self.begin()?;
+        let watched = &self.cast.role(*role).watched;
+        let mut lines = Vec::new();
+        let shown = [(".".to_owned(), watched.root.clone())].into_iter().chain(watched.shown.iter().cloned());
+        for (name, root) in shown {
+            let tree = Tree::whole(&root, &watched.skip).map_err(fault("list", &root))?;
+            let prefix = if name == "." { String::new() } else { format!("{name}/") };
+            lines.extend(tree.paths().map(|path| format!("{prefix}{path}\n")));
+        }
+        let list = self.store(&format!("map-{}.txt", role.name()), &lines.concat(), Durability::Written)?;
+        Ok(Listed { role: role.name().to_owned(), list, at: Stamp::now().rfc3339() })
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Turn<P>> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, turn: &Turn<P>) -> Result<TurnAnswer, AgentFault> {
+        self.begin()?;
+        self.turn(turn)
+    }
+}
+
+impl<C> Live<Shell> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, Shell { name, line }: &Shell) -> Result<ShellRan, AgentFault> {
+        self.begin()?;
+        let ran = self.shell(name, line)?;
+        self.used.add_time(ran.elapsed_ms);
+        Ok(ran)
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, request: &CommitAll<P>) -> Result<CommitAnswer, AgentFault> {
+        self.begin()?;
+        let CommitAll { repository: name, message } = request;
+        let repository = self.cast.repository(*name);
+        let (commit, left_out) = match made(repository, message).map_err(AgentFault::Commit)? {
+            Some(commit) => (commit, Vec::new()),
+            None => commit_all(repository, message).map_err(AgentFault::Commit)?,
+        };
+        left_out.iter().for_each(|folder| self.watch.left_out(name.name(), folder));
+        Ok(CommitAnswer::Committed(Committed {
+            repository: Some(name.name().to_owned()),
+            message: Some(message.clone()),
+            commit: Some(commit),
+        }))
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Survey<P>> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, Survey { repository }: &Survey<P>) -> Result<Surveyed, AgentFault> {
+        self.begin()?;
+        let (head, uncommitted) = checkpoint::survey(self.cast.repository(*repository))?;
+        Ok(Surveyed { repository: repository.name().to_owned(), head, uncommitted })
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, request: &Checkpoint<P>) -> Result<Checkpointed, AgentFault> {
+        self.begin()?;
+        let Checkpoint { repository: name, message, spare } = request;
+        let redactor = self.record.folder().redactor();
+        let message = checkpoint::short(&redactor.redact(message));
+        let (checkpoint, left_out) =
+            checkpoint::checkpoint(self.cast.repository(*name), &message, spare, redactor);
+        left_out.iter().for_each(|folder| self.watch.left_out(name.name(), folder));
+        Ok(Checkpointed { repository: name.name().to_owned(), message, checkpoint })
+    }
+}
+
+impl<C> Live<Wait> for AgentWorld<'_, '_, C> {
+    /// By the system's clock, looked at every minute: the machine may sleep meanwhile.
+    #[expect(clippy::disallowed_methods, reason = "a quota is renewed at a time of the calendar")]
+    fn perform(&mut self, Wait { until_unix, at_least_secs }: &Wait) -> Result<Waited, AgentFault> {
+        self.begin()?;
+        let until = until(SystemTime::now(), *until_unix, *at_least_secs);
+        while let Ok(left) = until.duration_since(SystemTime::now()) {
+            if self.cancel.wait(left.min(Duration::from_mins(1))) {
+                return Err(AgentFault::Interrupted);
+            }
+            if left.is_zero() {
+                break;
+            }
+        }
+        Ok(Waited { until_unix: *until_unix })
+    }
+}
+
+impl<C> Live<Announce> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, Announce(event): &Announce) -> Result<Announced, AgentFault> {
+        self.begin()?;
+        Ok(Announced { event: event.clone() })
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, '_, C> {
+    /// Only a regular file counts: an agent could have put a symlink or a pipe in its place, or a file
+    /// that fills the memory.
+    fn perform(&mut self, Read(at): &Read<P>) -> Result<WasRead, AgentFault> {
+        self.begin()?;
+        let path = self.path(at);
+        let read = match dir::read(&path, LARGEST, dir::Links::Refused) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            read => Some(read.map_err(fault("read", &path))?),
+        };
+        let odd = matches!(read, Some(None));
+        let name = at.file.replace('/', "-");
+        let keep = |bytes: Vec<u8>| self.store(&name, &String::from_utf8_lossy(&bytes), Durability::Written);
+        Ok(WasRead { place: shown(at), text: read.flatten().map(keep).transpose()?, odd })
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, Replace { at, text }: &Replace<P>) -> Result<Wrote, AgentFault> {
+        self.begin()?;
+        self.change(at, "write", |path| dir::replace(path, text.as_bytes()))
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, '_, C> {
+    /// Also after Ctrl-C: the lines tell what has happened.
+    fn perform(&mut self, Append { at, head, text }: &Append<P>) -> Result<Wrote, AgentFault> {
+        self.change(at, "write", |path| dir::append_once(path, head, text))
+    }
+}
+
+impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, '_, C> {
+    fn perform(&mut self, Delete(at): &Delete<P>) -> Result<Wrote, AgentFault> {
+        self.begin()?;
+        self.change(at, "remove", dir::remove)
+    }
+}
+
+impl<C> AgentWorld<'_, '_, C> {
+    /// Before every request but one.
+    fn begin(&mut self) -> Result<(), AgentFault> {
+        if self.cancel.is_set() {
+            return Err(AgentFault::Interrupted);
+        }
+        self.watch.before_request()
+    }
+
+    fn path<P: Project>(&self, at: &At<P::Place>) -> PathBuf
+    where
+        C: Cast<P>,
+    {
+        self.cast.folder(at.place).join(&at.file)
+    }
+
+    fn change<P: Project>(
+        &self,
+        at: &At<P::Place>,
+        doing: &'static str,
+        change: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<Wrote, AgentFault>
+    where
+        C: Cast<P>,
+    {
+        let path = self.path::<P>(at);
+        change(&path).map_err(fault(doing, &path))?;
+        Ok(Wrote { place: shown(at) })
+    }
+
+    /// Stores a text in the run folder under a name that no earlier text has, since the journal names
+    /// each by its hash.
+    pub(super) fn store(&self, file: &str, text: &str, durability: Durability) -> Result<Text, AgentFault> {
+        Ok(store(&self.record, &self.unused(file), text, durability)?)
+    }
+
+    /// `file`, or where it is there already, the next name after it that is not.
+    pub(super) fn unused(&self, file: &str) -> String {
+        let (stem, end) = file.rsplit_once('.').unwrap_or((file, "txt"));
+        let mut name = file.to_owned();
+        let mut count = 1;
+        while self.record.folder().path().join(&name).exists() {
+            count += 1;
+            name = format!("{stem}-{count}.{end}");
+        }
+        name
+    }
+}
+
+/// As the journal names it.
+fn shown<N: engine::Named>(at: &At<N>) -> Place {
+    At::new(at.place.name().to_owned(), at.file.clone())
+}
+
+/// A service, or an agent in its name, may say any number.
+fn until(now: SystemTime, until_unix: u64, at_least_secs: u32) -> SystemTime {
+    let latest = now + LONGEST_WAIT;
+    let soonest = now + Duration::from_secs(at_least_secs.into()).min(LONGEST_WAIT);
+    UNIX_EPOCH.checked_add(Duration::from_secs(until_unix)).unwrap_or(latest).clamp(soonest, latest)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use logging::RunFolder;
+
+    /// Sees nothing.
+    pub(in crate::agents) struct Deaf;
+
+    impl AgentWatch for Deaf {
+        fn begins(&mut self, _role: &str, _number: u32) {}
+        fn sees(&mut self, _role: &str, _event: &agent::Event) {}
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "what opens before a turn can fail")]
+    pub(in crate::agents) fn unguarded(_role: &str) -> io::Result<Guarded> {
+        Ok(Box::new(()))
+    }
+
+    /// With this cast, and without a sandbox.
+    pub(in crate::agents) fn world<'w, 'o, C>(
+        top: &Path,
+        run: RunFolder,
+        cast: C,
+        watch: &'w mut Deaf,
+        around: &'w mut dyn FnMut(&str) -> io::Result<Guarded>,
+        observer: &'o mut dyn crate::Observer,
+    ) -> AgentWorld<'w, 'o, C> {
+        let mut env = Env::default();
+        env.set("PATH", "/usr/bin:/bin");
+        AgentWorld {
+            record: Record::begin(run, observer).unwrap(),
+            cast,
+            shell: ShellSettings {
+                cwd: top.to_owned(),
+                env,
+                confinement: Confinement::off(),
+                timeout: None,
+                limits: Limits::default(),
+            },
+            watch,
+            around,
+            cancel: Cancel::new().unwrap(),
+            kept: Kept::default(),
+            limits: AgentLimits::default(),
+            used: AgentUsage::default(),
+            session: None,
+        }
+    }
+
+    #[test]
+    fn a_wait_has_a_shortest_and_a_longest_length() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_795_000_000);
+        let wait = |until_unix, at_least| until(now, until_unix, at_least).duration_since(now).unwrap();
+        assert_eq!(wait(1_795_000_060, 1), Duration::from_mins(1));
+        assert_eq!(wait(1, 4), Duration::from_secs(4));
+        assert_eq!(wait(u64::MAX, 1), LONGEST_WAIT);
+        assert_eq!(wait(u64::MAX, u32::MAX), LONGEST_WAIT);
+    }
+}
