@@ -84,3 +84,18 @@ pub enum Line {
         outcome: Outcome,
     },
 }
+
+impl Line {
+    /// Whether it answers a request.
+    pub fn is_answer(&self) -> bool {
+        !matches!(
+            self,
+            Self::Asked(_)
+                | Self::Attempted(_)
+                | Self::TurnBegins(_)
+                | Self::Warned { .. }
+                | Self::Resumed { .. }
+                | Self::Ended { .. }
+        )
+    }
+}

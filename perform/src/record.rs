@@ -223,6 +223,10 @@ impl Past {
         if let Line::Resumed { kept } = &line {
             self.answers.truncate(*kept);
         }
+        // Else a run would go on as if it had no answers, and pay for them again.
+        if request.is_none() && line.is_answer() {
+            return Err(serde::de::Error::custom("an answer without its request"));
+        }
         if let Some(Value::Object(request)) = request {
             let of = |(kind, request)| Recorded { kind, request, answer: json.clone() };
             self.answers.extend(request.into_iter().map(of));
@@ -318,4 +322,64 @@ pub(crate) fn both_ends(whole: &File, head_bytes: usize, tail_bytes: usize) -> i
     let start = (total - tail.len()) as u64;
     whole.read_exact_at(&mut tail, start)?;
     Ok(Captured { head, tail, total_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::{Restore, Restored};
+    use logging::Redactor;
+
+    use super::*;
+    use crate::Silent;
+
+    fn run() -> (tempfile::TempDir, RunFolder) {
+        let base = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
+        (base, folder)
+    }
+
+    fn restored(path: &str) -> Recorded {
+        Recorded::of(&Restore, &Restored { paths: vec![path.to_owned()] }).unwrap()
+    }
+
+    #[test]
+    fn what_was_done_again_since_does_not_hold_and_is_still_on_record() {
+        let (_base, folder) = run();
+        let mut silent = Silent;
+        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
+        for path in ["a", "b", "c"] {
+            record.answer(&restored(path), false).unwrap();
+        }
+        record.note(&Note::Resumed { kept: 1 }).unwrap();
+        record.answer(&restored("d"), false).unwrap();
+        let past = Past::read(folder.path()).unwrap();
+        assert_eq!(past.answers, [restored("a"), restored("d")]);
+        assert_eq!(past.lines.len(), 5);
+    }
+
+    #[test]
+    fn an_answer_without_its_request_is_of_another_version() {
+        let (_base, folder) = run();
+        let path = folder.path().join(JOURNAL);
+        let mut journal = Journal::create(&path, Redactor::default()).unwrap();
+        journal.append(&restored("a").answer, Durability::Written).unwrap();
+        let error = Past::read(folder.path()).unwrap_err();
+        assert!(matches!(error, RecordError::OtherVersion { line: 1, .. }), "{error:?}");
+        assert!(error.to_string().ends_with("was written by another version"), "{error}");
+    }
+
+    #[test]
+    fn a_record_is_whole_as_long_as_the_files_are_what_its_answers_say() {
+        let (_base, folder) = run();
+        let mut silent = Silent;
+        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
+        let text = store(&record, "kept.txt", "kept", Durability::Written).unwrap();
+        let kept = engine::Kept { stored: text.stored };
+        let request = engine::Keep { file: "kept.txt".to_owned(), text: "kept".into() };
+        record.answer(&Recorded::of(&request, &kept).unwrap(), false).unwrap();
+        let past = Past::read(folder.path()).unwrap();
+        past.intact(&folder).unwrap();
+        dir::replace(&folder.path().join("kept.txt"), b"other").unwrap();
+        assert!(matches!(past.intact(&folder), Err(RecordError::Folder(_))));
+    }
 }
