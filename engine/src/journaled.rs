@@ -35,6 +35,11 @@ impl Recorded {
         let (request, answer) = (serde_json::to_value(request)?, serde_json::to_value(answer)?);
         Ok(Self { kind: R::KIND.to_owned(), request, answer })
     }
+
+    /// Whether the answer is of this kind: `answered`, `rolled-back`.
+    pub fn answers(&self, what: &str) -> bool {
+        self.answer.get("what").and_then(Value::as_str) == Some(what)
+    }
 }
 
 /// What is behind the harness: it keeps the record, and performs.

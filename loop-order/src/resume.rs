@@ -7,15 +7,14 @@ use engine::Recorded;
 /// one that had failed was rolled back already and goes on. A model that gave no answer is asked
 /// again.
 pub fn still_holds(answers: &[Recorded]) -> usize {
-    let what = |entry: &Recorded| entry.answer["what"].as_str().unwrap_or_default().to_owned();
     let is_unanswered =
-        |entry: &Recorded| what(entry) == "unanswered" || entry.answer.get("for_person").is_some();
+        |entry: &Recorded| entry.answers("unanswered") || entry.answer.get("for_person").is_some();
     if let Some(unanswered) = answers.iter().position(is_unanswered) {
         return unanswered;
     }
-    let Some(answered) = answers.iter().rposition(|entry| what(entry) == "answered") else {
+    let Some(answered) = answers.iter().rposition(|entry| entry.answers("answered")) else {
         return answers.len();
     };
-    let has_failed = answers.iter().skip(answered).any(|entry| what(entry) == "rolled-back");
+    let has_failed = answers.iter().skip(answered).any(|entry| entry.answers("rolled-back"));
     if has_failed { answers.len() } else { answered + 1 }
 }

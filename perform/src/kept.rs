@@ -58,14 +58,15 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
 fn rounds_written(answers: impl Iterator<Item = Line>) -> BTreeSet<u32> {
     let mut rounds = BTreeSet::new();
     for answer in answers {
-        let (round, changes) = match &answer {
-            Line::Applied(applied) => (applied.round, &applied.changes),
-            Line::Written(written) => (written.attempt, &written.changes),
-            Line::Restored(_) | Line::RolledBack(_) => {
-                rounds.clear();
-                continue;
-            }
-            _ => continue,
+        if matches!(answer, Line::Restored(_) | Line::RolledBack(_)) {
+            rounds.clear();
+        }
+        let (round, changes) = if let Line::Applied(applied) = answer {
+            (applied.round, applied.changes)
+        } else if let Line::Written(written) = answer {
+            (written.attempt, written.changes)
+        } else {
+            continue;
         };
         if changes.iter().any(|change| change.action != Action::None) {
             rounds.insert(round);

@@ -243,9 +243,9 @@ impl Past {
     /// Names the first one that is not.
     pub fn intact(&self, folder: &RunFolder) -> Result<(), RecordError> {
         let mut named = BTreeMap::new();
-        let asked = |line: &&Value| line["what"] == "asked";
-        let answers = self.answers.iter().map(|entry| &entry.answer);
-        for line in answers.chain(self.json.iter().filter(asked)) {
+        let lines = self.lines.iter().zip(&self.json);
+        let asked = lines.filter(|(line, _)| matches!(line, Line::Asked(_))).map(|(_, json)| json);
+        for line in self.answers.iter().map(|entry| &entry.answer).chain(asked) {
             visit_stored(line, &mut |stored| drop(named.insert(stored.file.clone(), stored)));
         }
         for (file, stored) in named {
@@ -273,7 +273,7 @@ impl Past {
 
     /// Whether the last thing that holds is that the model gave no answer.
     pub fn ends_unanswered(&self) -> bool {
-        self.answers.last().is_some_and(|entry| entry.answer["what"] == "unanswered")
+        self.answers.last().is_some_and(|entry| entry.answers("unanswered"))
     }
 }
 

@@ -177,7 +177,9 @@ impl WhatIf<'_> {
 pub fn other_end(stop: Stop<ReplayFault>, what: &str, output: &Output) -> Result<Exit, Failure> {
     let difference = match stop {
         Stop::Differs(difference) | Stop::Fault(ReplayFault::Differs(difference)) => difference,
-        other => return Err(anyhow::Error::from(other).into()),
+        other @ (Stop::Unreadable { .. } | Stop::Fault(_)) => {
+            return Err(anyhow::Error::from(other).into());
+        }
     };
     output.object(&json!({
         "same": false, "round": difference.round, "what": difference.what,

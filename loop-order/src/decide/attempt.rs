@@ -61,14 +61,14 @@ impl Attempt {
         let verification: &[&[&str]] = if has_script { &script } else { &VERIFICATION };
         for (number, words) in (1..).zip(verification) {
             let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let result = CmdResult::of(&self.run(harness, inputs, format!("verify_{number}"), argv)?);
+            let result = CmdResult::of(&self.run(harness, inputs, &format!("verify_{number}"), argv)?);
             let failed = (result.exit_code != 0)
                 .then(|| brief::of_command(Stage::VerifyFailed, &result.command.join(" "), &result, order));
             self.verify.push(result);
             failed.map_or(Ok(()), |brief| Err(Halt::Failed(brief)))?;
         }
         for (number, command) in (1..).zip(&order.acceptance_commands) {
-            let log = format!("acceptance_{number}");
+            let log = &format!("acceptance_{number}");
             let result = CmdResult::of(&self.run(harness, inputs, log, command.argv.clone())?);
             let failed = (result.exit_code != 0)
                 .then(|| brief::of_command(Stage::AcceptanceFailed, &command.text, &result, order));
@@ -115,10 +115,10 @@ impl Attempt {
         &self,
         harness: &mut H,
         inputs: &Inputs,
-        log: String,
+        log: &str,
         argv: Vec<String>,
     ) -> Result<Ran, Halt<H::Stop>> {
-        let ran = harness.perform(Run { log: self.file(&log), argv }).map_err(Halt::Stop)?;
+        let ran = harness.perform(Run { log: self.file(log), argv }).map_err(Halt::Stop)?;
         ran.done().map_err(|broke| Halt::broke(broke, &inputs.order))
     }
 

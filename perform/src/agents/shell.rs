@@ -59,7 +59,6 @@ mod tests {
     use logging::{Redactor, RunFolder};
     use runner::Limits;
 
-    use super::*;
     use crate::Silent;
     use crate::agents::world::tests::{Deaf, unguarded, world};
 

@@ -235,13 +235,18 @@ impl<C> AgentWorld<'_, '_, C> {
 
 /// How a turn ended, as a loop acts on it.
 pub(crate) fn turn_end(end: &End, was_cut_off: bool) -> TurnEnd {
-    let then = match end {
-        End::Ok => TurnAdvice::Use,
-        End::Interrupted if was_cut_off => TurnAdvice::Repeat,
-        End::Quota { resets_unix: Some(when), .. } => TurnAdvice::WaitUntil(*when),
-        End::LostSession => TurnAdvice::Renew,
-        end if end.may_pass() => TurnAdvice::Retry,
-        _ => TurnAdvice::Stop,
+    let then = if *end == End::Ok {
+        TurnAdvice::Use
+    } else if was_cut_off {
+        TurnAdvice::Repeat
+    } else if let End::Quota { resets_unix: Some(when), .. } = end {
+        TurnAdvice::WaitUntil(*when)
+    } else if *end == End::LostSession {
+        TurnAdvice::Renew
+    } else if end.may_pass() {
+        TurnAdvice::Retry
+    } else {
+        TurnAdvice::Stop
     };
     TurnEnd { how: end.code().to_owned(), said: end.to_string(), then }
 }

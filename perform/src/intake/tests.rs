@@ -24,8 +24,8 @@ fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {
     assert!(report.ends_with("- problem 199\n- and 4800 more of the kind.\n"), "{report}");
 }
 
-fn answer(reply: &str, finish: Finish) -> Reply {
-    Reply { finish: crate::translate::finish(&finish).0, ..crate::reply_of(reply) }
+fn answer(reply: &str, finish: &Finish) -> Reply {
+    Reply { finish: crate::translate::finish(finish).0, ..crate::reply_of(reply) }
 }
 
 /// The codes of what keeps the answer from being used; the tree must be empty as before.
@@ -43,16 +43,16 @@ fn rejected(rules: &Rules, answer: &Reply) -> Vec<String> {
 fn a_reply_that_was_ended_early_is_not_used_whatever_the_guard_has_to_say_of_it() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());
-    let refused = answer("^^^a.txt\na\n^^^end\n^^^.git/config\nx", Finish::Stopped);
+    let refused = answer("^^^a.txt\na\n^^^end\n^^^.git/config\nx", &Finish::Stopped);
     assert_eq!(rejected(&rules, &refused), ["dot-git"]);
-    let whole = answer("^^^a.txt\na\n^^^end\n", Finish::Stopped);
+    let whole = answer("^^^a.txt\na\n^^^end\n", &Finish::Stopped);
     assert_eq!(rejected(&rules, &whole), ["reply-stopped"]);
 }
 
 #[test]
 fn a_reply_that_was_cut_off_is_told_in_which_file() {
     let top = tempfile::tempdir().unwrap();
-    let cut = answer("^^^a.txt\na\n^^^end\n^^^src/b.rs\nfn", Finish::Truncated);
+    let cut = answer("^^^a.txt\na\n^^^end\n^^^src/b.rs\nfn", &Finish::Truncated);
     let Intake::Rejected { report, .. } = rules(top.path()).take_in(&cut, &top.path().join("undo")).unwrap()
     else {
         panic!("it was applied")
@@ -66,7 +66,7 @@ fn a_reply_that_was_cut_off_is_told_in_which_file() {
 #[test]
 fn a_reply_that_was_cut_off_is_not_used_although_its_fences_close() {
     let top = tempfile::tempdir().unwrap();
-    let cut = answer("^^^a.txt\na\n^^^end\n", Finish::Truncated);
+    let cut = answer("^^^a.txt\na\n^^^end\n", &Finish::Truncated);
     assert_eq!(rejected(&rules(top.path()), &cut), ["reply-truncated"]);
 }
 
@@ -75,7 +75,7 @@ fn a_model_that_answers_in_prose_is_shown_the_form_once_more() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());
     let report = |reply: &str| {
-        let answer = answer(reply, Finish::Complete);
+        let answer = answer(reply, &Finish::Complete);
         match rules.take_in(&answer, &top.path().join("undo")).unwrap() {
             Intake::Rejected { report, .. } => report,
             Intake::Applied { .. } => panic!("it was applied"),
@@ -91,7 +91,7 @@ fn a_reply_with_a_key_is_not_used() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());
     let text = "^^^a.txt\na\n^^^end\n";
-    let with_key = Reply { held_key: true, ..answer(text, Finish::Complete) };
+    let with_key = Reply { held_key: true, ..answer(text, &Finish::Complete) };
     assert_eq!(rejected(&rules, &with_key), ["key-in-reply"]);
     let previewed = rules.preview(&with_key, &parser::parse(text).unwrap()).unwrap();
     assert_eq!(previewed.unwrap_err()[0].code, "key-in-reply");
@@ -109,7 +109,7 @@ fn a_preview_says_what_would_be_done() {
     ] {
         let top = tempfile::tempdir().unwrap();
         let rules = rules(top.path());
-        let answer = answer(text, Finish::Complete);
+        let answer = answer(text, &Finish::Complete);
         let previewed = rules.preview(&answer, &parser::parse(text).unwrap()).unwrap();
         let done = match rules.take_in(&answer, &top.path().join("undo")).unwrap() {
             Intake::Applied { applied, .. } => Ok(applied.changes.into_iter().map(without_mode).collect()),

@@ -11,6 +11,7 @@ use logging::{Redactor, RunFolder};
 use loop_order::still_holds;
 use perform::{JOURNAL, Left, Observer, Past, Record};
 use repo::{Git, WorkTree};
+use serde_json::Value;
 
 use crate::changes::{note_left, of_run};
 use crate::commands::order::act::not_restored;
@@ -48,7 +49,7 @@ impl Start {
     }
 
     /// Opens the record; gives what of it still holds.
-    pub fn record<'o>(self, observer: &'o mut dyn Observer) -> Result<(Record<'o>, Past), Failure> {
+    pub fn record(self, observer: &mut dyn Observer) -> Result<(Record<'_>, Past), Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
         match self {
             Self::New(folder) => Ok((Record::begin(folder, observer).map_err(no_record)?, Past::default())),
@@ -57,7 +58,7 @@ impl Start {
                 let holds = still_holds(&past.answers);
                 record.note(&Note::Resumed { kept: holds }).map_err(kept)?;
                 for artifact in past.answers.drain(holds..).filter(|entry| entry.kind == Keep::KIND) {
-                    let file = artifact.request["file"].as_str().unwrap_or_default();
+                    let file = artifact.request.get("file").and_then(Value::as_str).unwrap_or_default();
                     dir::remove(&record.folder().path().join(file))
                         .context("cannot remove an artifact of the attempt that is made again")?;
                 }
@@ -127,7 +128,7 @@ fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {
 
 /// Whether nothing is left to do. A run that has ended because the model gave no answer can go on.
 pub fn is_over(past: &Past) -> bool {
-    let unanswered = || past.answers.iter().any(|entry| entry.answer["what"] == "unanswered");
+    let unanswered = || past.answers.iter().any(|entry| entry.answers("unanswered"));
     match past.outcome() {
         None => false,
         Some(Outcome::ModelUnavailable { .. }) => !unanswered(),

@@ -10,6 +10,7 @@ use logging::{Redactor, RunFolder};
 use loop_order::Finished;
 use perform::{Past, Record, RecordOnly, Silent};
 use repo::{Git, WorkTree};
+use serde_json::Value;
 use settings::Environment;
 
 use crate::commands::order::recorded::Recorded;
@@ -47,7 +48,7 @@ pub fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<bool, Fail
         }
         let Some((Commit::KIND, request)) = harness.into_world().pending else { return Ok(false) };
         // The message's last line names the run; git may have tidied the others.
-        let message = request["message"].as_str().unwrap_or_default();
+        let message = request.get("message").and_then(Value::as_str).unwrap_or_default();
         let line = message.lines().next_back().unwrap_or_default();
         let Some(commit) = git.commit_upon(&run.commit, line)? else { return Ok(false) };
         let committed = Committed { repository: None, message: None, commit: Some(commit) };
