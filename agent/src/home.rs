@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use runner::Walls;
+use runner::Access;
 use serde_json::json;
 
 use crate::{Kind, Spawn};
@@ -85,20 +85,20 @@ const fn own(kind: Kind) -> Own {
 }
 
 /// Opens in the walls what a CLI needs of the user's own.
-pub(crate) fn open(kind: Kind, home: &Path, walls: &mut Walls) {
+pub(crate) fn open(kind: Kind, home: &Path, access: &mut Access) {
     let own = own(kind);
     let folder = home.join(own.folder);
     let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
     let is_anew =
         |name: &str| own.anew.iter().any(|(head, end)| name.starts_with(head) && name.ends_with(end));
     let seen = entries.filter(|entry| !entry.file_name().to_str().is_some_and(is_anew));
-    walls.readable.extend(seen.map(|entry| entry.path()));
-    walls.readable.extend(own.beside.iter().map(|name| home.join(name)));
+    access.readable.extend(seen.map(|entry| entry.path()));
+    access.readable.extend(own.beside.iter().map(|name| home.join(name)));
     // A file that is not there must not be made into a folder.
     let files = own.files.iter().map(|name| folder.join(name)).filter(|path| path.is_file());
-    walls.writable.extend(own.sessions.iter().map(|name| folder.join(name)).chain(files));
+    access.writable.extend(own.sessions.iter().map(|name| folder.join(name)).chain(files));
     let programs = own.programs.iter().map(|name| folder.join(name)).filter(|path| path.exists());
-    walls.read_only.extend(programs);
+    access.read_only.extend(programs);
 }
 
 /// Makes the folder and, for Gemini CLI, the settings without which it refuses a service's address.
@@ -145,8 +145,8 @@ mod tests {
     /// The settings that a home gets which an earlier turn has left like this.
     #[track_caller]
     fn settings_in(home: &Path) -> String {
-        let walls = Confinement::off();
-        prepare(Kind::Gemini, home, &Spawn::new(home, "go", home, &walls)).unwrap();
+        let access = Confinement::off();
+        prepare(Kind::Gemini, home, &Spawn::new(home, "go", home, &access)).unwrap();
         let file = home.join(".gemini/settings.json");
         assert!(file.symlink_metadata().unwrap().is_file() && !home.join(".gemini").is_symlink());
         fs::read_to_string(file).unwrap()

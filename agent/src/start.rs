@@ -219,13 +219,13 @@ fn claude_env(env: &mut Env, spawn: &Spawn<'_>) {
 /// The walls with everything in them that the CLI needs of its own.
 pub(crate) fn confinement(cli: &Installed, spawn: &Spawn<'_>) -> Confinement {
     let mut confinement = spawn.confinement.clone();
-    let walls = &mut confinement.walls;
-    walls.readable.extend([&cli.installation].into_iter().chain(&cli.beside).cloned());
+    let access = &mut confinement.access;
+    access.readable.extend([&cli.installation].into_iter().chain(&cli.beside).cloned());
     match spawn.home {
-        Home::Own(folder) => walls.writable.push(folder.to_owned()),
+        Home::Own(folder) => access.writable.push(folder.to_owned()),
         Home::User => {
             if let Some(home) = spawn.env.get("HOME") {
-                home::open(cli.kind, Path::new(home), walls);
+                home::open(cli.kind, Path::new(home), access);
             }
         }
     }
@@ -239,8 +239,8 @@ mod tests {
     #[test]
     fn no_option_is_made_of_a_prompt() {
         let check = |prompt: &str| {
-            let (cwd, walls) = (Path::new("/"), Confinement::off());
-            let spawn = Spawn::new(cwd, prompt, cwd, &walls);
+            let (cwd, access) = (Path::new("/"), Confinement::off());
+            let spawn = Spawn::new(cwd, prompt, cwd, &access);
             let words = [claude(&spawn, prompt), gemini(&spawn, prompt), codex(&spawn, prompt)].concat();
             (way(prompt), words.iter().filter(|word| *word == prompt).count())
         };

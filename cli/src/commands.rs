@@ -20,12 +20,12 @@ mod resume;
 mod rollup;
 pub mod run;
 pub mod runs;
+mod sandbox;
 mod show;
 pub mod spec;
 mod text;
 mod trust;
 mod undo;
-mod wall;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ use crate::record::{Record, RecordError};
 use crate::seal::{Attic, Seal};
 
 /// Code of the hint how to widen the sandbox.
-const WALL: &str = "wall";
+const SANDBOX: &str = "wall";
 
 /// Where hints about the sandbox go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,7 @@ pub(crate) fn tell_about(
     record: &mut Record<'_>,
 ) -> Result<(), RecordError> {
     if let Some(message) = runner::explain(output, confinement) {
-        let hint = Problem::new(WALL, message);
+        let hint = Problem::new(SANDBOX, message);
         match hints {
             Hints::Recorded => record.warn(hint)?,
             Hints::Told => record.hint(hint),

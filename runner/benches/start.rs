@@ -9,7 +9,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use runner::{Cancel, Command, Confinement, Env, Rung, Walls, run, survey};
+use runner::{Access, Cancel, Command, Confinement, Env, Rung, run, survey};
 
 fn main() {
     let rounds = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(50_usize);
@@ -28,9 +28,10 @@ fn main() {
             plain.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
         }));
         for (rung, times) in rungs.iter().zip(&mut times[1..]) {
-            let walls = Confinement { rung: *rung, walls: Walls { tree: tree.clone(), ..Walls::default() } };
+            let access =
+                Confinement { rung: *rung, access: Access { tree: tree.clone(), ..Access::default() } };
             times.push(timed(|| {
-                assert!(run(&command, &walls, &cancel, &mut |_, _| {}).unwrap().success());
+                assert!(run(&command, &access, &cancel, &mut |_, _| {}).unwrap().success());
             }));
         }
     }

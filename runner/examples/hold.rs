@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
-use runner::{Cancel, Command, Env, Mode, Walls, probe, run};
+use runner::{Access, Cancel, Command, Env, Mode, probe, run};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args_os().skip(1);
@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let env = Env::allowed(std::env::vars_os(), &[]);
     let probed = probe(mode, std::env::var_os("DOCKER_HOST").as_deref())?;
     println!("sandbox: {}", probed.why);
-    let walls = probed.confine(Walls::new(&tree, &env));
-    let ended = run(&Command::new(argv, &tree, env), &walls, &Cancel::new()?, &mut |_, bytes| {
+    let access = probed.confine(Access::new(&tree, &env));
+    let ended = run(&Command::new(argv, &tree, env), &access, &Cancel::new()?, &mut |_, bytes| {
         // Whoever reads this may have gone.
         let _ = std::io::stdout().write_all(bytes);
     })?;

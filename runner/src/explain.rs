@@ -6,7 +6,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::sandbox::{Visible, is_in_private_home};
-use crate::{Confinement, Output, Rung, Walls};
+use crate::{Access, Confinement, Output, Rung};
 
 /// What programs say when they miss the network.
 const NETWORK: [&str; 16] = [
@@ -78,13 +78,13 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
     if output.success() || confinement.rung == Rung::Off {
         return None;
     }
-    let (text, walls) = (output.text(), &confinement.walls);
+    let (text, access) = (output.text(), &confinement.access);
     // The filter alone says so; other lines may name files that the build can do without.
-    if !walls.network && is_refused_a_socket(&text) {
+    if !access.network && is_refused_a_socket(&text) {
         return Some(NO_NETWORK.to_owned());
     }
-    let seen = Visible::behind(walls);
-    let perhaps = || !walls.network && REFUSED.iter().any(|phrase| text.contains(phrase));
+    let seen = Visible::behind(access);
+    let perhaps = || !access.network && REFUSED.iter().any(|phrase| text.contains(phrase));
     text.lines()
         .find_map(|line| of_line(line, confinement, &seen))
         .or_else(|| perhaps().then(|| NO_NETWORK.to_owned()))
@@ -95,7 +95,7 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
 
 /// Whether commands behind these walls see a file of the host, named by its canonical path.
 pub fn shows(confinement: &Confinement, file: &Path) -> bool {
-    confinement.rung == Rung::Off || Visible::behind(&confinement.walls).has(file)
+    confinement.rung == Rung::Off || Visible::behind(&confinement.access).has(file)
 }
 
 fn is_refused_a_socket(text: &str) -> bool {
@@ -108,24 +108,24 @@ fn is_refused_a_socket(text: &str) -> bool {
 }
 
 fn of_line(line: &str, confinement: &Confinement, seen: &Visible) -> Option<String> {
-    let walls = &confinement.walls;
-    if !walls.network && says(line, &NETWORK) {
+    let access = &confinement.access;
+    if !access.network && says(line, &NETWORK) {
         return Some(NO_NETWORK.to_owned());
     }
     // The last one: the first is often the program that speaks.
-    let path = paths(line, walls).last();
+    let path = paths(line, access).last();
     if confinement.rung == Rung::Landlock && says(line, &DENIED) {
-        let object = object(line).map(|name| walls.tree.join(name.trim_start_matches("./")));
+        let object = object(line).map(|name| access.tree.join(name.trim_start_matches("./")));
         return about_rights(line, object.or(path).as_deref(), confinement, seen);
     }
     if says(line, &READ_ONLY) {
         return about_rights(line, path.as_deref(), confinement, seen);
     }
     let path = path.filter(|path| says(line, &MISSING) && !seen.has(path))?;
-    if is_there_to_show(&path, walls) {
+    if is_there_to_show(&path, access) {
         return Some(about_hiding(&path));
     }
-    if !is_hidden_folder(path.parent()?, walls, seen) {
+    if !is_hidden_folder(path.parent()?, access, seen) {
         return None;
     }
     about_rights(line, Some(&path), confinement, seen)
@@ -152,36 +152,36 @@ fn says(line: &str, phrases: &[&str]) -> bool {
 
 /// Said of the whole home, so that it tells nothing about a single file in it.
 fn misses_home(line: &str, confinement: &Confinement, seen: &Visible) -> bool {
-    let walls = &confinement.walls;
+    let access = &confinement.access;
     let is_home = |path: PathBuf| {
-        is_hidden_home(&path, walls, seen)
+        is_hidden_home(&path, access, seen)
             || (confinement.rung == Rung::Landlock && is_in_private_home(&path))
     };
-    says(line, &MISSING) && paths(line, walls).last().is_some_and(is_home)
+    says(line, &MISSING) && paths(line, access).last().is_some_and(is_home)
 }
 
-fn is_hidden_home(path: &Path, walls: &Walls, seen: &Visible) -> bool {
-    walls.home.as_ref().is_some_and(|home| path.starts_with(home)) && !seen.has(path)
+fn is_hidden_home(path: &Path, access: &Access, seen: &Visible) -> bool {
+    access.home.as_ref().is_some_and(|home| path.starts_with(home)) && !seen.has(path)
 }
 
 /// Whether opening this path would show what is to stay hidden.
-fn is_secret(path: &Path, walls: &Walls) -> bool {
-    let mut secret = SECRET.iter().map(Path::new).chain(walls.home.as_deref());
+fn is_secret(path: &Path, access: &Access) -> bool {
+    let mut secret = SECRET.iter().map(Path::new).chain(access.home.as_deref());
     secret.any(|secret| path.starts_with(secret) || secret.starts_with(path))
 }
 
 /// Whether it is on the host, and neither it nor what it leads to is secret.
-fn is_there_to_show(path: &Path, walls: &Walls) -> bool {
-    !is_secret(path, walls) && path.canonicalize().is_ok_and(|real| !is_secret(&real, walls))
+fn is_there_to_show(path: &Path, access: &Access) -> bool {
+    !is_secret(path, access) && path.canonicalize().is_ok_and(|real| !is_secret(&real, access))
 }
 
 /// Whether a folder of the host is missing inside, rather than being another one there.
-fn is_hidden_folder(folder: &Path, walls: &Walls, seen: &Visible) -> bool {
-    let replaced = [Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), walls.home.as_deref()];
+fn is_hidden_folder(folder: &Path, access: &Access, seen: &Visible) -> bool {
+    let replaced = [Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), access.home.as_deref()];
     folder.is_dir()
         && !replaced.contains(&Some(folder))
-        && !is_secret(folder, walls)
-        && !walls.tree.starts_with(folder)
+        && !is_secret(folder, access)
+        && !access.tree.starts_with(folder)
         && !seen.has(folder)
 }
 
@@ -192,38 +192,38 @@ fn about_rights(
     confinement: &Confinement,
     seen: &Visible,
 ) -> Option<String> {
-    let walls = &confinement.walls;
+    let access = &confinement.access;
     Some(match path {
-        Some(path) if walls.read_only.iter().any(|held| path.starts_with(held)) => {
+        Some(path) if access.read_only.iter().any(|held| path.starts_with(held)) => {
             format!(
                 "the sandbox protects {}: no build may change it (`--sandbox off` lets it)",
                 path.display()
             )
         }
-        Some(path) if walls.masked.iter().any(|hidden| path.starts_with(hidden)) => {
+        Some(path) if access.masked.iter().any(|hidden| path.starts_with(hidden)) => {
             format!("the sandbox hides {} from every build (`--sandbox off` shows it)", path.display())
         }
-        Some(path) if path.starts_with(&walls.tree) && !is_new_beside_protected(line, path, walls) => {
+        Some(path) if path.starts_with(&access.tree) && !is_new_beside_protected(line, path, access) => {
             return None;
         }
-        Some(path) if path.starts_with(&walls.tree) => format!(
+        Some(path) if path.starts_with(&access.tree) => format!(
             "the sandbox (Landlock) lets a build make nothing new at the top of the tree: \
              make it first, or write into a folder that is there; a folder can be named with `--writable {0}` or \
              `[sandbox] writable = [\"{0}\"]`",
             path.display()
         ),
-        Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, walls, seen) => {
+        Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, access, seen) => {
             NO_HOME.to_owned()
         }
         Some(path)
             if confinement.rung == Rung::Landlock
                 && !says(line, &WRITES)
                 && !seen.has(path)
-                && is_there_to_show(path, walls) =>
+                && is_there_to_show(path, access) =>
         {
             about_hiding(path)
         }
-        Some(path) => match path.parent().filter(|folder| !is_secret(folder, walls)) {
+        Some(path) => match path.parent().filter(|folder| !is_secret(folder, access)) {
             Some(folder) => NO_WRITING.replace("FOLDER", &folder.display().to_string()),
             None => NO_WRITING.to_owned(),
         },
@@ -232,8 +232,8 @@ fn about_rights(
 }
 
 /// Whether something is to be made, or taken away, in a folder that holds something protected: Landlock can allow that in none of them.
-fn is_new_beside_protected(line: &str, path: &Path, walls: &Walls) -> bool {
-    let mut protected = walls.read_only.iter().chain(&walls.masked);
+fn is_new_beside_protected(line: &str, path: &Path, access: &Access) -> bool {
+    let mut protected = access.read_only.iter().chain(&access.masked);
     protected.any(|held| held.parent().is_some_and(|folder| path.parent() == Some(folder)))
         && (!path.exists() || says(line, &REMOVES))
 }
@@ -247,11 +247,11 @@ fn about_hiding(path: &Path) -> String {
 
 /// What looks like a path in a line of output, without quotes and colons: words with a `/`, and the
 /// bare names of protected files. Relative ones are taken to lie in the tree; one with `..` may lie anywhere.
-fn paths(line: &str, walls: &Walls) -> impl Iterator<Item = PathBuf> {
+fn paths(line: &str, access: &Access) -> impl Iterator<Item = PathBuf> {
     let is_edge = |letter: char| letter.is_whitespace() || "'\"`‘’()[]:,;".contains(letter);
     line.split(is_edge).filter(|word| !word.is_empty()).filter_map(|word| {
-        let path = walls.tree.join(word.trim_start_matches("./"));
-        let is_path = word.contains('/') || walls.read_only.contains(&path) || walls.masked.contains(&path);
+        let path = access.tree.join(word.trim_start_matches("./"));
+        let is_path = word.contains('/') || access.read_only.contains(&path) || access.masked.contains(&path);
         (is_path && !path.components().any(|part| part == Component::ParentDir)).then_some(path)
     })
 }

@@ -31,6 +31,6 @@ pub use output::{Apart, Ended, Output};
 pub use reap::{Swept, sweep};
 pub use run::{RunError, run};
 pub use sandbox::{
-    Confinement, Mode, NoSandbox, Probed, Reason, Rung, Walls, how_to_get_bubblewrap, probe, survey,
+    Access, Confinement, Mode, NoSandbox, Probed, Reason, Rung, how_to_get_bubblewrap, probe, survey,
 };
 pub use temporary::temporary_folder;

@@ -71,7 +71,7 @@ impl fmt::Display for Rung {
 
 /// What a command may see and change. All paths absolute; those that are not there are passed over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Walls {
+pub struct Access {
     /// The work tree: writable.
     pub tree: PathBuf,
     /// Inside the tree, but not to be changed: `.git`, `build.sh`, specifications, configuration.
@@ -99,7 +99,7 @@ pub struct Walls {
     pub docker_host: Option<OsString>,
 }
 
-impl Walls {
+impl Access {
     /// The walls around `tree` for a command with this environment: tools and home are read off it,
     /// nothing else is opened and the network is off.
     pub fn new(tree: impl Into<PathBuf>, env: &Env) -> Self {
@@ -124,13 +124,13 @@ pub struct Confinement {
     /// What they are made of; [`probe`] tells what works here.
     pub rung: Rung,
     /// The walls; without meaning for [`Rung::Off`].
-    pub walls: Walls,
+    pub access: Access,
 }
 
 impl Confinement {
     /// No walls.
     pub fn off() -> Self {
-        Self { rung: Rung::Off, walls: Walls::default() }
+        Self { rung: Rung::Off, access: Access::default() }
     }
 }
 
@@ -171,12 +171,12 @@ pub(crate) fn prepare(
     marker: &str,
     group: Group,
 ) -> Result<Launch, RunError> {
-    let Confinement { rung, walls } = confinement;
+    let Confinement { rung, access } = confinement;
     let launch = match rung {
         Rung::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
-        Rung::Bwrap => bwrap::prepare(command, walls, group),
-        Rung::Landlock => landlock::prepare(command, walls),
-        Rung::Docker => docker::prepare(command, walls, marker, group),
+        Rung::Bwrap => bwrap::prepare(command, access, group),
+        Rung::Landlock => landlock::prepare(command, access),
+        Rung::Docker => docker::prepare(command, access, marker, group),
     };
     launch.map_err(|message| RunError::Sandbox { rung: *rung, message })
 }
@@ -190,9 +190,9 @@ fn direct(command: &Command) -> std::process::Command {
 }
 
 /// The command's variables where the places that they name look different inside: temporary files are in a new `/tmp`.
-fn environment(command: &Command, walls: &Walls) -> Env {
+fn environment(command: &Command, access: &Access) -> Env {
     let mut env = command.env.clone();
-    point_inside(&mut env, walls);
+    point_inside(&mut env, access);
     if env.get("TMPDIR").is_some() {
         env.set("TMPDIR", "/tmp");
     }
@@ -206,13 +206,13 @@ fn in_temporary<T>(folder: PathBuf, make: impl Fn(PathBuf) -> io::Result<T>) -> 
 
 /// Names the places that a program would otherwise look for below a home that is not there, and
 /// tells cargo not to try the network in vain.
-fn point_inside(env: &mut Env, walls: &Walls) {
-    for (name, folder) in [("CARGO_HOME", &walls.cargo_home), ("RUSTUP_HOME", &walls.rustup_home)] {
+fn point_inside(env: &mut Env, access: &Access) {
+    for (name, folder) in [("CARGO_HOME", &access.cargo_home), ("RUSTUP_HOME", &access.rustup_home)] {
         if let Some(folder) = folder {
             env.set(name, folder);
         }
     }
-    if !walls.network {
+    if !access.network {
         env.set("CARGO_NET_OFFLINE", "true");
     }
     // The tree is a mount of its own, where git would not look for a repository above it.

@@ -158,7 +158,7 @@ fn a_command_sees_the_variables_that_it_was_given_and_a_marker() {
 }
 
 #[test]
-fn what_a_variable_holds_reaches_the_command_behind_every_wall_and_nobodys_command_line() {
+fn what_a_variable_holds_reaches_the_command_in_every_sandbox_and_nobodys_command_line() {
     let scratch = Scratch::new();
     let secret = format!("s3cret-{}", std::process::id());
     let mut command = scratch.command(&["env", "-0"]);
@@ -167,7 +167,7 @@ fn what_a_variable_holds_reaches_the_command_behind_every_wall_and_nobodys_comma
         command.env.set(format!("GIVEN_{number}"), value);
     }
     for rung in support::rungs() {
-        let confinement = Confinement { rung, walls: scratch.walls() };
+        let confinement = Confinement { rung, access: scratch.access() };
         let mut seen = Vec::new();
         let mut look = |_, _: &[u8]| seen.extend(support::processes_whose_arguments_hold(&secret));
         let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut look).unwrap();

@@ -25,7 +25,7 @@ pub use keys::Keys;
 pub use read::{File, ReadError};
 pub use schema::schema;
 pub use setting::{Origin, Setting, Variable};
-pub use table::{Build, Dialect, KEYS, Layer, Limits, Model, Reserved, Settings, Spec, Walls};
+pub use table::{Build, Dialect, Isolation, KEYS, Layer, Limits, Model, Reserved, Settings, Spec};
 pub use trust::{PinError, Standing, Trust};
 pub use values::{
     Address, CommandLine, Count, Dollars, ModelName, Pattern, Place, Size, Temperature, Time, VariableName,

@@ -159,7 +159,7 @@ settings! {
     }
 
     /// `[sandbox]`. What opens it needs a trusted file.
-    Walls "sandbox." .sandbox {} {
+    Isolation "sandbox." .sandbox {} {
         /// What the wall is made of.
         mode: Option<Sandbox> => sandbox: Setting<Sandbox> = Setting::default(Sandbox::Auto), is_weaker,
             Flag::new("sandbox", Takes::Word("MODE", Sandbox::WORDS), "The wall around the build");
@@ -199,7 +199,7 @@ settings! {
         /// The command that decides whether the work is done.
         build: Build,
         /// The wall around the build.
-        sandbox: Walls,
+        sandbox: Isolation,
         /// What `.cuggino.json` does not settle of `code-commit spec`.
         spec: Spec,
         /// Reserved for settings of `code-commit order`; it has none.

@@ -244,7 +244,7 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
 }
 
 #[test]
-fn a_wall_is_weaker_if_it_may_let_through_more() {
+fn a_sandbox_is_weaker_if_it_may_let_through_more() {
     for (now, wanted, weaker) in [
         ("auto", "bwrap", false),
         ("auto", "landlock", true),

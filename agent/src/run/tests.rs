@@ -8,8 +8,8 @@ fn a_gemini_that_knows_no_stream_answers_all_the_same() {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/agents/gemini-object.sh");
     let cli = Installed::at(Kind::Gemini, &program).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (home, walls) = (folder.path().join("home"), Confinement::off());
-    let spawn = Spawn::new(folder.path(), "do it", &home, &walls);
+    let (home, access) = (folder.path().join("home"), Confinement::off());
+    let spawn = Spawn::new(folder.path(), "do it", &home, &access);
     let (mut log, mut events) = (Vec::new(), Vec::new());
     let cancel = Cancel::new().unwrap();
     let outcome = run(&cli, &spawn, &cancel, &mut log, &mut |event| events.push(event.clone())).unwrap();
@@ -22,9 +22,9 @@ fn a_gemini_that_knows_no_stream_answers_all_the_same() {
 
 /// What is shown of a standard error of which `out` bytes are left out between its two ends.
 fn shown(head: &str, out: u64, tail: &str) -> String {
-    let walls = Confinement::off();
+    let access = Confinement::off();
     let key = Some(Key::new("GEMINI_API_KEY", "AIza-0123-abcd"));
-    let spawn = Spawn { key, ..Spawn::new(Path::new("/"), "do it", Path::new("/"), &walls) };
+    let spawn = Spawn { key, ..Spawn::new(Path::new("/"), "do it", Path::new("/"), &access) };
     let total_bytes = head.len() as u64 + out + tail.len() as u64;
     let err = Captured { head: head.into(), tail: tail.into(), total_bytes };
     let output = Output {

@@ -26,8 +26,8 @@ fn writing(answer: &str) -> Option<Scene> {
 }
 
 #[test]
-fn a_tool_call_writes_a_file_behind_the_wall() {
-    let Some(scene) = writing("Done.").map(Scene::walled) else { return };
+fn a_tool_call_writes_a_file_in_the_sandbox() {
+    let Some(scene) = writing("Done.").map(Scene::sandboxed) else { return };
     let turn = scene.turn("write hi.txt", |spawn| {
         spawn.session = Session::New(ID.into());
         spawn.system_prompt = Some("YOU ARE THE WRITER");
@@ -54,7 +54,7 @@ fn a_tool_that_was_denied_fails_the_turn() {
 
 #[test]
 fn a_session_goes_on_where_it_was_and_an_unknown_one_is_lost() {
-    let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::walled) else { return };
+    let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::sandboxed) else { return };
     scene.turn("first words", |spawn| spawn.session = Session::New(ID.into())).ended(|end| *end == End::Ok);
     scene
         .turn("second words", |spawn| spawn.session = Session::Resume(ID.into()))

@@ -18,7 +18,7 @@ fn shell(line: &str) -> Step {
 #[test]
 fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
     let steps = [Step { text: Some("Writing.".into()), ..shell("echo hi > hi.txt") }, Step::text("Done.")];
-    let Some(scene) = scene(steps).map(Scene::walled) else { return };
+    let Some(scene) = scene(steps).map(Scene::sandboxed) else { return };
     let turn = scene.turn("write hi.txt", |_| {});
     turn.ended(|end| *end == End::Ok);
     assert_eq!(std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(), "hi\n");
@@ -34,9 +34,9 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
 
 /// What npm starts is a script that looks for the program in the package of the platform beside it.
 #[test]
-fn the_package_of_npm_finds_its_platform_behind_the_wall() {
+fn the_package_of_npm_finds_its_platform_in_the_sandbox() {
     let steps = [shell("echo hi > hi.txt"), Step::text("Done.")];
-    let Some(scene) = scene(steps).and_then(Scene::by_its_package).map(Scene::walled) else { return };
+    let Some(scene) = scene(steps).and_then(Scene::by_its_package).map(Scene::sandboxed) else { return };
     let turn = scene.turn("write hi.txt", |_| {});
     turn.ended(|end| *end == End::Ok);
     assert_eq!(std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(), "hi\n");
@@ -46,7 +46,7 @@ fn the_package_of_npm_finds_its_platform_behind_the_wall() {
 fn a_session_goes_on_where_it_was_and_each_turn_counts_its_own_tokens() {
     let used = |input: u64| json!({"input_tokens": input, "output_tokens": 5, "total_tokens": input + 5});
     let steps = [Step::text("One.").usage(used(100)), Step::text("Two.").usage(used(300))];
-    let Some(scene) = scene(steps).map(Scene::walled) else { return };
+    let Some(scene) = scene(steps).map(Scene::sandboxed) else { return };
     let first = scene.turn("first words", |_| {});
     first.ended(|end| *end == End::Ok);
     let session = first.outcome.session.clone().unwrap();

@@ -20,7 +20,7 @@ fn write(path: &str, content: &str) -> Step {
 #[test]
 fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
     let steps = [Step { text: Some("Writing.".into()), ..write("hi.txt", "hi\n") }, Step::text("Done.")];
-    let Some(scene) = scene(steps).map(Scene::walled) else { return };
+    let Some(scene) = scene(steps).map(Scene::sandboxed) else { return };
     let turn = scene.turn("write hi.txt", |spawn| spawn.session = Session::New(ID.into()));
     turn.ended(|end| *end == End::Ok);
     assert_eq!(std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(), "hi\n");
@@ -40,7 +40,7 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
 
 #[test]
 fn a_session_goes_on_where_it_was() {
-    let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::walled) else { return };
+    let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::sandboxed) else { return };
     scene.turn("first words", |spawn| spawn.session = Session::New(ID.into())).ended(|end| *end == End::Ok);
     scene
         .turn("second words", |spawn| spawn.session = Session::Resume(ID.into()))

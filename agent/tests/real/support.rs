@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent::{End, Event, Installed, Key, Kind, Outcome, Permissions, Spawn};
 use fixtures::server::{Script, Server, Step};
-use runner::{Cancel, Confinement, Env, Mode, Walls, probe};
+use runner::{Access, Cancel, Confinement, Env, Mode, probe};
 
 pub(crate) const KEY: &str = "fake-key-for-tests-1234";
 
@@ -64,10 +64,10 @@ impl Scene {
     }
 
     /// Behind the strongest wall of this machine.
-    pub(crate) fn walled(mut self) -> Self {
-        let mut walls = Walls::new(self.work(), &env());
-        walls.network = true;
-        self.confinement = probe(Mode::Auto, None).expect("some wall").confine(walls);
+    pub(crate) fn sandboxed(mut self) -> Self {
+        let mut access = Access::new(self.work(), &env());
+        access.network = true;
+        self.confinement = probe(Mode::Auto, None).expect("some wall").confine(access);
         self
     }
 

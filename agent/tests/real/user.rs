@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use agent::{End, Home, Kind, Session, Spawn};
 use fixtures::server::Step;
-use runner::{Mode, Walls, probe};
+use runner::{Access, Mode, probe};
 use serde_json::json;
 
 use crate::support::{Scene, Turn};
@@ -128,9 +128,9 @@ fn check(kind: Kind, mode: Mode) {
     first.ended(|end| *end == End::Ok);
     let before = files(&home, sessions);
 
-    let walls = Walls { network: true, home: Some(home.clone()), ..scene.confinement.walls.clone() };
-    let walls = Walls { tree: scene.work(), ..walls };
-    scene.confinement = probe(mode, None).expect("this wall").confine(walls);
+    let access = Access { network: true, home: Some(home.clone()), ..scene.confinement.access.clone() };
+    let access = Access { tree: scene.work(), ..access };
+    scene.confinement = probe(mode, None).expect("this wall").confine(access);
     let resumed = turn(&scene, "second words", Session::Resume(first.outcome.session.clone().unwrap()));
     resumed.ended(|end| *end == End::Ok);
     assert!(scene.work().join("hi.txt").exists(), "{}", resumed.log);

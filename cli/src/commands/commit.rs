@@ -12,7 +12,7 @@ use settings::{Environment, Keys, Origin, Settings};
 
 use crate::args::{OnFailure, RunArgs};
 use crate::commands::run::{Prepared, begin};
-use crate::commands::wall::{self, Otherwise};
+use crate::commands::sandbox::{self, Otherwise};
 use crate::deciders;
 use crate::edit;
 use crate::exit::{Exit, Failure};
@@ -60,14 +60,14 @@ pub fn run(
     };
     let guard = looks::look_at(which, &tree, &plan, args, output)?;
     // In this order: a wall holds the first of them.
-    let protected = wall::protected(&tree, &guard, &plan.settings)?;
+    let protected = sandbox::protected(&tree, &guard, &plan.settings)?;
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
     // What git cannot tell of the tree was said.
-    let dot_gits = wall::sealed_dot_gits(&tree, plan.settings.sandbox.value).unwrap_or_default();
+    let dot_gits = sandbox::sealed_dot_gits(&tree, plan.settings.sandbox.value).unwrap_or_default();
     let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
     plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
-    let (tree, model, without_wall) = (&tree, &*client, Otherwise::Refuse);
-    begin(Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall })
+    let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::Refuse);
+    begin(Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_sandbox })
         .map(|done| done.exit)
 }
 

@@ -15,7 +15,7 @@ use crate::args::DemoArgs;
 use crate::changes;
 use crate::commands::doctor::on_path;
 use crate::commands::run::{self, Prepared, begin};
-use crate::commands::wall::Otherwise;
+use crate::commands::sandbox::Otherwise;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::plan::{Plan, Task};
@@ -46,9 +46,9 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     let lock = super::lock(&tree, output)?;
     let cancel = crate::interrupt::watched()?;
     let guard = run::guard(&tree, &plan)?;
-    let (tree, model, without_wall) = (&tree, &*client, Otherwise::GoWithout);
+    let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::GoWithout);
     let prepared =
-        Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall };
+        Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_sandbox };
     let finished = begin(prepared)?;
     for change in &finished.changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());

@@ -1,5 +1,6 @@
 //! `code-commit order`: work orders (S2).
 
+mod access;
 mod act;
 pub mod args;
 mod batch;
@@ -17,7 +18,6 @@ mod show;
 mod startable;
 mod template;
 mod unfinished;
-mod walls;
 
 use args::{OrderArgs, OrderCommand};
 use settings::Environment;

@@ -1,5 +1,6 @@
 //! `code-commit phase`: a builder and a verifier, walled off from each other (S3).
 
+mod access;
 mod act;
 pub mod agents;
 mod client;
@@ -10,7 +11,6 @@ pub mod past;
 mod project;
 mod report;
 mod request;
-mod walls;
 
 use std::ffi::OsStr;
 use std::path::Path;

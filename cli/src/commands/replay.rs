@@ -18,7 +18,7 @@ use crate::args::ReplayArgs;
 use crate::commands::order::{self, Recorded};
 use crate::commands::resume::can_go_on;
 use crate::commands::run::{asking, build_command};
-use crate::commands::wall::{self, Otherwise};
+use crate::commands::sandbox::{self, Otherwise};
 use crate::commands::{runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, printable};
@@ -127,7 +127,7 @@ impl WhatIf<'_> {
         // It is never asked, so what it would need may be gone.
         let nobody = llm::Recorded::new(plan.settings.model.value.clone(), Vec::new());
         let confinement =
-            wall::confine(&super::work_tree(&copy.root)?, &plan, Otherwise::Refuse, environment, output)?;
+            sandbox::confine(&super::work_tree(&copy.root)?, &plan, Otherwise::Refuse, environment, output)?;
         let (folder, mut silent) = (copy.folder()?, Silent);
         let mut world = CommitWorld {
             record: Record::begin(folder.clone(), &mut silent).map_err(anyhow::Error::from)?,

@@ -18,7 +18,7 @@ use crate::args::ResumeArgs;
 use crate::commands::order::{self, Recorded};
 use crate::commands::registry::{self, Known};
 use crate::commands::run::{self, Prepared, UNLIKE_RECORDED, resume};
-use crate::commands::wall::Otherwise;
+use crate::commands::sandbox::Otherwise;
 use crate::commands::{runs, spec};
 use crate::exit::{Exit, Failure};
 use crate::models;
@@ -121,9 +121,9 @@ fn go_on(
     let client = models::open(&plan.settings, &keys, environment, tree, output)?;
     client.pass_over(answers_used(&past.lines));
     let guard = run::guard(tree, &plan)?;
-    let (model, without_wall) = (&*client, Otherwise::Refuse);
+    let (model, without_sandbox) = (&*client, Otherwise::Refuse);
     let prepared =
-        Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_wall };
+        Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_sandbox };
     resume(prepared, &folder).map(|done| done.exit)
 }
 

@@ -28,7 +28,7 @@ use crate::changes::{self, FileChange};
 use crate::commands::registry;
 use crate::commands::resume::can_go_on;
 use crate::commands::runs::{discard, no_record};
-use crate::commands::wall::{self, Otherwise};
+use crate::commands::sandbox::{self, Otherwise};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::plan::Plan;
@@ -49,7 +49,7 @@ pub struct Prepared<'r> {
     pub redactor: Redactor,
     pub cancel: Cancel,
     pub output: &'r Output,
-    pub without_wall: Otherwise,
+    pub without_sandbox: Otherwise,
 }
 
 /// A run that is over.
@@ -114,8 +114,8 @@ fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure
 }
 
 fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
-    let Prepared { tree, plan, without_wall, environment, output, .. } = prepared;
-    wall::confine(tree, plan, *without_wall, environment, output)
+    let Prepared { tree, plan, without_sandbox, environment, output, .. } = prepared;
+    sandbox::confine(tree, plan, *without_sandbox, environment, output)
 }
 
 fn lead(
@@ -195,7 +195,7 @@ pub fn build_command(plan: &Plan, environment: &Environment, confinement: Confin
     let settings = &plan.settings;
     BuildCommand {
         argv: settings.build.value.argv.iter().map(OsString::from).collect(),
-        env: wall::build_env(settings, environment),
+        env: sandbox::build_env(settings, environment),
         timeout: Some(settings.build_timeout.value),
         limits: runner::Limits { output_bytes: settings.build_output.value, ..runner::Limits::default() },
         confinement,

@@ -378,7 +378,7 @@ fn a_path_copied_out_of_a_diff_is_refused_with_the_path_that_was_meant() {
 }
 
 #[test]
-fn a_project_that_is_the_home_folder_is_not_built_behind_a_wall() {
+fn a_project_that_is_the_home_folder_is_not_built_in_a_sandbox() {
     let scene = Scene::with_replies([MENDS_IT]);
     let home = scene.project.root().display().to_string();
     let args = ["--base-url", scene.server.origin(), "--model", "gemini-test"];

@@ -348,7 +348,7 @@ fn variables_pass_into_the_build_where_they_are_named() {
 }
 
 #[test]
-fn the_wall_opens_where_it_is_told_to_and_nowhere_else() {
+fn the_sandbox_opens_where_it_is_told_to_and_nowhere_else() {
     let doctor = Scene::with_replies([]).run(&["doctor", "--json"]).out;
     if !doctor.lines().any(|line| line.contains(r#""check":"sandbox""#) && line.contains(r#""ok":true"#)) {
         eprintln!("SKIPPED: what opens the wall, because no wall works here: {doctor}");

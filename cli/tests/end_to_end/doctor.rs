@@ -109,16 +109,16 @@ fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_star
 
 /// It would be a poor reason to do without a wall.
 #[test]
-fn a_wall_needs_no_folder_for_temporary_files_that_is_there() {
+fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
-    let walls = |environment: &[(&str, &str)]| {
+    let access = |environment: &[(&str, &str)]| {
         let report = scene.run_with(&["doctor"], environment).out;
         let rungs = report.lines().filter(|line| line.get(4..).is_some_and(|rest| rest.starts_with("  ")));
         rungs.filter(|line| line.contains("works")).map(str::to_owned).collect::<Vec<_>>()
     };
     let nowhere = ("TMPDIR", "/nonexistent");
-    let usual = walls(&[]);
-    assert_eq!(walls(&[nowhere]), usual);
+    let usual = access(&[]);
+    assert_eq!(access(&[nowhere]), usual);
     for sandbox in ["bwrap", "landlock"] {
         if !usual.iter().any(|line| line.contains(sandbox)) {
             continue;

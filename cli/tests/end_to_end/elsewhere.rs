@@ -58,7 +58,7 @@ fn a_build_in_a_linked_work_tree_can_ask_git() {
 }
 
 #[test]
-fn more_protected_files_than_a_wall_can_hold_are_held_by_the_seal() {
+fn more_protected_files_than_a_sandbox_can_hold_are_held_by_the_seal() {
     let build =
         "#!/bin/sh\n[ -e ../once ] || chmod u+w many many/*\necho x > many/3999 && touch ../once\ntrue\n";
     let config = "protect = ['many/**']\n";

@@ -150,7 +150,7 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
 
 /// Before a model is paid for: none could mend it.
 #[test]
-fn a_build_script_that_leads_to_what_the_wall_hides_is_refused_with_its_remedy() {
+fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_its_remedy() {
     for rung in ["bwrap", "landlock"] {
         let scene = Scene::with_replies([MENDS_IT]);
         let script = scene.project.beside().canonicalize().unwrap().join("shared.sh");
@@ -311,7 +311,7 @@ fn a_repository_of_another_user_is_worked_in_once_git_was_told_that_it_is_safe()
 }
 
 #[test]
-fn what_the_walls_hide_is_told_to_the_person_and_never_to_the_model() {
+fn what_the_sandbox_hides_is_told_to_the_person_and_never_to_the_model() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
     let home = scene.project.beside();
     std::fs::create_dir_all(home.join("hidden")).unwrap();
@@ -338,7 +338,7 @@ fn what_the_walls_hide_is_told_to_the_person_and_never_to_the_model() {
 
 /// S0 keeps its record in a folder of the project that builds could need.
 #[test]
-fn no_build_reads_in_the_record_what_the_wall_hides() {
+fn no_build_reads_in_the_record_what_the_sandbox_hides() {
     for rung in ["bwrap", "landlock"] {
         // The third prompt holds what the second build read, after the first one brought the hint.
         let scene = Scene::with_replies([MENDS_IT; 3]);

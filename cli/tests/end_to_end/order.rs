@@ -10,7 +10,7 @@ mod orders;
 mod record;
 mod repositories;
 mod rollbacks;
+mod sandbox;
 pub mod schemas;
 mod seal;
 mod stages;
-mod walls;

@@ -11,6 +11,6 @@ mod models;
 mod odd;
 mod real;
 mod resume;
+mod sandbox;
 mod schema;
 mod settings;
-mod walls;

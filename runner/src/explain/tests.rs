@@ -3,13 +3,13 @@ use crate::{Captured, Ended};
 use std::time::Duration;
 
 fn check(rung: Rung, line: &str) -> String {
-    let walls = Walls {
+    let access = Access {
         tree: "/work tree".into(),
         read_only: vec!["/work tree/.git".into(), "/work tree/build.sh".into()],
         masked: vec!["/work tree/agent-config".into()],
         // A folder of every machine.
         home: Some("/var/cache".into()),
-        ..Walls::default()
+        ..Access::default()
     };
     let output = Output {
         ended: Ended::Exited(1),
@@ -22,7 +22,7 @@ fn check(rung: Rung, line: &str) -> String {
         survivors_killed: 0,
         survivors_left: 0,
     };
-    explain(&output, &Confinement { rung, walls }).unwrap_or_else(|| "nothing".into())
+    explain(&output, &Confinement { rung, access }).unwrap_or_else(|| "nothing".into())
 }
 
 fn table(lines: &[(Rung, &str)]) -> String {
@@ -172,16 +172,16 @@ fn a_success_is_not_explained() {
         survivors_killed: 0,
         survivors_left: 0,
     };
-    let confinement = Confinement { rung: Rung::Bwrap, walls: Walls::default() };
+    let confinement = Confinement { rung: Rung::Bwrap, access: Access::default() };
     assert_eq!(explain(&output, &confinement), None);
 }
 
 #[test]
-fn of_many_lines_the_walls_are_looked_at_once() {
+fn of_many_lines_the_sandbox_is_looked_at_once() {
     let tools = tempfile::tempdir().unwrap();
     let path: Vec<_> = (0..300).map(|number| tools.path().join(number.to_string())).collect();
     path.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
-    let walls = Walls { tree: "/work tree".into(), path, ..Walls::default() };
+    let access = Access { tree: "/work tree".into(), path, ..Access::default() };
     let text = "a.c:1: fatal error: x/y.h: No such file or directory\n".repeat(3000);
     let output = Output {
         ended: Ended::Exited(1),
@@ -192,6 +192,6 @@ fn of_many_lines_the_walls_are_looked_at_once() {
         survivors_left: 0,
     };
     let begun = crate::run::now();
-    assert_eq!(explain(&output, &Confinement { rung: Rung::Bwrap, walls }), None);
+    assert_eq!(explain(&output, &Confinement { rung: Rung::Bwrap, access }), None);
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }

@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp::{self, Sockets};
-use super::{Aftercare, Launch, Walls, by_shell_code, environment, plainly, system_program};
+use super::{Access, Aftercare, Launch, by_shell_code, environment, plainly, system_program};
 use crate::spawn::{Group, program};
 use crate::{Command, Ended};
 
@@ -36,20 +36,20 @@ const DEAF_TO_KEYS: &str = "trap '' INT QUIT; exec \"$0\" \"$@\"";
 const HEARS_KEYS: &str = "env --default-signal=INT,QUIT true 2>/dev/null || exec \"$0\" \"$@\"
 exec env --default-signal=INT,QUIT \"$0\" \"$@\"";
 
-pub(super) fn prepare(command: &Command, walls: &Walls, group: Group) -> Result<Launch, String> {
-    mounts::refuse(walls)?;
-    mounts::make_writable(walls)?;
+pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Result<Launch, String> {
+    mounts::refuse(access)?;
+    mounts::make_writable(access)?;
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
     let report = memory_file("report", &[]).map_err(fault)?;
     let filter =
         memory_file("filter", &seccomp::bytes(&seccomp::filter(Sockets::Allowed)?)).map_err(fault)?;
-    let passwd = memory_file("passwd", accounts(walls).as_bytes()).map_err(fault)?;
+    let passwd = memory_file("passwd", accounts(access).as_bytes()).map_err(fault)?;
     let groups = memory_file("group", groups().as_bytes()).map_err(fault)?;
 
     let mut bwrap = launcher(group)?;
-    bwrap.env_clear().envs(environment(command, walls).iter()).args(ISOLATION);
+    bwrap.env_clear().envs(environment(command, access).iter()).args(ISOLATION);
     bwrap.args(["--seccomp", &number(&filter), "--json-status-fd", &number(&report)]);
-    if !walls.network {
+    if !access.network {
         bwrap.arg("--unshare-net");
     }
     if group == Group::Own {
@@ -58,7 +58,7 @@ pub(super) fn prepare(command: &Command, walls: &Walls, group: Group) -> Result<
     }
     bwrap.args(["--ro-bind-data", &number(&passwd), "/etc/passwd"]);
     bwrap.args(["--ro-bind-data", &number(&groups), "/etc/group"]);
-    bwrap.args(mount_arguments(walls));
+    bwrap.args(mount_arguments(access));
     bwrap.arg("--chdir").arg(&command.cwd).arg("--");
     if group == Group::Ours {
         bwrap.args(["/bin/sh", "-c", HEARS_KEYS]);
@@ -86,13 +86,13 @@ fn launcher(group: Group) -> Result<std::process::Command, String> {
     }
 }
 
-fn mount_arguments(walls: &Walls) -> Vec<OsString> {
+fn mount_arguments(access: &Access) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |parts: &[&OsStr]| words.extend(parts.iter().map(OsString::from));
     // Read-only: in a namespace of its own, too, the kernel lets root write the settings of the whole machine (`core_pattern`).
     add(["--proc", "/proc", "--remount-ro", "/proc"].map(OsStr::new).as_slice());
     add(["--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
-    for mount in mounts::plan(walls) {
+    for mount in mounts::plan(access) {
         match &mount {
             Mount::ReadOnly(path) => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),
             Mount::Writable(path) => add(&["--bind".as_ref(), path.as_ref(), path.as_ref()]),
@@ -110,9 +110,9 @@ fn mount_arguments(walls: &Walls) -> Vec<OsString> {
 }
 
 /// Programs look up their own account: just that one, and nobody's.
-fn accounts(walls: &Walls) -> String {
+fn accounts(access: &Access) -> String {
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let home = mounts::home(walls).unwrap_or_else(|| Path::new("/tmp").to_owned());
+    let home = mounts::home(access).unwrap_or_else(|| Path::new("/tmp").to_owned());
     format!("user:x:{user}:{group}::{}:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n", home.display())
 }
 

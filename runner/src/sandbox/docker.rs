@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::memory::{inherit, memory_file, number};
 use super::mounts::{self, Mount};
 use super::seccomp;
-use super::{Aftercare, Launch, Walls, by_shell_code, environment, plainly, system_program};
+use super::{Access, Aftercare, Launch, by_shell_code, environment, plainly, system_program};
 use crate::owner;
 use crate::spawn::{Group, program};
 use crate::wait::wait_for;
@@ -54,24 +54,24 @@ impl Container {
 
 pub(super) fn prepare(
     command: &Command,
-    walls: &Walls,
+    access: &Access,
     marker: &str,
     group: Group,
 ) -> Result<Launch, String> {
-    mounts::refuse(walls)?;
-    mounts::make_writable(walls)?;
-    let host = walls.docker_host.clone();
+    mounts::refuse(access)?;
+    mounts::make_writable(access)?;
+    let host = access.docker_host.clone();
     make_image(host.as_deref())?;
     let container = Container { name: format!("code-commit-{marker}"), host };
     let mut docker = client(container.host.as_deref())?;
     docker.args(["run", "--rm", "--name", &container.name, "--label", &format!("{RUN_MARKER}={marker}")]);
     docker.args(["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--interactive"]);
-    docker.args(["--network", if walls.network { "host" } else { "none" }]).arg("--user").arg(user());
-    for mount in mounts::plan(walls) {
+    docker.args(["--network", if access.network { "host" } else { "none" }]).arg("--user").arg(user());
+    for mount in mounts::plan(access) {
         docker.args(mount_arguments(&mount));
     }
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
-    let (arguments, file) = variables::variables(&environment(command, walls)).map_err(fault)?;
+    let (arguments, file) = variables::variables(&environment(command, access)).map_err(fault)?;
     let profile = memory_file("profile", seccomp::docker_profile().as_bytes()).map_err(fault)?;
     docker.args(["--security-opt", &format!("seccomp=/proc/self/fd/{}", number(&profile))]);
     docker.args(arguments).arg("--workdir").arg(&command.cwd);

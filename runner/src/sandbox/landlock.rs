@@ -1,9 +1,9 @@
-//! The second rung, for machines where bubblewrap is not there or not allowed: Landlock for the
-//! file system, seccomp for sockets and system calls.
+//! The second rung, for machines where bubblewrap is missing or not allowed: Landlock for the file
+//! system, seccomp for sockets and system calls.
 //!
-//! Landlock only ever adds rights, and a right to a folder is one to all that is in it. So each
-//! entry of the tree is granted by itself but for the protected ones, and nothing new can be made
-//! at the top (or in a folder that holds something protected).
+//! Landlock can only add rights, and a right to a folder covers everything in it. Therefore each
+//! entry of the tree is granted separately, except for protected ones, and nothing new can be
+//! created at the top of the tree or in a folder that contains a protected file.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
+    ABI, Access as _, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetError, Scope,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
@@ -19,7 +19,7 @@ use seccompiler::BpfProgram;
 
 use super::mounts;
 use super::seccomp::{self, Sockets};
-use super::{Aftercare, Launch, Walls, direct};
+use super::{Access, Aftercare, Launch, direct};
 use crate::temporary::{self, temporary_folder};
 use crate::{Command, RunError, Rung};
 
@@ -27,42 +27,42 @@ mod grants;
 
 use grants::{WANTED, grants};
 
-/// The oldest kernel interface whose file rules have no hole (`truncate` came with it).
+/// The oldest version of the interface without a hole in its file rules: it added `truncate`.
 const NEEDED: ABI = ABI::V3;
-/// A folder for temporary files and the home, removed when dropped.
+/// A folder for temporary files and the home directory, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Private {
     #[expect(dead_code, reason = "removed when dropped")]
     folder: tempfile::TempDir,
 }
 
-/// The home in it.
+/// The home directory in it.
 const HOME: &str = "home";
 
-/// Whether a path lies in the home that a command has behind this wall.
+/// Whether a path is in the private home directory of a command in this sandbox.
 pub(crate) fn is_in_private_home(path: &Path) -> bool {
     let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(temporary::PREFIX.as_bytes());
     path.iter().zip(path.iter().skip(1)).any(|(folder, below)| is_ours(folder) && below == HOME)
 }
 
-/// What is put around the thread that starts the command.
+/// Restrictions for the thread that starts the command.
 pub(crate) struct Fence {
     rules: RulesetCreated,
     filter: BpfProgram,
 }
 
-pub(super) fn prepare(command: &Command, walls: &Walls) -> Result<Launch, String> {
-    mounts::refuse(walls)?;
-    mounts::make_writable(walls)?;
+pub(super) fn prepare(command: &Command, access: &Access) -> Result<Launch, String> {
+    mounts::refuse(access)?;
+    mounts::make_writable(access)?;
     let (private, folder) =
         private_folder(command).map_err(|error| format!("cannot make a folder: {error}"))?;
-    link_what_is_open(walls, &folder.join(HOME)).map_err(|error| format!("cannot make a link: {error}"))?;
+    link_what_is_open(access, &folder.join(HOME)).map_err(|error| format!("cannot make a link: {error}"))?;
     let mut inner = command.clone();
-    super::point_inside(&mut inner.env, walls);
+    super::point_inside(&mut inner.env, access);
     inner.env.set("TMPDIR", folder.join("tmp"));
     inner.env.set("HOME", folder.join(HOME));
-    let rules = rules(walls, &folder).map_err(|error| error.to_string())?;
-    let sockets = if walls.network { Sockets::Internet } else { Sockets::Denied };
+    let rules = rules(access, &folder).map_err(|error| error.to_string())?;
+    let sockets = if access.network { Sockets::Internet } else { Sockets::Denied };
     let mut launch = Launch::new(direct(&inner), Aftercare::Landlock(private));
     launch.fence = Some(Fence { rules, filter: seccomp::filter(sockets)? });
     Ok(launch)
@@ -77,13 +77,13 @@ fn private_folder(command: &Command) -> io::Result<(Private, PathBuf)> {
     Ok((Private { folder }, path))
 }
 
-/// What is opened of the home is found in the new one, too, under the same name.
-fn link_what_is_open(walls: &Walls, inside: &Path) -> io::Result<()> {
-    let mut names = mounts::open_in_home(walls);
-    // What lies in another one comes with it.
+/// Links the opened entries of the user's home directory into the new one, under the same names.
+fn link_what_is_open(access: &Access, inside: &Path) -> io::Result<()> {
+    let mut names = mounts::open_in_home(access);
+    // An entry inside another one comes with it.
     names.sort();
     names.dedup_by(|inner, outer| inner.starts_with(outer));
-    let Some(home) = &walls.home else { return Ok(()) };
+    let Some(home) = &access.home else { return Ok(()) };
     names.iter().try_for_each(|name| {
         let link = inside.join(name);
         link.parent().map_or(Ok(()), fs::create_dir_all)?;
@@ -92,8 +92,8 @@ fn link_what_is_open(walls: &Walls, inside: &Path) -> io::Result<()> {
 }
 
 impl Fence {
-    /// Starts the command from a thread that restricts itself first and ends at once: the walls
-    /// are inherited by what it starts and by nothing else.
+    /// Starts the command from a thread that first restricts itself and then ends: the restrictions
+    /// are inherited by the command and by nothing else.
     pub(crate) fn spawn(
         self,
         command: &mut std::process::Command,
@@ -113,8 +113,8 @@ impl Fence {
     }
 }
 
-/// Root may do more than files to every process of the machine, past Landlock. What is left is what
-/// it takes to build in a tree that is another user's.
+/// As root, a process can affect every other process of the machine in ways that Landlock does not
+/// cover. Keeps only the capabilities needed to build in a tree that belongs to another user.
 fn drop_rights_of_root() -> rustix::io::Result<()> {
     let files =
         CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER | CapabilitySet::FSETID;
@@ -123,7 +123,7 @@ fn drop_rights_of_root() -> rustix::io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })
 }
 
-fn rules(walls: &Walls, private: &Path) -> Result<RulesetCreated, RulesetError> {
+fn rules(access: &Access, private: &Path) -> Result<RulesetCreated, RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(NEEDED))?
@@ -131,7 +131,7 @@ fn rules(walls: &Walls, private: &Path) -> Result<RulesetCreated, RulesetError> 
         .handle_access(AccessFs::from_all(WANTED))?
         .scope(Scope::from_all(WANTED))?
         .create()?;
-    grants(walls, private, &mut |file, access| {
+    grants(access, private, &mut |file, access| {
         (&mut rules).add_rule(PathBeneath::new(file, access)).map(drop)
     })?;
     Ok(rules)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use names::Kind;
 
-use super::Walls;
+use super::Access;
 
 /// One thing to be seen inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,24 +77,24 @@ pub(super) const CARGO: &str = ".cargo";
 const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "versions"];
 
 /// Everything, in order.
-pub(super) fn plan(walls: &Walls) -> Vec<Mount> {
+pub(super) fn plan(access: &Access) -> Vec<Mount> {
     let mut plan: Vec<Mount> = SYSTEM.iter().map(PathBuf::from).filter_map(as_on_host).collect();
-    plan.extend(etc(walls).into_iter().map(Mount::ReadOnly));
+    plan.extend(etc(access).into_iter().map(Mount::ReadOnly));
     plan.extend(["/tmp", "/var/tmp"].map(|folder| Mount::Private(folder.into())));
-    let home = home(walls);
-    plan.extend(home.iter().filter(|home| !home.starts_with(&walls.tree)).cloned().map(Mount::Private));
-    plan.extend(above_what_is_open(walls).into_iter().map(Mount::Private));
-    plan.extend(private_cargo_home(walls).map(Mount::Private));
-    plan.extend(tools(walls).into_iter().map(Mount::ReadOnly));
-    plan.push(Mount::Writable(walls.tree.clone()));
+    let home = home(access);
+    plan.extend(home.iter().filter(|home| !home.starts_with(&access.tree)).cloned().map(Mount::Private));
+    plan.extend(above_what_is_open(access).into_iter().map(Mount::Private));
+    plan.extend(private_cargo_home(access).map(Mount::Private));
+    plan.extend(tools(access).into_iter().map(Mount::ReadOnly));
+    plan.push(Mount::Writable(access.tree.clone()));
     // A mount cannot be moved; a folder with mounts in it can.
-    plan.extend(held(walls, &walls.pinned).into_iter().map(Mount::Writable));
-    plan.extend(home.iter().filter(|home| home.starts_with(&walls.tree)).cloned().map(Mount::Private));
-    plan.extend(outside_the_tree(walls, &walls.readable).map(Mount::ReadOnly));
-    plan.extend(outside_the_tree(walls, &walls.writable).map(Mount::Writable));
-    plan.extend(read_only(walls).into_iter().map(Mount::ReadOnly));
-    plan.extend(open_in_read_only(walls).map(Mount::Writable));
-    plan.extend(masked(walls).into_iter().map(empty));
+    plan.extend(held(access, &access.pinned).into_iter().map(Mount::Writable));
+    plan.extend(home.iter().filter(|home| home.starts_with(&access.tree)).cloned().map(Mount::Private));
+    plan.extend(outside_the_tree(access, &access.readable).map(Mount::ReadOnly));
+    plan.extend(outside_the_tree(access, &access.writable).map(Mount::Writable));
+    plan.extend(read_only(access).into_iter().map(Mount::ReadOnly));
+    plan.extend(open_in_read_only(access).map(Mount::Writable));
+    plan.extend(masked(access).into_iter().map(empty));
     last_of_each_place(plan)
 }
 
@@ -120,29 +120,29 @@ fn empty(path: PathBuf) -> Mount {
 }
 
 /// The files of `/etc` that may be seen.
-pub(super) fn etc(walls: &Walls) -> Vec<PathBuf> {
-    let network: &[&str] = if walls.network { &ETC_NETWORK } else { &[] };
+pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
+    let network: &[&str] = if access.network { &ETC_NETWORK } else { &[] };
     let names = ETC.iter().chain(network);
     names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists()).collect()
 }
 
 /// The home to be hidden. A home of `/` is no home.
-pub(super) fn home(walls: &Walls) -> Option<PathBuf> {
-    walls.home.clone().filter(|home| home.is_absolute() && home.parent().is_some())
+pub(super) fn home(access: &Access) -> Option<PathBuf> {
+    access.home.clone().filter(|home| home.is_absolute() && home.parent().is_some())
 }
 
 /// What the caller opens below the home to be hidden, by its name there.
-pub(super) fn open_in_home(walls: &Walls) -> Vec<PathBuf> {
-    let Some(home) = home(walls).filter(|home| !home.starts_with(&walls.tree)) else { return Vec::new() };
-    let open = [&walls.readable, &walls.writable].map(|paths| outside_the_tree(walls, paths));
+pub(super) fn open_in_home(access: &Access) -> Vec<PathBuf> {
+    let Some(home) = home(access).filter(|home| !home.starts_with(&access.tree)) else { return Vec::new() };
+    let open = [&access.readable, &access.writable].map(|paths| outside_the_tree(access, paths));
     let names = open.into_iter().flatten().filter_map(|path| Some(path.strip_prefix(&home).ok()?.to_owned()));
     names.filter(|name| !name.as_os_str().is_empty()).collect()
 }
 
 /// The folders between the home and what is opened in it are as new as the home is, and can be written: Docker would make them root's.
-fn above_what_is_open(walls: &Walls) -> Vec<PathBuf> {
-    let Some(home) = home(walls) else { return Vec::new() };
-    let names = open_in_home(walls);
+fn above_what_is_open(access: &Access) -> Vec<PathBuf> {
+    let Some(home) = home(access) else { return Vec::new() };
+    let names = open_in_home(access);
     let above =
         names.iter().flat_map(|name| name.ancestors().skip(1)).filter(|name| !name.as_os_str().is_empty());
     let mut folders: Vec<PathBuf> = above.map(|name| home.join(name)).collect();
@@ -152,28 +152,28 @@ fn above_what_is_open(walls: &Walls) -> Vec<PathBuf> {
 }
 
 /// Why there can be no walls around this tree.
-pub(super) fn refuse(walls: &Walls) -> Result<(), String> {
-    let tree = &walls.tree;
+pub(super) fn refuse(access: &Access) -> Result<(), String> {
+    let tree = &access.tree;
     if !tree.is_absolute() || tree.parent().is_none() {
         return Err(format!("the work tree {} is not a folder of its own", tree.display()));
     }
-    if home(walls).as_ref() == Some(tree) {
+    if home(access).as_ref() == Some(tree) {
         return Err(format!("the work tree is the home folder {}, which must stay hidden", tree.display()));
     }
     Ok(())
 }
 
 /// Makes the writable folders that are not there yet.
-pub(super) fn make_writable(walls: &Walls) -> Result<(), String> {
-    walls.writable.iter().filter(|folder| !folder.exists()).try_for_each(|folder| {
-        make_folder(walls, folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
+pub(super) fn make_writable(access: &Access) -> Result<(), String> {
+    access.writable.iter().filter(|folder| !folder.exists()).try_for_each(|folder| {
+        make_folder(access, folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
     })
 }
 
 /// Inside the tree step by step, and never through a link: an earlier build may have planted one.
-fn make_folder(walls: &Walls, folder: &Path) -> std::io::Result<()> {
-    let Ok(below) = folder.strip_prefix(&walls.tree) else { return fs::create_dir_all(folder) };
-    let mut here = walls.tree.clone();
+fn make_folder(access: &Access, folder: &Path) -> std::io::Result<()> {
+    let Ok(below) = folder.strip_prefix(&access.tree) else { return fs::create_dir_all(folder) };
+    let mut here = access.tree.clone();
     for name in below {
         here.push(name);
         match fs::symlink_metadata(&here) {
@@ -186,29 +186,29 @@ fn make_folder(walls: &Walls, folder: &Path) -> std::io::Result<()> {
 }
 
 /// The place of a new `CARGO_HOME`, unless the old one is part of the tree.
-fn private_cargo_home(walls: &Walls) -> Option<PathBuf> {
-    walls.cargo_home.clone().filter(|folder| !folder.starts_with(&walls.tree) && folder.is_dir())
+fn private_cargo_home(access: &Access) -> Option<PathBuf> {
+    access.cargo_home.clone().filter(|folder| !folder.starts_with(&access.tree) && folder.is_dir())
 }
 
 /// Where tools lie outside the system's folders.
-pub(super) fn tools(walls: &Walls) -> Vec<PathBuf> {
+pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
     let mut tools: Vec<PathBuf> = Vec::new();
-    let cargo = walls.cargo_home.iter().flat_map(|home| cargo_parts(home));
-    let beside = walls.path.iter().flat_map(|folder| beside_programs(folder, home(walls).as_deref()));
-    for tool in walls
+    let cargo = access.cargo_home.iter().flat_map(|home| cargo_parts(home));
+    let beside = access.path.iter().flat_map(|folder| beside_programs(folder, home(access).as_deref()));
+    for tool in access
         .path
         .iter()
         .filter(|folder| folder.is_dir())
         .cloned()
         .chain(beside)
-        .chain(walls.rustup_home.clone())
+        .chain(access.rustup_home.clone())
         .chain(cargo)
     {
         let is_seen = SYSTEM.iter().any(|system| tool.starts_with(system))
-            || tool.starts_with(&walls.tree)
+            || tool.starts_with(&access.tree)
             || tools.contains(&tool);
         // A PATH that holds the home folder or one above it would show what is to be hidden.
-        let shows_more = [home(walls).as_ref(), Some(&walls.tree), walls.cargo_home.as_ref()]
+        let shows_more = [home(access).as_ref(), Some(&access.tree), access.cargo_home.as_ref()]
             .iter()
             .flatten()
             .any(|hidden| hidden.starts_with(&tool));
@@ -240,43 +240,49 @@ fn cargo_parts(home: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Those that are there and not part of the tree. What is part of it has the tree's rights already,
 /// and a link in it must not open a way out.
-pub(super) fn outside_the_tree<'a>(walls: &'a Walls, paths: &'a [PathBuf]) -> impl Iterator<Item = PathBuf> {
-    paths.iter().filter(|path| !path.starts_with(&walls.tree) && path.is_absolute() && path.exists()).cloned()
+pub(super) fn outside_the_tree<'a>(
+    access: &'a Access,
+    paths: &'a [PathBuf],
+) -> impl Iterator<Item = PathBuf> {
+    paths
+        .iter()
+        .filter(|path| !path.starts_with(&access.tree) && path.is_absolute() && path.exists())
+        .cloned()
 }
 
 /// What may not be changed. Of a symbolic link its target, if that is in the tree: the link itself
 /// cannot be held fast.
-pub(super) fn read_only(walls: &Walls) -> Vec<PathBuf> {
-    held(walls, &walls.read_only)
+pub(super) fn read_only(access: &Access) -> Vec<PathBuf> {
+    held(access, &access.read_only)
 }
 
 /// Folders below what may not be changed that may be changed all the same; none behind a link, which could lead anywhere.
-pub(super) fn open_in_read_only(walls: &Walls) -> impl Iterator<Item = PathBuf> {
-    let held = read_only(walls);
+pub(super) fn open_in_read_only(access: &Access) -> impl Iterator<Item = PathBuf> {
+    let held = read_only(access);
     let is_below = move |path: &Path| held.iter().any(|above| path.starts_with(above) && path != above);
     let is_real = |path: &Path| path.canonicalize().is_ok_and(|real| real == path);
-    walls.writable.iter().filter(move |path| is_below(path) && is_real(path)).cloned()
+    access.writable.iter().filter(move |path| is_below(path) && is_real(path)).cloned()
 }
 
 /// What may not be seen: what the caller names, and cargo's credentials wherever they would show.
-pub(super) fn masked(walls: &Walls) -> Vec<PathBuf> {
-    let credentials = walls
+pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
+    let credentials = access
         .cargo_home
         .iter()
         .flat_map(|home| names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name)));
     let shown: Vec<&PathBuf> =
-        [&walls.tree].into_iter().chain(&walls.readable).chain(&walls.writable).collect();
-    let mut masked = held(walls, &walls.masked);
+        [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).collect();
+    let mut masked = held(access, &access.masked);
     masked
         .extend(credentials.filter(|file| file.exists() && shown.iter().any(|root| file.starts_with(root))));
     masked
 }
 
 /// Spelled as the tree is, whatever links lead there: another spelling would protect nothing.
-fn held(walls: &Walls, paths: &[PathBuf]) -> Vec<PathBuf> {
-    let tree = walls.tree.canonicalize().unwrap_or_else(|_| walls.tree.clone());
+fn held(access: &Access, paths: &[PathBuf]) -> Vec<PathBuf> {
+    let tree = access.tree.canonicalize().unwrap_or_else(|_| access.tree.clone());
     let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {
-        Ok(below) => Some(walls.tree.join(below)),
+        Ok(below) => Some(access.tree.join(below)),
         Err(_) => (!fs::symlink_metadata(path).ok()?.is_symlink()).then(|| path.clone()),
     };
     paths.iter().filter_map(target).filter(|path| !is_device(path)).collect()

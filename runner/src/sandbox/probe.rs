@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
-use super::{Confinement, Mode, Rung, Walls};
+use super::{Access, Confinement, Mode, Rung};
 use crate::{Cancel, Command, Ended, Env, run, temporary_folder};
 
 /// A trial that takes longer has failed.
@@ -24,9 +24,9 @@ pub struct Probed {
 
 impl Probed {
     /// These walls, by what was found to work: a container is the business of the daemon that answered, and of no other.
-    pub fn confine(&self, walls: Walls) -> Confinement {
+    pub fn confine(&self, access: Access) -> Confinement {
         let docker_host = self.docker_host.clone();
-        Confinement { rung: self.rung, walls: Walls { docker_host, ..walls } }
+        Confinement { rung: self.rung, access: Access { docker_host, ..access } }
     }
 }
 
@@ -140,10 +140,10 @@ fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
         return Ok(());
     }
     let folder = folder().map_err(|error| format!("cannot make a folder: {error}"))?;
-    let mut walls = Walls { tree: folder.path().join("tree"), ..Walls::default() };
-    walls.docker_host = docker_host.map(OsStr::to_owned);
-    std::fs::create_dir(&walls.tree).map_err(|error| format!("cannot make a folder: {error}"))?;
-    run_true(&Confinement { rung, walls })
+    let mut access = Access { tree: folder.path().join("tree"), ..Access::default() };
+    access.docker_host = docker_host.map(OsStr::to_owned);
+    std::fs::create_dir(&access.tree).map_err(|error| format!("cannot make a folder: {error}"))?;
+    run_true(&Confinement { rung, access })
 }
 
 /// Whose it is stands in its name: a person who does not wait for a trial leaves it behind.
@@ -152,7 +152,7 @@ fn folder() -> io::Result<tempfile::TempDir> {
 }
 
 fn run_true(confinement: &Confinement) -> Result<(), String> {
-    let mut command = Command::new(["true"], &confinement.walls.tree, Env::default());
+    let mut command = Command::new(["true"], &confinement.access.tree, Env::default());
     command.deadline = Some(PATIENCE);
     let cancel = Cancel::new().map_err(|error| error.to_string())?;
     match run(&command, confinement, &cancel, &mut |_, _| {}) {
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_wall_that_was_asked_for_nothing_is_said_about_the_others() {
+    fn of_a_sandbox_that_was_asked_for_nothing_is_said_about_the_others() {
         let failed = |mode, rungs: &[Rung]| {
             let reasons = rungs.iter().map(|&rung| Reason { rung, why: "why".to_owned() }).collect();
             NoSandbox::Nowhere { reasons, remedy: remedy(mode) }.to_string()
@@ -225,8 +225,8 @@ mod tests {
     #[test]
     fn the_daemon_that_answered_runs_the_commands() {
         let probed = Probed { rung: Rung::Docker, why: String::new(), docker_host: Some("unix:///a".into()) };
-        let other = Walls { docker_host: Some("unix:///b".into()), ..Walls::default() };
-        assert_eq!(probed.confine(other).walls.docker_host, Some("unix:///a".into()));
+        let other = Access { docker_host: Some("unix:///b".into()), ..Access::default() };
+        assert_eq!(probed.confine(other).access.docker_host, Some("unix:///a".into()));
     }
 
     #[test]

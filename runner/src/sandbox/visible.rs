@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Walls, mounts};
+use super::{Access, mounts};
 
 /// What was found to be seen, so that many files can be asked about: to find it takes hundreds of looks at the disk.
 pub(crate) struct Visible {
@@ -12,11 +12,11 @@ pub(crate) struct Visible {
 
 impl Visible {
     /// As things are now.
-    pub(crate) fn behind(walls: &Walls) -> Self {
+    pub(crate) fn behind(access: &Access) -> Self {
         let own = mounts::SYSTEM.into_iter().chain(["/proc", "/dev"]).map(PathBuf::from);
-        let given = [&walls.tree].into_iter().chain(&walls.readable).chain(&walls.writable).cloned();
-        let shown = own.chain(mounts::etc(walls)).chain(mounts::tools(walls)).chain(given).collect();
-        Self { shown, masked: mounts::masked(walls) }
+        let given = [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).cloned();
+        let shown = own.chain(mounts::etc(access)).chain(mounts::tools(access)).chain(given).collect();
+        Self { shown, masked: mounts::masked(access) }
     }
 
     /// Whether this one can be seen.

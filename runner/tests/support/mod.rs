@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use runner::{Cancel, Command, Confinement, Env, Mode, Output, Rung, Walls, probe, run};
+use runner::{Access, Cancel, Command, Confinement, Env, Mode, Output, Rung, probe, run};
 
 /// The Docker daemon that the tests may use, if it does not listen in the usual place.
 pub(crate) const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
@@ -61,12 +61,12 @@ impl Scratch {
     }
 
     /// Walls as the commands put them up.
-    pub(crate) fn walls(&self) -> Walls {
-        Walls {
+    pub(crate) fn access(&self) -> Access {
+        Access {
             read_only: vec![self.at("tree/.git"), self.at("tree/build.sh"), self.at("tree/not-there")],
             masked: vec![self.at("tree/agent-config")],
             docker_host: std::env::var_os(DOCKER),
-            ..Walls::new(self.at("tree"), &self.env())
+            ..Access::new(self.at("tree"), &self.env())
         }
     }
 
@@ -77,7 +77,7 @@ impl Scratch {
     }
 
     pub(crate) fn run(&self, rung: Rung, command: &Command) -> Output {
-        let confinement = Confinement { rung, walls: self.walls() };
+        let confinement = Confinement { rung, access: self.access() };
         run(command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap()
     }
 

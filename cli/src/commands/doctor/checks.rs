@@ -12,7 +12,7 @@ use settings::{Environment, Files, Keys, Settings, Standing, keys};
 use super::Check;
 use crate::args::DoctorArgs;
 use crate::commands::rollup::age::Rollup;
-use crate::commands::wall;
+use crate::commands::sandbox;
 use crate::exit::Failure;
 use crate::models;
 use crate::output::Output;
@@ -84,11 +84,12 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
 /// What is asked for must work; of the rest is said why it does not.
 fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
     let docker_host = environment.docker_host();
-    let wanted = match runner::probe(wall::mode(settings.sandbox.value), docker_host) {
+    let wanted = match runner::probe(sandbox::mode(settings.sandbox.value), docker_host) {
         Ok(probed) => Check::good("sandbox", probed.why),
-        Err(reason) => {
-            Check::failed("sandbox", wall::no_sandbox(reason, "or, with all of your rights: --sandbox off"))
-        }
+        Err(reason) => Check::failed(
+            "sandbox",
+            sandbox::no_sandbox(reason, "or, with all of your rights: --sandbox off"),
+        ),
     };
     let rungs = runner::survey(docker_host).into_iter().map(|(rung, outcome)| {
         let name = format!("  {rung}");

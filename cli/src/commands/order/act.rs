@@ -25,7 +25,7 @@ use crate::commands::registry;
 use crate::commands::resume::answers_used;
 use crate::commands::run::{UNLIKE_RECORDED, spending};
 use crate::commands::runs::{discard, no_record};
-use crate::commands::wall;
+use crate::commands::sandbox;
 use crate::exit::{Exit, Failure};
 use crate::ndjson::Ndjson;
 use crate::output::{Output, printable};
@@ -96,7 +96,7 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
         asking,
         schema: proposal_schema(),
         commands: CommandSettings {
-            env: wall::build_env(setting.settings, setting.environment),
+            env: sandbox::build_env(setting.settings, setting.environment),
             timeout: Duration::from_secs(setting.terms.timeout_seconds),
             limits: Limits { output_bytes: setting.settings.build_output.value, ..Limits::default() },
             confinement,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
-use settings::{Address, Layer, Model, ModelName, Sandbox, Temperature, Time, Walls};
+use settings::{Address, Isolation, Layer, Model, ModelName, Sandbox, Temperature, Time};
 
 use crate::args::LimitArgs;
 
@@ -136,7 +136,11 @@ impl RunOrderArgs {
                 ..Model::default()
             },
             limits: self.limits.layer.limits.clone(),
-            sandbox: Walls { mode: self.sandbox, network: self.network.then_some(true), ..Walls::default() },
+            sandbox: Isolation {
+                mode: self.sandbox,
+                network: self.network.then_some(true),
+                ..Isolation::default()
+            },
             ..Layer::default()
         }
     }

@@ -15,7 +15,7 @@ use crate::commands::order::files;
 use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::unfinished::Unfinished;
-use crate::commands::order::{runs, startable, walls};
+use crate::commands::order::{access, runs, startable};
 use crate::exit::Failure;
 
 /// A run that can begin, or go on.
@@ -65,8 +65,8 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
         let error = anyhow!("the order or one of its context files holds an API key; nothing was sent");
         return Err(Failure::refused(error, "take the key out of it"));
     }
-    let sealed = walls::sealed(&tree, &guard, settings)?;
-    let confinement = walls::confine(&tree, &sealed, setting)?;
+    let sealed = access::sealed(&tree, &guard, settings)?;
+    let confinement = access::confine(&tree, &sealed, setting)?;
     Ok(Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed })
 }
 

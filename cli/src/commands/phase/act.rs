@@ -26,7 +26,7 @@ use crate::commands::phase::desk::Counter;
 use crate::commands::phase::past::{LOGS, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
 use crate::commands::phase::report::{Facts, Lines};
-use crate::commands::phase::{Action, PhaseArgs, walls};
+use crate::commands::phase::{Action, PhaseArgs, access};
 use crate::commands::runs::cannot_begin;
 use crate::exit::{Exit, Failure};
 use crate::output::{BAD, GOOD, Output, printable};
@@ -57,7 +57,7 @@ pub fn run(
         return Ok(Exit::Done);
     }
     let settings = crate::config::load(root, environment, args.layer(), output)?;
-    let probed = walls::choose(settings.sandbox.value, environment.docker_host(), output)?;
+    let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
     warn_of_commands(&project.config, output);
     let cancel = crate::interrupt::watched()?;
     Setup { project, args, settings, environment, output, probed, state, cancel }.begin(phase)

@@ -7,8 +7,8 @@ use anyhow::anyhow;
 use names::ours::{ABL, PHASE_CONFIG};
 use settings::phase::Config;
 
+use crate::commands::phase::access::HIDDEN;
 use crate::commands::phase::project::SPECS;
-use crate::commands::phase::walls::HIDDEN;
 use crate::exit::Failure;
 
 /// Where the roles work: below the root by their real names, each for one role, and nothing of the harness's. They need not be there yet.

@@ -36,7 +36,7 @@ pub fn run(
     let scratch = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
         .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
     let watched = workspace.watched_plan();
-    let role = workspace.role(watched.clone(), workspace.walls(Mailboxes::Open));
+    let role = workspace.role(watched.clone(), workspace.access(Mailboxes::Open));
     let who = system(Who::Plan, &workspace.config.specs);
     let spawn = spawn(&role, &who);
     let (done, put_back) =

@@ -1,9 +1,9 @@
 //! Everything that the agents of a project need: found, checked and put together once.
 
-mod walls;
+mod access;
 mod watched;
 
-pub use walls::Mailboxes;
+pub use access::Mailboxes;
 pub use watched::put_back;
 
 use std::collections::BTreeMap;
@@ -22,13 +22,13 @@ use perform::{
     Watched,
 };
 use repo::Git;
-use runner::{Cancel, Env, Probed, Rung, Walls, probe};
+use runner::{Access, Cancel, Env, Probed, Rung, probe};
 use settings::spec::Config;
 use settings::{Environment, Keys, Layer, Limits, Settings, keys};
 
 use crate::commands::phase::agents::passed;
+use crate::commands::sandbox;
 use crate::commands::spec::{Agent, AgentArgs, Permissions, failures, project};
-use crate::commands::wall;
 use crate::commands::{self, agents};
 use crate::exit::Failure;
 use crate::output::{Output, printable};
@@ -99,14 +99,16 @@ impl<'b> Workspace<'b> {
         agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;
         agents::can_keep(cli.kind, &settings)?;
         agents::warn_of_calls(&settings, output);
-        let probed = probe(wall::mode(settings.sandbox.value), environment.docker_host())
-            .map_err(|reason| wall::no_sandbox(reason, "--sandbox off lets the agent do whatever you can"))?;
+        let probed =
+            probe(sandbox::mode(settings.sandbox.value), environment.docker_host()).map_err(|reason| {
+                sandbox::no_sandbox(reason, "--sandbox off lets the agent do whatever you can")
+            })?;
         output.note(&format!("sandbox: {}", probed.why));
         project::make_folders(root)?;
         let (state, runs) = project::state(root)?;
         let cancel = Cancel::new().map_err(anyhow::Error::from)?;
         let dot_gits = match repo::WorkTree::at(root) {
-            Ok(tree) => wall::dot_gits(&tree)?,
+            Ok(tree) => sandbox::dot_gits(&tree)?,
             Err(_) => Vec::new(),
         };
         let root = root.to_owned();
@@ -164,7 +166,7 @@ impl<'b> Workspace<'b> {
 
     /// One role for each agent.
     pub fn team(&self, focus: &str, files: &Files) -> Team {
-        let role = |role| self.role(self.watched(role, focus, files), self.walls_of(role));
+        let role = |role| self.role(self.watched(role, focus, files), self.access_of(role));
         let git = Git::new(&self.root, self.environment.all().clone());
         let exclude = vec![self.config.specs.clone(), format!("{STORE}/{WIP}")];
         Team {
@@ -191,7 +193,7 @@ impl<'b> Workspace<'b> {
             shell: ShellSettings {
                 cwd: self.root.clone(),
                 env: self.env(),
-                confinement: self.probed.confine(self.shell_walls()),
+                confinement: self.probed.confine(self.shell_access()),
                 timeout: Some(self.args.command_timeout.unwrap_or(COMMAND_TIMEOUT)),
                 limits,
             },
@@ -219,13 +221,13 @@ impl<'b> Workspace<'b> {
     }
 
     /// An agent that works on what is `watched`, behind these walls.
-    pub fn role(&self, watched: Watched, walls: Walls) -> perform::Role {
+    pub fn role(&self, watched: Watched, access: Access) -> perform::Role {
         let key = self.cli.kind.key_variable();
         let turn_timeout = self.args.turn_timeout.unwrap_or(TURN_TIMEOUT);
         perform::Role {
             cli: self.cli.clone(),
             cwd: self.root.clone(),
-            confinement: self.probed.confine(walls),
+            confinement: self.probed.confine(access),
             model: self.args.agent_model.clone(),
             env: self.env(),
             extra_env: self.extra_env(),
@@ -243,7 +245,7 @@ impl<'b> Workspace<'b> {
     }
 
     fn env(&self) -> Env {
-        wall::build_env(&self.settings, self.environment)
+        sandbox::build_env(&self.settings, self.environment)
     }
 
     /// What the CLI's own configuration is overruled with; the flag comes last.

@@ -24,7 +24,7 @@ const SHOWS_CODE: &str = "echo $?";
 const SHELL: [&str; 4] = ["sh", "bash", "shell", "console"];
 
 /// The pages show the wall's line and run builds behind it.
-fn has_a_wall() -> bool {
+fn has_a_sandbox() -> bool {
     let probed = runner::probe(runner::Mode::Auto, None);
     if let Err(why) = &probed {
         eprintln!("SKIPPED: the commands of the documentation, because no wall works here: {why}");
@@ -34,21 +34,21 @@ fn has_a_wall() -> bool {
 
 #[test]
 fn every_command_of_the_readme_does_what_it_says() {
-    if has_a_wall() {
+    if has_a_sandbox() {
         check(README, &World::new().with_project("my-project"));
     }
 }
 
 #[test]
 fn every_command_of_the_tutorial_prints_what_it_says() {
-    if has_a_wall() {
+    if has_a_sandbox() {
         check(TUTORIAL, &World::new());
     }
 }
 
 #[test]
 fn every_command_of_the_other_pages_prints_what_it_says() {
-    for page in all().iter().filter(|_| has_a_wall()) {
+    for page in all().iter().filter(|_| has_a_sandbox()) {
         let page = page.to_str().unwrap();
         if ![README, TUTORIAL].contains(&page) && blocks(&text(page.as_ref())).iter().any(is_shell) {
             let world = World::new();

@@ -42,7 +42,7 @@ fn scene(variable: &str, name: &str) -> Option<Scene> {
 }
 
 #[test]
-fn a_phase_is_built_and_verified_by_the_real_codex_behind_the_wall() {
+fn a_phase_is_built_and_verified_by_the_real_codex_in_the_sandbox() {
     let Some(scene) = scene("CODE_COMMIT_TEST_CODEX", "codex") else { return };
     scene.write(".env", "CODEX_API_KEY=sk-key-that-opens-nothing-43\n");
     let codex = |line: &str| {
@@ -76,7 +76,7 @@ fn a_phase_is_built_and_verified_by_the_real_codex_behind_the_wall() {
 }
 
 #[test]
-fn two_phases_are_built_and_verified_by_the_real_cli_behind_the_wall() {
+fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
     let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else { return };
     scene.write(".abl/specs/phase2.md", "# Phase 2: Manners\n\n- app NAME → Hello, NAME.\n");
     scene.write(

@@ -213,7 +213,7 @@ fn a_harness_that_is_killed_leaves_no_container() {
 }
 
 #[test]
-fn without_a_wall_the_next_run_ends_what_a_killed_one_has_left() {
+fn without_a_sandbox_the_next_run_ends_what_a_killed_one_has_left() {
     let scene = Scene::new(&[("builder-1", LONG)]);
     let args = ["run", "--sandbox", "off"];
     let (_, is_killed) = scene.killed(&args, &[], |line| line.contains("working"));
@@ -225,7 +225,7 @@ fn without_a_wall_the_next_run_ends_what_a_killed_one_has_left() {
 }
 
 #[test]
-fn without_a_wall_a_command_that_works_on_no_phase_ends_what_a_killed_one_has_left() {
+fn without_a_sandbox_a_command_that_works_on_no_phase_ends_what_a_killed_one_has_left() {
     let scene = Scene::new(&[("builder-1", LONG)]);
     let (_, is_killed) = scene.killed(&["run", "--sandbox", "off"], &[], |line| line.contains("working"));
     assert!(is_killed);

@@ -84,7 +84,7 @@ fn a_limit_that_nobody_can_keep_and_an_unknown_key_are_refused_before_anybody_is
 }
 
 #[test]
-fn the_wall_is_as_the_users_own_configuration_says_unless_a_flag_does() {
+fn the_sandbox_is_as_the_users_own_configuration_says_unless_a_flag_does() {
     let scene = Scene::new(&[]);
     let own = scene.at("home/.config/code-commit");
     std::fs::create_dir_all(&own).unwrap();

@@ -160,8 +160,8 @@ fn a_spec_issue_ends_the_agent_and_its_children_in_the_middle_of_the_turn() {
     assert_eq!(scene.read("src.txt"), "half\n");
     let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
     assert!(!is_alive(child.trim()));
-    let behind_the_wall = Scene::new(&[issue]).spec(&["run", "--focus", "Add X", "--sandbox", "auto"]);
-    assert_eq!(behind_the_wall.code, Some(6), "{}", behind_the_wall.err);
+    let in_the_sandbox = Scene::new(&[issue]).spec(&["run", "--focus", "Add X", "--sandbox", "auto"]);
+    assert_eq!(in_the_sandbox.code, Some(6), "{}", in_the_sandbox.err);
 }
 
 #[test]

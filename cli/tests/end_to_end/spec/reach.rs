@@ -13,7 +13,7 @@ const BY_PROMPT: &str = "case \"$prompt\" in \
     *) say '<DONE>all</DONE>';; esac";
 
 #[test]
-fn setup_and_check_run_behind_the_agents_wall() {
+fn setup_and_check_run_in_the_agents_sandbox() {
     let scene = Scene::new(&[BY_PROMPT]);
     let secret = scene.home().join("secret");
     std::fs::write(&secret, "hush").unwrap();
@@ -51,7 +51,7 @@ fn what_the_setup_command_prints_is_nowhere_an_agent_can_read() {
 }
 
 #[test]
-fn setup_and_check_cannot_change_the_specs_behind_the_wall() {
+fn setup_and_check_cannot_change_the_specs_in_the_sandbox() {
     for rung in ["bwrap", "landlock"] {
         let scene = Scene::new(&[BY_PROMPT]);
         let change = "echo x >> .specs/a.md; echo x > .specs/new.md; true";
@@ -64,7 +64,7 @@ fn setup_and_check_cannot_change_the_specs_behind_the_wall() {
 }
 
 #[test]
-fn an_audit_behind_the_wall_changes_nothing_and_leaves_alone_what_a_person_does_meanwhile() {
+fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_meanwhile() {
     for rung in ["bwrap", "landlock"] {
         let tries = "for file in src.txt new .specs/a.md .cuggino/wip/x .git/x; do echo agent > $file; done 2>/dev/null; \
             mkdir made 2>/dev/null; mv src.txt moved 2>/dev/null; rm -f src.txt 2>/dev/null";
@@ -119,7 +119,7 @@ fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
 }
 
 #[test]
-fn no_key_of_the_project_is_seen_or_changed_behind_the_wall() {
+fn no_key_of_the_project_is_seen_or_changed_in_the_sandbox() {
     let look = "cat logs/*/events.jsonl agent-config/gemini-key.txt agent-config/query.txt gemini-key.txt .env; \
         echo agent > agent-config/query.txt; echo agent > agent-config/new; true";
     let scene = Scene::new(&[&format!("({look}) > seen.txt 2>&1; {BY_PROMPT}")]);
@@ -212,7 +212,7 @@ fn the_agent_is_told_where_its_service_is() {
 }
 
 #[test]
-fn behind_the_wall_an_agent_cannot_remove_a_task_that_waits() {
+fn in_the_sandbox_an_agent_cannot_remove_a_task_that_waits() {
     let scene = Scene::new(&[
         "rm -rf .cuggino/backlog; echo x > .cuggino/tbd/x.md; mv .cuggino .other; say '<SPEC_ISSUE>x</SPEC_ISSUE>'",
     ]);
@@ -223,7 +223,7 @@ fn behind_the_wall_an_agent_cannot_remove_a_task_that_waits() {
 }
 
 #[test]
-fn without_a_wall_it_is_said_what_an_agent_does_to_the_files_that_are_a_persons() {
+fn without_a_sandbox_it_is_said_what_an_agent_does_to_the_files_that_are_a_persons() {
     let scene = Scene::new(&[
         "rm .cuggino/backlog/a.md; echo x > .cuggino/tbd/x.md; echo more >> .cuggino/memory.md; say '<SPEC_ISSUE>x</SPEC_ISSUE>'",
     ]);

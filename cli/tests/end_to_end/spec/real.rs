@@ -73,7 +73,7 @@ fn claude_code_does_two_tasks_a_review_requests_changes_and_then_approves() {
 }
 
 #[test]
-fn claude_code_meets_a_spec_issue_behind_the_wall() {
+fn claude_code_meets_a_spec_issue_in_the_sandbox() {
     let Some(scene) = scene() else { return };
     let steps = vec![Step::text("<SPEC_ISSUE>which colour?</SPEC_ISSUE>")];
     let (code, out, err, _server) = run(&scene, steps, &[]);

@@ -51,7 +51,7 @@ fn check(scene: &Scene, server: &Server, more: &[&str], environment: &[(&str, &s
 }
 
 #[test]
-fn gemini_cli_plans_does_a_task_and_reviews_behind_the_wall() {
+fn gemini_cli_plans_does_a_task_and_reviews_in_the_sandbox() {
     let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else { return };
     let settings = json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
     std::fs::create_dir(scene.home().join(".gemini")).unwrap();
@@ -65,7 +65,7 @@ fn gemini_cli_plans_does_a_task_and_reviews_behind_the_wall() {
 }
 
 #[test]
-fn codex_plans_does_a_task_and_reviews_behind_the_wall() {
+fn codex_plans_does_a_task_and_reviews_in_the_sandbox() {
     let Some(scene) = scene("CODE_COMMIT_TEST_CODEX", "codex") else { return };
     let server = service(|line| Step::text("Working.").and_call("exec_command", json!({ "cmd": line })));
     let address = format!("{}/v1", server.origin());

@@ -1,5 +1,5 @@
-//! Every right that the command has, each for an open descriptor: a process that an earlier build has left running may swap what stands
-//! behind a name at any moment.
+//! All rights of the command, each granted for an open descriptor: a process left over from an
+//! earlier build may replace what is behind a name at any moment.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -7,34 +7,34 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use landlock::{ABI, Access, AccessFs, BitFlags, RulesetError};
+use landlock::{ABI, Access as _, AccessFs, BitFlags, RulesetError};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat};
 
-use crate::sandbox::Walls;
+use crate::sandbox::Access;
 use crate::sandbox::mounts::{self, SYSTEM};
 
-/// With it no signal and no abstract socket leaves the domain.
+/// With this version, no signal and no connection to an abstract socket leaves the domain.
 pub(super) const WANTED: ABI = ABI::V6;
 
-/// Programs look up accounts and themselves; there is no smaller list of accounts to show them.
+/// Programs look up accounts and themselves; there is no shorter list of accounts to show them.
 const OTHERS: [&str; 3] = ["/proc", "/etc/passwd", "/etc/group"];
 
-/// Devices that are no more than a source or a sink.
+/// Devices that are only a source or a sink.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Only names a file; gives no right to read it, and needs none.
+/// Only names a file: neither gives the right to read it nor needs it.
 const NAMED: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// Takes a file, or a folder with all in it, and what may be done with it.
+/// Takes a file, or a folder with everything in it, and the rights to grant.
 pub(super) type Give<'g> = dyn FnMut(BorrowedFd<'_>, BitFlags<AccessFs>) -> Result<(), RulesetError> + 'g;
 
-/// Gives every right that the command has. What has vanished since it was listed needs none.
-pub(super) fn grants(walls: &Walls, private: &Path, give: &mut Give<'_>) -> Result<(), RulesetError> {
+/// Grants all rights of the command. Entries that disappeared since they were listed need none.
+pub(super) fn grants(access: &Access, private: &Path, give: &mut Give<'_>) -> Result<(), RulesetError> {
     let read = AccessFs::from_read(WANTED);
     let change =
         AccessFs::from_all(WANTED) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
     let mut seen: Vec<PathBuf> = SYSTEM.iter().chain(&OTHERS).map(PathBuf::from).collect();
-    seen.extend(mounts::etc(walls).into_iter().chain(mounts::tools(walls)));
+    seen.extend(mounts::etc(access).into_iter().chain(mounts::tools(access)));
 
     let mut bare = Walk { held: Vec::new(), hidden: Vec::new(), give };
     seen.iter().try_for_each(|path| bare.grant_by_name(path, read))?;
@@ -42,17 +42,18 @@ pub(super) fn grants(walls: &Walls, private: &Path, give: &mut Give<'_>) -> Resu
     DEVICES.iter().try_for_each(|path| bare.grant_by_name(Path::new(path), device))?;
     bare.grant_by_name(private, change)?;
 
-    let mut walk = Walk { held: mounts::read_only(walls), hidden: mounts::masked(walls), give: bare.give };
-    mounts::outside_the_tree(walls, &walls.readable).try_for_each(|path| walk.grant_by_name(&path, read))?;
-    mounts::outside_the_tree(walls, &walls.writable)
+    let mut walk = Walk { held: mounts::read_only(access), hidden: mounts::masked(access), give: bare.give };
+    mounts::outside_the_tree(access, &access.readable)
+        .try_for_each(|path| walk.grant_by_name(&path, read))?;
+    mounts::outside_the_tree(access, &access.writable)
         .try_for_each(|path| walk.grant_by_name(&path, change))?;
-    mounts::open_in_read_only(walls)
+    mounts::open_in_read_only(access)
         .filter_map(|path| Some((open_without_links(&path).ok()?, path)))
         .try_for_each(|(file, path)| walk.grant(&path, &file, change))?;
-    walk.grant_by_name(&walls.tree, change)
+    walk.grant_by_name(&access.tree, change)
 }
 
-/// Gives rights, but for what is protected.
+/// Grants rights to everything except protected paths.
 struct Walk<'w, 'g> {
     held: Vec<PathBuf>,
     hidden: Vec<PathBuf>,
@@ -60,14 +61,14 @@ struct Walk<'w, 'g> {
 }
 
 impl Walk<'_, '_> {
-    /// Wherever links in the name lead.
+    /// Follows symlinks in the name.
     fn grant_by_name(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
         let file = openat(CWD, path, NAMED, Mode::empty());
         file.map_or(Ok(()), |file| self.grant(path, &file, access))
     }
 
-    /// Gives `access` to a folder and all in it, or, where something in it is protected, to each of its entries. `path` is how `file` was
-    /// found.
+    /// Grants `access` to a folder and everything in it or, if something in it is protected, to
+    /// each entry separately. `path` is how `file` was found.
     fn grant(&mut self, path: &Path, file: &OwnedFd, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
         if self.hidden.iter().any(|hidden| hidden == path) {
             return Ok(());
@@ -90,21 +91,22 @@ impl Walk<'_, '_> {
     fn give(&mut self, file: &OwnedFd, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
         let access = match fstat(file).map(|data| FileType::from_raw_mode(data.st_mode)) {
             Ok(FileType::Directory) => access,
-            // A link planted by an earlier build would carry the right to where it points.
+            // A symlink planted by an earlier build would extend the right to its target.
             Ok(FileType::Symlink) | Err(_) => return Ok(()),
             Ok(_) => access & AccessFs::from_file(WANTED),
         };
-        // The kernel takes no rule that allows nothing.
+        // The kernel rejects a rule that allows nothing.
         if access.is_empty() { Ok(()) } else { (self.give)(file.as_fd(), access) }
     }
 }
 
-/// What has this name in a folder, and never what a link of this name points to.
+/// Opens the entry itself; never follows a symlink.
 fn open_entry(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     Ok(openat(folder, name, NAMED | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
-/// Step by step, for an absolute path that was found to go through no link: it still must not.
+/// Opens an absolute path that was found to contain no symlink, step by step, and makes sure that
+/// it still does not.
 fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
     let mut here = openat(CWD, "/", NAMED, Mode::empty())?;
     for part in path.components() {

@@ -15,11 +15,11 @@ use settings::phase::Entry;
 
 use super::Setup;
 use crate::commands::agents::{address, protected};
+use crate::commands::phase::access;
 use crate::commands::phase::agents::{self, Chosen};
 use crate::commands::phase::desk::Counter;
 use crate::commands::phase::project;
 use crate::commands::phase::request::{Desk, SOCKET};
-use crate::commands::phase::walls;
 use crate::exit::Failure;
 use names::ours::{ABL, AGENT_CONFIG, STATE};
 
@@ -130,8 +130,8 @@ impl Setup<'_> {
         // The harness's own folder is held fast or hidden where it lies in the role's.
         let state = self.state.join("agents").join(name);
         let home = desk.filter(|_| state.starts_with(own)).map_or(state, |desk| desk.home(name));
-        let inside = walls::dot_gits(&project.root, own, other)?;
-        let walls = walls::around(&project.root, (own, &inside), other, &visible, &env);
+        let inside = access::dot_gits(&project.root, own, other)?;
+        let access = access::around(&project.root, (own, &inside), other, &visible, &env);
         if let Some(desk) = desk {
             let path = env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
             let folders = [desk.bin()].into_iter().chain(std::env::split_paths(&path));
@@ -142,7 +142,7 @@ impl Setup<'_> {
         Ok(Role {
             cli: chosen.cli,
             cwd: own.to_owned(),
-            confinement: self.probed.confine(walls),
+            confinement: self.probed.confine(access),
             model: Some(chosen.model),
             env,
             extra_env: agents::passed(self.environment).into_iter().chain(address).collect(),
@@ -164,7 +164,7 @@ impl Setup<'_> {
         Watched {
             root: own.to_owned(),
             within: if below.is_empty() { below } else { below + "/" },
-            skip: walls::skipped(),
+            skip: access::skipped(),
             may_touch: protected.as_ref().map(|_| vec!["/".to_owned()]),
             protected,
             shown: vec![(way(own, root), root.join(project::SPECS))],

@@ -20,17 +20,17 @@ impl Tree {
         self.folder.path().join("tree").join(path)
     }
 
-    fn walls(&self) -> Walls {
-        Walls {
+    fn access(&self) -> Access {
+        Access {
             tree: self.folder.path().join("tree"),
             read_only: vec![self.at(".git"), self.at("no-such-file")],
             masked: vec![self.at("agent-config")],
-            ..Walls::default()
+            ..Access::default()
         }
     }
 
     /// What of our folder a command gets, and whether it may write there. `meanwhile` is told of each right as it is given.
-    fn granted(&self, walls: &Walls, mut meanwhile: impl FnMut(&str)) -> Vec<String> {
+    fn granted(&self, access: &Access, mut meanwhile: impl FnMut(&str)) -> Vec<String> {
         let mut granted = Vec::new();
         let mut give = |file: BorrowedFd<'_>, access: BitFlags<AccessFs>| {
             let path = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap();
@@ -41,7 +41,7 @@ impl Tree {
             }
             Ok(())
         };
-        grants(walls, Path::new("/private"), &mut give).unwrap();
+        grants(access, Path::new("/private"), &mut give).unwrap();
         granted.sort();
         granted
     }
@@ -51,16 +51,16 @@ impl Tree {
 fn an_entry_that_is_a_link_carries_no_right_to_where_it_points() {
     let tree = Tree::new(&["src", ".git", "agent-config", "../outside"]);
     symlink(tree.at("../outside"), tree.at("planted")).unwrap();
-    let granted = tree.granted(&tree.walls(), |_| {});
+    let granted = tree.granted(&tree.access(), |_| {});
     assert_eq!(granted, ["tree false", "tree/.git false", "tree/src true"]);
 }
 
 #[test]
 fn an_entry_that_becomes_a_link_while_rights_are_given_carries_none_either() {
     let tree = Tree::new(&["one", "two", ".git", "../outside"]);
-    let mut walls = tree.walls();
-    walls.read_only = vec![tree.at(".git")];
-    let granted = tree.granted(&walls, |name| {
+    let mut access = tree.access();
+    access.read_only = vec![tree.at(".git")];
+    let granted = tree.granted(&access, |name| {
         let other = match name {
             "tree/one" => "two",
             "tree/two" => "one",
@@ -97,6 +97,6 @@ fn a_file_gets_no_right_of_a_folder() {
         }
         Ok(())
     };
-    grants(&tree.walls(), Path::new("/private"), &mut give).unwrap();
+    grants(&tree.access(), Path::new("/private"), &mut give).unwrap();
     assert!(!given.is_empty() && given.iter().all(|access| AccessFs::from_file(WANTED).contains(*access)));
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 
-use runner::{Cancel, Command, Confinement, Ended, Rung, Walls, run};
+use runner::{Access, Cancel, Command, Confinement, Ended, Rung, run};
 use support::{Scratch, rungs, works};
 
 /// Runs `fixtures/evil/probe.c` under one rung and gives its table; what it says to have been blocked
@@ -21,10 +21,10 @@ fn table(rung: Rung) -> String {
     table_with(rung, |_| {})
 }
 
-fn table_with(rung: Rung, open: impl FnOnce(&mut Walls)) -> String {
+fn table_with(rung: Rung, open: impl FnOnce(&mut Access)) -> String {
     let scratch = Scratch::new();
-    let mut walls = scratch.walls();
-    open(&mut walls);
+    let mut access = scratch.access();
+    open(&mut access);
     scratch.compile("probe");
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let unix = scratch.at("outside/socket");
@@ -43,8 +43,8 @@ fn table_with(rung: Rung, open: impl FnOnce(&mut Walls)) -> String {
     let mut command = scratch.command(&["./src/probe"]);
     command.argv.extend(arguments.map(Into::into));
     command.argv.extend(its.split_whitespace().map(Into::into));
-    let walls = Confinement { rung, walls };
-    let output = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+    let access = Confinement { rung, access };
+    let output = run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
     // At the end of its input it ends, and what it shares with it.
     drop(bystander.stdin.take());
     bystander.wait().unwrap();
@@ -56,7 +56,7 @@ fn table_with(rung: Rung, open: impl FnOnce(&mut Walls)) -> String {
 }
 
 #[test]
-fn without_walls_everything_is_allowed() {
+fn without_a_sandbox_everything_is_allowed() {
     insta::assert_snapshot!(table(Rung::Off), @r"
     write in the tree                          allowed
     write a temporary file                     allowed
@@ -215,7 +215,7 @@ fn no_setting_of_the_kernel_can_be_written_not_even_by_root() {
 #[test]
 fn with_the_network_on_loopback_can_be_reached_and_nothing_else_more() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
-        let (off, on) = (table(rung), table_with(rung, |walls| walls.network = true));
+        let (off, on) = (table(rung), table_with(rung, |access| access.network = true));
         let more: Vec<_> = on.lines().filter(|line| !off.lines().any(|other| other == *line)).collect();
         assert_eq!(more, ["connect to loopback                        allowed"], "{rung}");
     }
@@ -236,7 +236,7 @@ fn the_table_of_the_docs_is_what_the_probe_finds() {
 }
 
 #[test]
-fn cargo_builds_offline_behind_every_wall() {
+fn cargo_builds_offline_in_every_sandbox() {
     for rung in rungs() {
         let scratch = Scratch::new();
         fs::write(scratch.at("tree/Cargo.toml"), "[package]\nname = \"tiny\"\nedition = \"2024\"\n").unwrap();
@@ -254,7 +254,7 @@ fn cargo_builds_offline_behind_every_wall() {
 }
 
 #[test]
-fn each_ending_is_told_apart_behind_every_wall() {
+fn each_ending_is_told_apart_in_every_sandbox() {
     let scratch = Scratch::new();
     fs::write(scratch.at("tree/src/plain"), "text").unwrap();
     for rung in rungs() {
@@ -269,7 +269,7 @@ fn each_ending_is_told_apart_behind_every_wall() {
 }
 
 #[test]
-fn a_program_behind_the_wall_is_not_found_rather_than_a_failed_build() {
+fn a_program_in_the_sandbox_is_not_found_rather_than_a_failed_build() {
     let scratch = Scratch::new();
     scratch.compile("daemon");
     let hidden = scratch.at("outside/program");
@@ -281,12 +281,12 @@ fn a_program_behind_the_wall_is_not_found_rather_than_a_failed_build() {
 }
 
 #[test]
-fn the_user_is_told_what_the_wall_forbade_and_how_to_allow_it() {
+fn the_user_is_told_what_the_sandbox_forbade_and_how_to_allow_it() {
     let scratch = Scratch::new();
     let told = |rung, line: &str| {
         let output = scratch.sh(rung, line);
-        let walls = Confinement { rung, walls: scratch.walls() };
-        let sentence = runner::explain(&output, &walls).unwrap_or_else(|| output.text());
+        let access = Confinement { rung, access: scratch.access() };
+        let sentence = runner::explain(&output, &access).unwrap_or_else(|| output.text());
         sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
     };
     for rung in [Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
@@ -325,12 +325,12 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
         let scratch = Scratch::new();
         fs::create_dir_all(scratch.at("home/.tool/sessions")).unwrap();
         fs::write(scratch.at("home/.tool/settings"), "mine\n").unwrap();
-        let mut walls = scratch.walls();
-        walls.readable = vec![scratch.at("home/.tool/settings")];
-        walls.writable = vec![scratch.at("home/.tool/sessions"), scratch.at("home/.tool/sessions/old")];
+        let mut access = scratch.access();
+        access.readable = vec![scratch.at("home/.tool/settings")];
+        access.writable = vec![scratch.at("home/.tool/sessions"), scratch.at("home/.tool/sessions/old")];
         let line = "cd ~/.tool && cat settings && echo x > sessions/kept && echo x > new && mkdir deep && \
             ! sh -c 'echo evil >> settings'";
-        let confinement = Confinement { rung, walls };
+        let confinement = Confinement { rung, access };
         let command = scratch.command(&["sh", "-c", line]);
         let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
         assert_eq!(output.ended, Ended::Exited(0), "{rung}: {}", output.text());
@@ -350,17 +350,17 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
 fn what_the_configuration_opens_is_open() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
-        let mut walls = scratch.walls();
-        walls.writable = vec![scratch.at("outside"), scratch.at("tree/dist/deep")];
-        walls.readable = vec![scratch.at("home/.ssh")];
+        let mut access = scratch.access();
+        access.writable = vec![scratch.at("outside"), scratch.at("tree/dist/deep")];
+        access.readable = vec![scratch.at("home/.ssh")];
         let line = format!(
             "cat {} && echo new > {} && echo new > dist/deep/file",
             scratch.at("home/.ssh/id").display(),
             scratch.at("outside/file").display()
         );
         let command = scratch.command(&["sh", "-c", &line]);
-        let walls = Confinement { rung, walls };
-        let output = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        let access = Confinement { rung, access };
+        let output = run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
         assert_eq!(output.text(), "secret\n", "{rung}");
         assert_eq!(fs::read_to_string(scratch.at("outside/file")).unwrap(), "new\n", "{rung}");
         assert_eq!(fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(), "new\n", "{rung}");
@@ -374,12 +374,12 @@ fn a_link_that_a_build_planted_opens_nothing() {
         fs::remove_dir(scratch.at("tree/target")).unwrap();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/target")).unwrap();
         std::os::unix::fs::symlink(scratch.at("home/.ssh"), scratch.at("tree/keys")).unwrap();
-        let mut walls = scratch.walls();
-        walls.writable = vec![scratch.at("tree/target")];
-        walls.readable = vec![scratch.at("tree/keys")];
+        let mut access = scratch.access();
+        access.writable = vec![scratch.at("tree/target")];
+        access.readable = vec![scratch.at("tree/keys")];
         let command = scratch.command(&["sh", "-c", "cat keys/id; echo x > target/file"]);
-        let walls = Confinement { rung, walls };
-        let output = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        let access = Confinement { rung, access };
+        let output = run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
         assert!(!output.text().contains("secret"), "{rung}: {}", output.text());
         assert!(!scratch.at("outside/file").exists(), "{rung}");
     }
@@ -390,24 +390,24 @@ fn no_folder_is_made_through_a_link_that_a_build_planted() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/planted")).unwrap();
-        let mut walls = scratch.walls();
-        walls.writable = vec![scratch.at("tree/planted/new")];
-        let walls = Confinement { rung, walls };
-        let result = run(&scratch.command(&["true"]), &walls, &Cancel::new().unwrap(), &mut |_, _| {});
+        let mut access = scratch.access();
+        access.writable = vec![scratch.at("tree/planted/new")];
+        let access = Confinement { rung, access };
+        let result = run(&scratch.command(&["true"]), &access, &Cancel::new().unwrap(), &mut |_, _| {});
         assert!(matches!(result, Err(runner::RunError::Sandbox { .. })), "{rung}: {result:?}");
         assert!(!scratch.at("outside/new").exists(), "{rung}");
     }
 }
 
 #[test]
-fn the_home_folder_is_never_a_work_tree_behind_walls() {
+fn the_home_folder_is_never_a_work_tree_in_a_sandbox() {
     let scratch = Scratch::new();
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
-        let mut walls = scratch.walls();
-        walls.tree = scratch.at("home");
+        let mut access = scratch.access();
+        access.tree = scratch.at("home");
         let command = Command::new(["true"], scratch.at("home"), scratch.env());
-        let walls = Confinement { rung, walls };
-        let error = run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
+        let access = Confinement { rung, access };
+        let error = run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
         assert!(error.to_string().contains("home folder"), "{rung}: {error}");
     }
 }
@@ -427,13 +427,13 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
         let scratch = Scratch::new();
         fs::create_dir_all(scratch.at("tree/store/open")).unwrap();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/store/link")).unwrap();
-        let mut walls = scratch.walls();
-        walls.read_only.push(scratch.at("tree/store"));
-        walls.writable.extend(["tree/store/open", "tree/store/link"].map(|path| scratch.at(path)));
+        let mut access = scratch.access();
+        access.read_only.push(scratch.at("tree/store"));
+        access.writable.extend(["tree/store/open", "tree/store/link"].map(|path| scratch.at(path)));
         let line = "touch store/open/new; touch store/new; touch store/link/new; mv store other; test -e store/open/new";
         let output = run(
             &scratch.command(&["sh", "-c", line]),
-            &Confinement { rung, walls },
+            &Confinement { rung, access },
             &Cancel::new().unwrap(),
             &mut |_, _| {},
         );
@@ -457,12 +457,12 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
         }
         let folders = ["home/tools/bin", "home/bin"].map(|folder| scratch.at(folder));
         folders.iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
-        let mut walls = scratch.walls();
-        walls.path.extend(folders);
+        let mut access = scratch.access();
+        access.path.extend(folders);
         let seen = |file: &str| {
             let command = scratch.command(&["cat", scratch.at(file).to_str().unwrap()]);
-            let walls = Confinement { rung, walls: walls.clone() };
-            run(&command, &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().ended == Ended::Exited(0)
+            let access = Confinement { rung, access: access.clone() };
+            run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().ended == Ended::Exited(0)
         };
         assert!(seen("home/tools/lib/part"), "{rung}");
         assert!(!seen("home/tools/share/keyring") && !seen("home/lib/part"), "{rung}");
@@ -484,11 +484,11 @@ fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
             fs::write(&file, text).unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let mut walls = scratch.walls();
-        walls.path.push(scratch.at("home/.pyenv/shims"));
-        let walls = Confinement { rung, walls };
+        let mut access = scratch.access();
+        access.path.push(scratch.at("home/.pyenv/shims"));
+        let access = Confinement { rung, access };
         let said = |argv: &[&str]| {
-            run(&scratch.command(argv), &walls, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
+            run(&scratch.command(argv), &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
         };
         let said_by_shim = said(&[scratch.at("home/.pyenv/shims/tool").to_str().unwrap()]);
         assert!(said_by_shim.ends_with("chosen\n"), "{rung}: {said_by_shim}");

@@ -6,12 +6,12 @@ use anyhow::anyhow;
 use names::By;
 use names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
 use repo::WorkTree;
-use runner::{Env, Mode, Probed, Walls, probe};
+use runner::{Access, Env, Mode, Probed, probe};
 use settings::Sandbox;
 use settings::keys::DOT_ENV;
 
 use crate::commands::phase::project::SPECS;
-use crate::commands::wall;
+use crate::commands::sandbox;
 use crate::exit::Failure;
 use crate::output::Output;
 
@@ -24,7 +24,7 @@ pub const HIDDEN: [&str; 8] =
 pub fn dot_gits(root: &Path, own: &Path, other: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut inside = WorkTree::at(own)
         .map_err(anyhow::Error::from)
-        .and_then(|tree| Ok(wall::dot_gits(&tree)?))
+        .and_then(|tree| Ok(sandbox::dot_gits(&tree)?))
         .map_err(|error| Failure::refused(error, format!("see what git status says in {}", own.display())))?;
     inside.retain(|path| !hidden(root, other).any(|hidden| own.join(path).starts_with(hidden)));
     Ok(inside)
@@ -41,24 +41,24 @@ pub fn around(
     other: &Path,
     visible: &[PathBuf],
     env: &Env,
-) -> Walls {
+) -> Access {
     let hidden = hidden(root, other);
-    Walls {
+    Access {
         // A role's own repository may be looked at; the harness commits. All of `.abl`: around the specs alone a role could move it away and
         // put one of its own there, whose commands the next run would take for the person's.
         read_only: [own.join(".git"), root.join(ABL)]
             .into_iter()
             .filter(|path| path.starts_with(own))
-            .chain(wall::held_dot_gits(own, inside))
+            .chain(sandbox::held_dot_gits(own, inside))
             .collect(),
-        pinned: between(own, other).into_iter().chain(wall::ways(own, inside)).collect(),
+        pinned: between(own, other).into_iter().chain(sandbox::ways(own, inside)).collect(),
         masked: hidden.filter(|path| path.starts_with(own) && path != &own.join(".git")).collect(),
         readable: visible.iter().cloned().chain([root.join(SPECS)]).collect(),
         // The agent has to reach its service.
         network: true,
         // What a PATH of the project's own would open is either the role's already, or not for it.
-        path: Walls::new(own, env).path.into_iter().filter(|folder| !folder.starts_with(root)).collect(),
-        ..Walls::new(own, env)
+        path: Access::new(own, env).path.into_iter().filter(|folder| !folder.starts_with(root)).collect(),
+        ..Access::new(own, env)
     }
 }
 
@@ -94,8 +94,9 @@ pub fn choose(
         Sandbox::Docker => Mode::Docker,
         Sandbox::Off => Mode::Off,
     };
-    let mut probed = probe(mode, docker_host)
-        .map_err(|reason| wall::no_sandbox(reason, "--sandbox off lets each role see the other's folder"))?;
+    let mut probed = probe(mode, docker_host).map_err(|reason| {
+        sandbox::no_sandbox(reason, "--sandbox off lets each role see the other's folder")
+    })?;
     if sandbox == Sandbox::Auto {
         "bubblewrap and seccomp around each role (no Docker daemon answers)".clone_into(&mut probed.why);
     }

@@ -11,7 +11,7 @@ use crate::scenes::program::Ran;
 const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
 
 /// Commands can write the tree, but neither git's data nor the verification script, and see no network and no home.
-fn check_wall(rung: &str, docker_host: Option<&OsStr>) {
+fn check_sandbox(rung: &str, docker_host: Option<&OsStr>) {
     let scene = Scene::with(&[&greet(GOOD)]);
     scene.protect_tests();
     scene.hide_key();
@@ -41,15 +41,15 @@ fn check_wall(rung: &str, docker_host: Option<&OsStr>) {
 
 #[test]
 fn commands_are_held_by_bubblewrap() {
-    check_wall("bwrap", None);
+    check_sandbox("bwrap", None);
 }
 
 #[test]
 fn commands_are_held_by_landlock() {
-    check_wall("landlock", None);
+    check_sandbox("landlock", None);
 }
 
 #[test]
 fn commands_are_held_by_docker() {
-    check_wall("docker", std::env::var_os(DOCKER).as_deref());
+    check_sandbox("docker", std::env::var_os(DOCKER).as_deref());
 }

@@ -6,11 +6,11 @@ use guard::Guard;
 use names::Binds;
 use names::ours::PROJECT_FILE;
 use repo::WorkTree;
-use runner::{Confinement, Walls};
+use runner::{Access, Confinement};
 use settings::{Settings, keys};
 
 use crate::commands::order::act::Setting;
-use crate::commands::wall;
+use crate::commands::sandbox;
 use crate::exit::Failure;
 
 /// What decides whether an order is fulfilled must not be changed by the commands that look: the verification script, the configuration,
@@ -18,8 +18,8 @@ use crate::exit::Failure;
 /// the root.
 pub fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     let mut sealed: Vec<PathBuf> = [loop_order::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
-    sealed.extend(wall::sealed_dot_gits(tree, settings.sandbox.value)?);
-    sealed.extend(wall::protected(tree, guard, settings)?);
+    sealed.extend(sandbox::sealed_dot_gits(tree, settings.sandbox.value)?);
+    sealed.extend(sandbox::protected(tree, guard, settings)?);
     Ok(sealed)
 }
 
@@ -28,24 +28,23 @@ pub fn confine(tree: &WorkTree, sealed: &[PathBuf], setting: &Setting<'_>) -> Re
     let Setting { settings, environment, output, .. } = setting;
     let root = tree.root();
     let readable = settings.readable.iter().map(|place| place.value.clone());
-    let probed =
-        runner::probe(wall::mode(settings.sandbox.value), environment.docker_host()).map_err(|reason| {
-            wall::no_sandbox(reason, "--sandbox off runs the commands with all of your rights")
-        })?;
+    let probed = runner::probe(sandbox::mode(settings.sandbox.value), environment.docker_host()).map_err(
+        |reason| sandbox::no_sandbox(reason, "--sandbox off runs the commands with all of your rights"),
+    )?;
     output.note(&format!("sandbox: {}", probed.why));
-    let own = wall::there(root, Binds::Always);
-    let folders = wall::git_folders(tree);
-    let walls = Walls {
+    let own = sandbox::there(root, Binds::Always);
+    let folders = sandbox::git_folders(tree);
+    let access = Access {
         read_only: own
-            .chain(wall::held(root, &folders, probed.rung))
-            .chain(wall::held(root, sealed, probed.rung))
+            .chain(sandbox::held(root, &folders, probed.rung))
+            .chain(sandbox::held(root, sealed, probed.rung))
             .collect(),
-        pinned: wall::ways(root, sealed.iter().chain(&folders)),
-        masked: keys::hidden(root).into_iter().chain(wall::records(tree)).collect(),
+        pinned: sandbox::ways(root, sealed.iter().chain(&folders)),
+        masked: keys::hidden(root).into_iter().chain(sandbox::records(tree)).collect(),
         writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
         readable: readable.chain(tree.git_elsewhere()).collect(),
         network: settings.network.value,
-        ..Walls::new(root, &wall::build_env(settings, environment))
+        ..Access::new(root, &sandbox::build_env(settings, environment))
     };
-    Ok(probed.confine(walls))
+    Ok(probed.confine(access))
 }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use loop_spec::{Role, STORE, WIP};
 use names::ours::{SPEC_CONFIG, STATE};
-use runner::Walls;
+use runner::Access;
 use settings::keys;
 
+use crate::commands::sandbox;
 use crate::commands::spec::project;
 use crate::commands::spec::workspace::Workspace;
-use crate::commands::wall;
 
 /// Whether backlog, spec issues, findings and what was dismissed may be written behind the wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,18 +21,18 @@ pub enum Mailboxes {
 }
 
 impl Workspace<'_> {
-    pub(super) fn walls_of(&self, role: Role) -> Walls {
-        let walls = self.walls(Mailboxes::Held);
+    pub(super) fn access_of(&self, role: Role) -> Access {
+        let access = self.access(Mailboxes::Held);
         if role != Role::Audit || !self.audit_is_held() {
-            return walls;
+            return access;
         }
         let is_elsewhere = |path: &PathBuf| !path.starts_with(&self.root);
-        Walls {
-            read_only: [self.root.clone()].into_iter().chain(walls.read_only).collect(),
+        Access {
+            read_only: [self.root.clone()].into_iter().chain(access.read_only).collect(),
             // In a tree that nobody can change nothing can be moved away.
             pinned: Vec::new(),
-            writable: walls.writable.into_iter().filter(is_elsewhere).collect(),
-            ..walls
+            writable: access.writable.into_iter().filter(is_elsewhere).collect(),
+            ..access
         }
     }
 
@@ -44,38 +44,38 @@ impl Workspace<'_> {
     }
 
     /// The tree is open, the network too: the agent has to reach its service. The mailboxes are a person's and ours.
-    pub fn walls(&self, mailboxes: Mailboxes) -> Walls {
+    pub fn access(&self, mailboxes: Mailboxes) -> Access {
         let held = [".git", SPEC_CONFIG, STATE].map(|name| self.root.join(name)).into_iter();
         let store = [self.root.join(STORE)].into_iter().filter(|_| mailboxes == Mailboxes::Held);
         let wip = project::folder(&self.root, WIP);
         let set = |places: &[settings::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
         };
-        let dot_gits = wall::held_dot_gits(&self.root, &self.dot_gits);
+        let dot_gits = sandbox::held_dot_gits(&self.root, &self.dot_gits);
         let tree = repo::WorkTree::at(&self.root).ok();
         let git_elsewhere = tree.iter().flat_map(repo::WorkTree::git_elsewhere);
-        Walls {
+        Access {
             read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
-            pinned: wall::ways(&self.root, &self.dot_gits),
+            pinned: sandbox::ways(&self.root, &self.dot_gits),
             masked: keys::hidden_from_agents(&self.root)
                 .into_iter()
-                .chain(tree.iter().flat_map(wall::records))
+                .chain(tree.iter().flat_map(sandbox::records))
                 // What the setup command printed lies there (S4 §Setup Output Handling).
                 .chain([self.runs.clone()])
                 .collect(),
             network: true,
             writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
             readable: set(&self.settings.readable).into_iter().chain(git_elsewhere).collect(),
-            ..Walls::new(&self.root, &self.env())
+            ..Access::new(&self.root, &self.env())
         }
     }
 
     /// What runs in setup and check is what agents wrote: no more than agents may it change the specs.
-    pub(super) fn shell_walls(&self) -> Walls {
-        let mut walls = self.walls(Mailboxes::Held);
-        walls
+    pub(super) fn shell_access(&self) -> Access {
+        let mut access = self.access(Mailboxes::Held);
+        access
             .read_only
             .extend([self.root.join(&self.config.specs)].into_iter().filter(|specs| specs.exists()));
-        walls
+        access
     }
 }

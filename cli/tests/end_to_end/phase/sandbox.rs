@@ -94,7 +94,7 @@ fn landlock_around_a_role_is_refused_before_anything_is_paid_for() {
 }
 
 #[test]
-fn a_project_whose_source_is_its_root_works_behind_the_wall() {
+fn a_project_whose_source_is_its_root_works_in_the_sandbox() {
     if runner::probe(runner::Mode::Bwrap, None).is_err() {
         eprintln!("SKIPPED: a source folder that is the root, because bubblewrap does not work here");
         return;

@@ -9,7 +9,7 @@ use guard::{Guard, Policy};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Name, Writer};
 use repo::{RepoError, WorkTree};
-use runner::{Confinement, Env, Mode, NoSandbox, Rung, Walls};
+use runner::{Access, Confinement, Env, Mode, NoSandbox, Rung};
 use settings::{Environment, Sandbox, Settings, keys};
 
 use crate::commands::{registry, runs};
@@ -45,7 +45,7 @@ pub fn confine(
             Ok(if probed.rung == Rung::Off {
                 Confinement::off()
             } else {
-                let confinement = probed.confine(walls(tree, plan, probed.rung, environment));
+                let confinement = probed.confine(access(tree, plan, probed.rung, environment));
                 build_is_seen(root, plan, &confinement)?;
                 confinement
             })
@@ -85,19 +85,19 @@ fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<
 }
 
 /// What the build sees of the project and of the machine.
-fn walls(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -> Walls {
+fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -> Access {
     let (root, settings) = (tree.root(), &plan.settings);
     let readable = settings.readable.iter().map(|place| place.value.clone());
     let own = there(root, plan.task.binds());
     let folders = git_folders(tree);
-    Walls {
+    Access {
         read_only: own.chain(held(root, &folders, rung)).chain(held(root, &plan.sealed, rung)).collect(),
         pinned: ways(root, plan.sealed.iter().chain(&folders)),
         masked: keys::hidden(root).into_iter().chain(records(tree)).collect(),
         network: settings.network.value,
         writable: writable(root, settings),
         readable: readable.chain(tree.git_elsewhere()).collect(),
-        ..Walls::new(root, &build_env(settings, environment))
+        ..Access::new(root, &build_env(settings, environment))
     }
 }
 
