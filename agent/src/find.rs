@@ -49,7 +49,7 @@ impl Kind {
     }
 
     /// How to get it.
-    pub fn remedy(self) -> &'static str {
+    pub fn hint(self) -> &'static str {
         match self {
             Self::Claude => "install it with: npm install -g @anthropic-ai/claude-code",
             Self::Gemini => "install it with: npm install -g @google/gemini-cli",

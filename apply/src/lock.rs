@@ -56,7 +56,7 @@ pub enum LockError {
 
 impl LockError {
     /// What a person can do about it.
-    pub fn remedy(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Held { .. } => "wait until it has ended, or end that process",
             Self::Io { .. } => "see that the folder is yours and that the disk has room",

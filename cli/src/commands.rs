@@ -233,7 +233,7 @@ fn left_alone(back: &::apply::RolledBack) -> String {
 
 /// What to do where the lock cannot be had.
 fn no_lock(error: LockError) -> Failure {
-    let help = error.remedy();
+    let help = error.hint();
     Failure::refused(error, help)
 }
 

@@ -23,7 +23,7 @@ pub fn load(
 /// A file with an error in it keeps a command from starting.
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        let help = error.remedy();
+        let help = error.hint();
         Self::refused(error, help)
     }
 }

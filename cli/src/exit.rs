@@ -100,7 +100,7 @@ impl Failure {
 /// A repository that cannot be read keeps a command from starting.
 impl From<repo::RepoError> for Failure {
     fn from(error: repo::RepoError) -> Self {
-        let help = error.remedy();
+        let help = error.hint();
         Self::refused(error, help)
     }
 }
@@ -108,7 +108,7 @@ impl From<repo::RepoError> for Failure {
 /// As one that cannot be read.
 impl From<repo::GitError> for Failure {
     fn from(error: repo::GitError) -> Self {
-        let help = error.remedy();
+        let help = error.hint();
         Self::refused(error, help)
     }
 }

@@ -29,19 +29,19 @@ pub struct Missing {
     /// What is wrong, naming the file.
     pub what: String,
     /// What to do.
-    pub remedy: String,
+    pub hint: String,
 }
 
 impl Missing {
     /// Both sentences.
-    pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { what: what.into(), remedy: remedy.into() }
+    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: hint.into() }
     }
 }
 
 impl From<Missing> for Failure {
     fn from(missing: Missing) -> Self {
-        Self::refused(anyhow!(missing.what), missing.remedy)
+        Self::refused(anyhow!(missing.what), missing.hint)
     }
 }
 
@@ -109,22 +109,22 @@ pub fn own_or_absent(root: &Path) -> Result<(), Missing> {
 }
 
 /// A file that the supervisor writes: it must be there, be UTF-8 and say something.
-pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
+pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
     // Whoever made the link decides what is sent: a repository could name any file that the user may read.
     if path.starts_with(AGENT_CONFIG) && root.join(path).is_symlink() {
-        let remedy = format!("put the text itself in its place: rm {path}, then {remedy}");
+        let hint = format!("put the text itself in its place: rm {path}, then {hint}");
         return Err(Missing::new(
             format!("{path} is a symlink, so its text would come from elsewhere"),
-            remedy,
+            hint,
         ));
     }
     let bytes = read_regular(&root.join(path)).map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound {
-            return Missing::new(format!("there is no {path}"), remedy);
+            return Missing::new(format!("there is no {path}"), hint);
         }
         let is_other = fs::metadata(root.join(path)).is_ok_and(|found| !found.is_file());
-        let remedy = if is_other { "put a text file in its place" } else { "see who may read it" };
-        Missing::new(format!("cannot read {path}: {error}"), remedy)
+        let hint = if is_other { "put a text file in its place" } else { "see who may read it" };
+        Missing::new(format!("cannot read {path}: {error}"), hint)
     })?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -134,7 +134,7 @@ pub fn input(root: &Path, path: &str, remedy: &str) -> Result<String, Missing> {
         // One that was made of nothing would be made so again.
         let first =
             if path.ends_with("codeRollup.txt") { "git add what belongs to the project, then " } else { "" };
-        return Err(Missing::new(format!("{path} is empty"), format!("{first}{remedy}")));
+        return Err(Missing::new(format!("{path} is empty"), format!("{first}{hint}")));
     }
     Ok(text)
 }
@@ -210,10 +210,9 @@ pub fn build_command(root: &Path, command: &CommandLine, environment: &Environme
     let name = program.strip_prefix("./").unwrap_or(program);
     let Ok(found) = fs::metadata(root.join(name)) else {
         let first = format!("code-commit init makes a first {BUILD}");
-        let remedy = format!("write one that exits with 0 if and only if the project is right: {first}");
-        let remedy =
-            if name == BUILD { remedy } else { "see build.command in code-commit config".to_owned() };
-        return Err(Missing::new(format!("there is no {name}"), remedy));
+        let hint = format!("write one that exits with 0 if and only if the project is right: {first}");
+        let hint = if name == BUILD { hint } else { "see build.command in code-commit config".to_owned() };
+        return Err(Missing::new(format!("there is no {name}"), hint));
     };
     if !found.is_file() {
         return Err(Missing::new(
@@ -246,9 +245,8 @@ fn interpreter(root: &Path, name: &str) -> Result<(), Missing> {
     let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
     let program = OsStr::from_bytes(words.next().unwrap_or_default());
     if line.ends_with(b"\r") {
-        let remedy =
-            format!("save {name} with line ends of Unix (git: core.autocrlf=false, or `*.sh eol=lf`)");
-        return Err(Missing::new(format!("{name} has line ends of Windows and cannot be started"), remedy));
+        let hint = format!("save {name} with line ends of Unix (git: core.autocrlf=false, or `*.sh eol=lf`)");
+        return Err(Missing::new(format!("{name} has line ends of Windows and cannot be started"), hint));
     }
     if root.join(program).exists() {
         return Ok(());

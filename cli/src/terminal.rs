@@ -187,7 +187,7 @@ impl Terminal {
             return self.line(&self.output.paint_note(GOOD, &format!("the build passes ({took})")));
         }
         self.bad(&format!("the build fails: {} ({took})", phrases::ended(built.ended)));
-        if let Some(hint) = phrases::remedy(built.ended) {
+        if let Some(hint) = phrases::hint(built.ended) {
             self.under(hint);
         }
         self.last_lines_of(&built.output.stored);

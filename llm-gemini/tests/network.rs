@@ -72,7 +72,7 @@ fn a_certificate_that_nobody_vouches_for_is_refused() {
     let error = call(&format!("https://localhost:{port}"), &[]).unwrap_err();
     assert_eq!(error.to_string(), format!("no secure connection to https://localhost:{port}"));
     assert_eq!(error.code(), "tls");
-    assert!(error.remedy().contains("SSL_CERT_FILE"));
+    assert!(error.hint().contains("SSL_CERT_FILE"));
     assert!(!error.is_retryable());
     assert!(thread.join().expect("no panic").is_err(), "the request, and the key in it, never arrived");
 }
@@ -142,7 +142,7 @@ fn a_proxy_that_is_not_there_is_named_and_the_service_is_not_blamed() {
         let error = call(service, &[("ALL_PROXY", &format!("http://user:pass@{closed}"))]).unwrap_err();
         assert_eq!(error.code(), "proxy-unreachable");
         assert_eq!(error.to_string(), format!("cannot connect to the proxy {closed}"));
-        assert!(error.remedy().contains("ALL_PROXY") && error.is_retryable());
+        assert!(error.hint().contains("ALL_PROXY") && error.is_retryable());
     }
     let error = call("http://models.invalid", &[("HTTP_PROXY", "http://proxy.invalid:3128")]).unwrap_err();
     assert_eq!(error.to_string(), "cannot connect to the proxy proxy.invalid:3128");

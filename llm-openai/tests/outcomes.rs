@@ -213,9 +213,9 @@ fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
     405                                ERROR wrong-address | the base URL ORIGIN does not lead to the API: Method Not Allowed | Error/Nothing []
     200 of LM Studio                   ERROR wrong-address | the base URL ORIGIN does not lead to the API: Unexpected endpoint or method. (POST /chat/completions) | Error/Unknown []
     "#);
-    let remedy = |base: &str| CallError::WrongAddress { base: base.into(), message: String::new() }.remedy();
-    assert_eq!(remedy("http://h:1234"), "add /v1 to the base URL, as in http://127.0.0.1:8080/v1");
-    assert_eq!(remedy("http://h/v1"), "check the base URL; most servers have their API below /v1");
+    let hint = |base: &str| CallError::WrongAddress { base: base.into(), message: String::new() }.hint();
+    assert_eq!(hint("http://h:1234"), "add /v1 to the base URL, as in http://127.0.0.1:8080/v1");
+    assert_eq!(hint("http://h/v1"), "check the base URL; most servers have their API below /v1");
 }
 
 #[test]

@@ -165,7 +165,7 @@ impl Finish {
     }
 
     /// What the person can do about an answer that nothing can be made of.
-    pub fn remedy(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Blocked { .. } => {
                 "see what in the prompt the filter may mean and take it out, or choose another model"

@@ -161,7 +161,7 @@ fn cause(error: &CallError, record: &Record<'_>) -> Cause {
     Cause {
         code: error.code().to_owned(),
         message: redact(&with_sources(error)),
-        remedy: Some(redact(error.remedy())),
+        remedy: Some(redact(error.hint())),
     }
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn finish(finish: &llm::Finish) -> (Finish, Option<Cause>) {
     let for_person = (finish.advice() == Advice::TellPerson).then(|| Cause {
         code: finish.code().to_owned(),
         message: finish.explain(),
-        remedy: Some(finish.remedy().to_owned()),
+        remedy: Some(finish.hint().to_owned()),
     });
     (Finish(serde_json::to_value(finish).unwrap_or_default()), for_person)
 }

@@ -85,8 +85,8 @@ pub enum GitError {
 
 impl GitError {
     /// What a person can do about it.
-    pub fn remedy(&self) -> &'static str {
-        if let Self::Look(error) = self { error.remedy() } else { "see what git status says" }
+    pub fn hint(&self) -> &'static str {
+        if let Self::Look(error) = self { error.hint() } else { "see what git status says" }
     }
 }
 

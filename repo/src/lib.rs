@@ -98,7 +98,7 @@ pub enum RepoError {
 
 impl RepoError {
     /// What a person can do about it.
-    pub fn remedy(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Git { .. } => "see what git status says there",
             Self::Reftable { .. } => "have git keep them as files: git refs migrate --ref-format=files",

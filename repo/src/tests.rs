@@ -135,7 +135,7 @@ fn references_that_cannot_be_read_are_told_with_the_way_out() {
     let tree = WorkTree::at(scratch.path()).unwrap();
     for error in [tree.head().unwrap_err(), tree.dirty().unwrap_err()] {
         assert!(matches!(error, RepoError::Reftable { .. }), "{error}");
-        assert!(error.remedy().ends_with("git refs migrate --ref-format=files"), "{}", error.remedy());
+        assert!(error.hint().ends_with("git refs migrate --ref-format=files"), "{}", error.hint());
     }
 }
 

@@ -53,7 +53,7 @@ pub enum ReadError {
 impl ReadError {
     /// What to do about it.
     #[must_use]
-    pub fn remedy(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Io { .. } => "see who may read it",
             Self::NoFile(_) => "put a configuration in its place, or move it away",

@@ -82,7 +82,7 @@ pub enum PinError {
 impl PinError {
     /// What to do about it.
     #[must_use]
-    pub fn remedy(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::NoHome => "set HOME",
             Self::Io { .. } => "see who may write there",

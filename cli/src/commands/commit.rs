@@ -143,12 +143,12 @@ fn preflight(
     let mut missing = Vec::new();
     let ignored = preflight::agent_config_is_ignored(root);
     missing.extend(ignored.err().filter(|_| which == Which::Commit));
-    let mut text = |path: &str, remedy: &str| {
+    let mut text = |path: &str, hint: &str| {
         let path = match which {
             Which::Commit => path.to_owned(),
             Which::Implement => beside_or_above(root, path),
         };
-        preflight::input(root, &path, remedy).map_err(|what| missing.push(what)).ok()
+        preflight::input(root, &path, hint).map_err(|what| missing.push(what)).ok()
     };
     let query = text(QUERY, &format!("write into {QUERY} what should change"));
     let codebase = text(CODE_ROLLUP, "make it with: code-commit rollup");
@@ -180,8 +180,8 @@ pub fn beside_or_above(root: &Path, path: &str) -> String {
 
 fn refused(missing: Vec<Missing>) -> Failure {
     let what: Vec<String> = missing.iter().map(|m| m.what.clone()).collect();
-    let remedies: Vec<String> = missing.into_iter().map(|m| m.remedy).collect();
-    Failure::refused(anyhow!("{}", what.join("\n       ")), remedies.join("\n       "))
+    let hints: Vec<String> = missing.into_iter().map(|m| m.hint).collect();
+    Failure::refused(anyhow!("{}", what.join("\n       ")), hints.join("\n       "))
 }
 
 /// The protected set as the prompt lists it (S1 §Parsing the Response), and what the configuration adds.

@@ -18,7 +18,7 @@ use crate::preflight::{self, QUERY};
 /// Makes what is missing and says what to do next.
 pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, Failure> {
     let here = super::here()?;
-    preflight::own_or_absent(&here).map_err(|link| Failure::refused(anyhow!(link.what), link.remedy))?;
+    preflight::own_or_absent(&here).map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     if let Err(OpenError::NotARepository { .. }) = WorkTree::at(&here) {
         repo::init(&here).map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
         output.report("made a git repository");

@@ -113,7 +113,7 @@ fn go_on(
     }
     // A build that is not found fails every round, and each repair would be paid for.
     preflight::build_command(tree.root(), &plan.settings.build.value, environment)
-        .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.remedy))?;
+        .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.hint))?;
     plan.settings.put_flags(args.limits.layer.clone());
     output.note(&format!("going on with {name}"));
     let cancel = crate::interrupt::watched()?;

@@ -59,7 +59,7 @@ pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Res
     let tree = super::work_tree(&super::here()?)?;
     if args.output.starts_with(AGENT_CONFIG) {
         preflight::own_or_absent(tree.root())
-            .map_err(|link| Failure::refused(anyhow!(link.what), link.remedy))?;
+            .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     }
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
     let rollup = roll_up(&tree, &redactor)?;

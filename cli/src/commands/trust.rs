@@ -34,7 +34,7 @@ pub fn run(args: &TrustArgs, environment: &Environment, output: &Output) -> Resu
         ask(output)?;
     }
     let store = settings::trust_of(environment).pin(&file.path, &file.sha256).map_err(|error| {
-        let help = error.remedy();
+        let help = error.hint();
         Failure::refused(error, help)
     })?;
     output.report(&format!("{PROJECT_FILE} is trusted until it changes ({})", store.display()));

@@ -138,7 +138,7 @@ pub fn ended(ended: Ended) -> String {
 }
 
 /// The flag for a build that met a limit of its own.
-pub fn remedy(ended: Ended) -> Option<&'static str> {
+pub fn hint(ended: Ended) -> Option<&'static str> {
     if ended == Ended::TooMuchOutput {
         return Some("--build-output-limit lets it print more");
     }

@@ -211,7 +211,7 @@ fn a_model_that_cannot_be_reached_is_exit_code_4() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_its_remedy_and_nothing_is_touched() {
+fn what_is_missing_is_named_with_a_hint_and_nothing_is_touched() {
     let scene = Scene::with_replies([MENDS_IT]);
     let root = scene.project.root();
     let before = scene.project.status().unwrap();

@@ -59,7 +59,7 @@ fn without_online_nothing_is_sent() {
 }
 
 #[test]
-fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_its_remedy() {
+fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
     let scene = Scene::with_replies([]);
     for missing in ["agent-config/query.txt", "build.sh", ".gitignore"] {
         std::fs::remove_file(scene.project.root().join(missing)).unwrap();

@@ -150,7 +150,7 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
 
 /// Before a model is paid for: none could mend it.
 #[test]
-fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_its_remedy() {
+fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_a_hint() {
     for rung in ["bwrap", "landlock"] {
         let scene = Scene::with_replies([MENDS_IT]);
         let script = scene.project.beside().canonicalize().unwrap().join("shared.sh");

@@ -87,7 +87,7 @@ fn an_address_that_is_not_encrypted_is_warned_of_unless_it_is_on_this_machine() 
 }
 
 #[test]
-fn a_base_url_without_its_version_is_told_with_the_remedy() {
+fn a_base_url_without_its_version_is_told_with_a_hint() {
     let not_found = Step { status: Some(404), ..Step::body("404 page not found") };
     let scene = Scene::new(Script::new([not_found]));
     let ran = scene.openai(&["--base-url", scene.server.origin()], &[]);

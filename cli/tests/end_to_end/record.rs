@@ -127,7 +127,7 @@ fn a_run_whose_journal_was_changed_is_listed_as_damaged() {
 }
 
 #[test]
-fn a_replay_without_a_place_for_its_copy_is_refused_with_a_remedy() {
+fn a_replay_without_a_place_for_its_copy_is_refused_with_a_hint() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let ran = scene.run_with(&["replay"], &[("TMPDIR", "/nonexistent")]);

@@ -10,7 +10,7 @@ const LONG_WAIT: Duration = Duration::from_mins(2);
 
 impl CallError {
     /// What the person can do about it.
-    pub fn remedy(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Connect { .. } => "check the network, the proxy variables and the base URL",
             Self::Tls { .. } => {
@@ -38,7 +38,7 @@ impl CallError {
                 "add /v1 to the base URL, as in http://127.0.0.1:8080/v1"
             }
             Self::WrongAddress { .. } => "check the base URL; most servers have their API below /v1",
-            Self::Blocked { .. } => Finish::Blocked { filter: Filter::Unspecified }.remedy(),
+            Self::Blocked { .. } => Finish::Blocked { filter: Filter::Unspecified }.hint(),
             Self::NotFound { .. } => "check the model's name and the base URL",
             Self::RateLimited { retry_after: Some(wait), .. } if *wait > LONG_WAIT => {
                 "the service wants a longer wait than a run takes: go on with it later"

@@ -76,7 +76,7 @@ fn every_failure_has_a_name_in_scripts() {
     for code in ErrorCode::ALL {
         let error = failure(&Entry { error: Some(code.as_str().into()), ..Entry::default() }).unwrap();
         assert_eq!(error.code(), code.as_str());
-        assert!(!error.remedy().is_empty());
+        assert!(!error.hint().is_empty());
     }
 }
 

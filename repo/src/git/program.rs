@@ -82,14 +82,14 @@ impl Git {
     pub(super) fn refused(&self, words: &[&str], done: &Output) -> GitError {
         let mut said = text(&done.stderr).trim().to_owned();
         if let Ok(Some(tree)) = self.tree() {
-            let remedy = self.remedy_of(&said, &tree);
-            said.push_str(remedy);
+            let hint = self.hint_for(&said, &tree);
+            said.push_str(hint);
         }
         self.failed(command_of(words), said)
     }
 
     /// What can be done where git would have had to store a file without a filter that we took from it.
-    fn remedy_of(&self, said: &str, tree: &WorkTree) -> &'static str {
+    fn hint_for(&self, said: &str, tree: &WorkTree) -> &'static str {
         let is_missed = |filter: &BString| said.contains(&format!("clean filter '{filter}' failed"));
         if tree.own_filters().iter().any(is_missed) {
             OWN_FILTER

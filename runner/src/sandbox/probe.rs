@@ -43,12 +43,12 @@ pub struct Reason {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSandbox {
     /// Nothing of what was asked for works here, and nothing weaker is taken in its place.
-    #[error("{}; {remedy}", what_failed(reasons))]
+    #[error("{}; {hint}", what_failed(reasons))]
     Nowhere {
         /// What was tried.
         reasons: Vec<Reason>,
         /// What the user can do.
-        remedy: String,
+        hint: String,
     },
     /// What works here cannot be told: every sandbox needs more descriptors than this process has left.
     #[error("this process may open too few files at once to set up a sandbox")]
@@ -92,7 +92,7 @@ pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbo
             Err(why) => reasons.push(Reason { rung, why }),
         }
     }
-    Err(NoSandbox::Nowhere { reasons, remedy: remedy(mode) })
+    Err(NoSandbox::Nowhere { reasons, hint: hint(mode) })
 }
 
 /// What a sandbox takes, and what the end of its command does.
@@ -185,7 +185,7 @@ fn why(rung: Rung, mode: Mode, reasons: &[Reason]) -> String {
     }
 }
 
-fn remedy(mode: Mode) -> String {
+fn hint(mode: Mode) -> String {
     let install = match mode {
         Mode::Auto | Mode::Bwrap => "install bubblewrap, or allow it to make user namespaces",
         Mode::Landlock => "use Linux 6.2 or newer with Landlock switched on",
@@ -205,7 +205,7 @@ mod tests {
     fn of_a_sandbox_that_was_asked_for_nothing_is_said_about_the_others() {
         let failed = |mode, rungs: &[Rung]| {
             let reasons = rungs.iter().map(|&rung| Reason { rung, why: "why".to_owned() }).collect();
-            NoSandbox::Nowhere { reasons, remedy: remedy(mode) }.to_string()
+            NoSandbox::Nowhere { reasons, hint: hint(mode) }.to_string()
         };
         insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); start the Docker daemon, or take the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
         insta::assert_snapshot!(failed(Mode::Auto, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); install bubblewrap, or allow it to make user namespaces, or run without protection with `--sandbox off`");

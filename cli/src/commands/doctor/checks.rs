@@ -143,8 +143,8 @@ fn model(
         checks.push(match client.check(&mut Blind) {
             Ok(()) => Check::good("service", "key and model work"),
             Err(error) => {
-                let remedy = error.remedy().to_owned();
-                Check::bad("service", format!("{:#}", anyhow::Error::from(error)), remedy)
+                let hint = error.hint().to_owned();
+                Check::bad("service", format!("{:#}", anyhow::Error::from(error)), hint)
             }
         });
     }
@@ -156,8 +156,8 @@ fn state_folder(tree: &WorkTree) -> Check {
     let folder = match tree.state_dir() {
         Ok(folder) => folder,
         Err(error) => {
-            let remedy = error.remedy();
-            return Check::bad("state", format!("{:#}", anyhow::Error::from(error)), remedy);
+            let hint = error.hint();
+            return Check::bad("state", format!("{:#}", anyhow::Error::from(error)), hint);
         }
     };
     let written = tempfile::tempfile_in(&folder).and_then(|mut file| file.write_all(&vec![0; ROOM_TO_BEGIN]));
@@ -218,13 +218,13 @@ fn agents(environment: &Environment) -> Vec<Check> {
                 let version = found.version.map(|version| format!(" {version}")).unwrap_or_default();
                 Check::good("agent", format!("{}{version}, {}", kind.name(), shown(&found.program)))
             }
-            Err(missing) => Check::absent("agent", format!("{missing}; {}", kind.remedy())),
+            Err(missing) => Check::absent("agent", format!("{missing}; {}", kind.hint())),
         })
         .collect()
 }
 
 fn from(name: &str, missing: Missing) -> Check {
-    Check::bad(name, missing.what, missing.remedy)
+    Check::bad(name, missing.what, missing.hint)
 }
 
 /// A program that can be started, by its name.

@@ -50,8 +50,7 @@ pub fn kind_of(model: &str) -> (Kind, &str) {
 /// Finds program and key, or says what is missing.
 pub fn choose(model: &str, secrets: &Secrets, environment: &Environment) -> Result<Chosen, Failure> {
     let (kind, name) = kind_of(model);
-    let cli =
-        agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.remedy()))?;
+    let cli = agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.hint()))?;
     let variable = kind.key_variable();
     // The person's own key wins: a cloned project may bring one along whose owner then sees what is asked.
     let key = environment.text(variable).or_else(|| secrets.get(variable)).ok_or_else(|| {

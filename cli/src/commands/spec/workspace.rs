@@ -158,7 +158,7 @@ impl<'b> Workspace<'b> {
             let help = if matches!(error, LockError::Held { .. }) {
                 "one watch is enough: leave it, or end that process"
             } else {
-                error.remedy()
+                error.hint()
             };
             Failure::refused(error, help)
         })
@@ -290,5 +290,5 @@ fn installed(which: Agent, environment: &Environment) -> Result<Installed, Failu
         Agent::Gemini => Kind::Gemini,
         Agent::Codex => Kind::Codex,
     };
-    agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.remedy()))
+    agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.hint()))
 }

@@ -68,7 +68,7 @@ fn a_lock_of_another_git_is_waited_for() {
 }
 
 #[test]
-fn a_lock_of_another_git_is_never_removed_and_named_with_the_remedy() {
+fn a_lock_of_another_git_is_never_removed_and_named_with_a_hint() {
     let scratch = Scratch::with_files();
     scratch.write("kept", "two\n");
     for content in ["", "DIRC", "code-commit is rolling back"] {

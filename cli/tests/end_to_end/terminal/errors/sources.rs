@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn no_failure_is_made_without_a_remedy() {
+fn no_failure_is_made_without_a_hint() {
     let mut seen = 0;
     for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
         let text = fs::read_to_string(&file).unwrap();
