@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::told::{Last, Told, main_argument, number, one_line, owned, result_line, text};
 use crate::{Denial, Event, ModelUsage};
 
-/// The model name of messages that the CLI makes up itself, for errors.
+/// The model name of messages that the CLI itself creates for errors.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// In seconds since 1970: the last second of ten digits. A later one is no time of renewal.
+/// In seconds since 1970: the largest number with ten digits. Larger values are not renewal times.
 const LATEST_RENEWAL: u64 = 9_999_999_999;
 
-/// Takes in one event.
+/// Processes one event.
 pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("system") => system(told, event, see),
@@ -41,7 +41,7 @@ fn system(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
                 number(event, "/error_status").map(|status| format!("{status} ")).unwrap_or_default();
             see(Event::Retry {
                 attempt: number(event, "/attempt"),
-                // Jittered, so not always whole.
+                // Jittered, so not always an integer.
                 wait_ms: event.get("retry_delay_ms").and_then(Value::as_f64).map(whole),
                 reason: format!("{status}{}", owned(event, "/error")),
             });
@@ -66,7 +66,7 @@ fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
 
 fn assistant(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     let synthetic = text(event, "/message/model") == Some(SYNTHETIC);
-    // A helper that the agent started: its words are not the agent's.
+    // A subagent: its text is not the agent's reply.
     let is_inner = text(event, "/parent_tool_use_id").is_some();
     for block in blocks(event) {
         match text(block, "/type") {
@@ -109,7 +109,7 @@ fn result(told: &mut Told, event: &Value) {
     let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten();
     let said: Vec<&str> =
         text(event, "/result").into_iter().chain(errors.filter_map(Value::as_str)).collect();
-    // An empty one takes nothing back of what was said.
+    // An empty result does not replace what was said before.
     if !is_error && let Some(answer) = text(event, "/result").filter(|answer| !answer.trim().is_empty()) {
         answer.clone_into(&mut told.answer);
     }
@@ -126,7 +126,8 @@ fn result(told: &mut Told, event: &Value) {
     });
 }
 
-/// By model; where the CLI does not tell models apart, all of it under the one that was named at the start.
+/// By model. If the CLI does not distinguish models, everything counts for the one named at the
+/// start.
 fn usage(told: &Told, event: &Value) -> Vec<ModelUsage> {
     if let Some(models) = event.get("modelUsage").and_then(Value::as_object)
         && !models.is_empty()
@@ -143,7 +144,7 @@ fn usage(told: &Told, event: &Value) -> Vec<ModelUsage> {
     event.get("usage").map(|usage| vec![counted(model, usage, names)]).unwrap_or_default()
 }
 
-/// The service counts cached input apart from the rest of the input.
+/// The service does not include cached input in the rest of the input.
 fn counted(model: &str, of: &Value, [fresh, read, write, out]: [&str; 4]) -> ModelUsage {
     let count = |name: &str| of.get(name).and_then(Value::as_u64);
     let (read, write) = (count(read), count(write));

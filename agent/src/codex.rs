@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::told::{Last, Told, main_argument, number, one_line, owned, result_line, text};
 use crate::{Event, ModelUsage};
 
-/// Takes in one event.
+/// Processes one event.
 pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("thread.started") => {
@@ -28,7 +28,7 @@ pub(crate) fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     }
 }
 
-/// Items that are no tools.
+/// Whether an item is a tool.
 fn is_tool(kind: &str) -> bool {
     !matches!(kind, "agent_message" | "reasoning" | "error" | "todo_list")
 }
@@ -68,7 +68,7 @@ fn item_completed(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     }
 }
 
-/// What a command printed, or what a server's tool gave back.
+/// The output of a command, or the result of a server's tool.
 fn result(item: &Value) -> Option<String> {
     ["/aggregated_output", "/error/message", "/result/content/0/text"]
         .iter()
@@ -88,7 +88,7 @@ fn usage(told: &Told, of: &Value) -> ModelUsage {
     }
 }
 
-/// `unexpected status 401 Unauthorized: …` is the only place where Codex names it.
+/// Codex reports the status only in `unexpected status 401 Unauthorized: …`.
 fn status(message: &str) -> Option<u16> {
     let (_, rest) = message.split_once("unexpected status ")?;
     rest.split(' ').next()?.parse().ok()

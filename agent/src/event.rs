@@ -2,19 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that happened, in the order in which the CLI said so.
+/// One event, in the order in which the CLI reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", content = "data", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Event {
-    /// The CLI is up.
+    /// The CLI has started.
     System {
-        /// The model that it says it uses.
+        /// The model that it reports.
         model: Option<String>,
         /// The session's name, for [`Session::Resume`](crate::Session).
         session: Option<String>,
     },
-    /// Words of the model: a whole message or a piece of one. Pieces follow each other without a gap.
+    /// Text from the model: a whole message or a part of one. Parts follow each other without a
+    /// gap.
     Text(String),
     /// The model uses a tool.
     ToolCall {
@@ -22,29 +23,29 @@ pub enum Event {
         id: String,
         /// The tool, as the CLI names it.
         name: String,
-        /// The argument that says most, in one short line: a path, a command, a pattern.
+        /// The most informative argument, in one short line: a path, a command, a pattern.
         argument: Option<String>,
     },
-    /// The tool is done.
+    /// The tool has finished.
     ToolResult {
         /// The call.
         id: String,
-        /// Whether the CLI says that it worked.
+        /// Whether the CLI reports success.
         ok: bool,
-        /// What it gave back or what went wrong, where the CLI says so: the first line, shortened.
+        /// Its result or error, if the CLI reports it: the first line, shortened.
         message: Option<String>,
     },
-    /// A call of the model failed and the CLI tries again.
+    /// A model call failed, and the CLI retries.
     Retry {
-        /// Which try failed, from 1.
+        /// The number of the failed attempt, from 1.
         attempt: Option<u64>,
         /// How long it waits first.
         wait_ms: Option<u64>,
         /// Why.
         reason: String,
     },
-    /// The CLI is alive; nothing to show.
+    /// The CLI is alive; there is nothing to show.
     Ping,
-    /// A warning of the CLI, or output that is no event.
+    /// A warning from the CLI, or output that is not an event.
     Note(String),
 }

@@ -1,4 +1,4 @@
-//! Which program a CLI is, and what of the machine it needs to see.
+//! Finds a CLI's program, and the files that it needs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The program's name on PATH.
+    /// The program's name in `PATH`.
     pub fn program(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// The variable that it takes its key from.
+    /// The environment variable with its key.
     pub fn key_variable(self) -> &'static str {
         match self {
             Self::Claude => "ANTHROPIC_API_KEY",
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// How to get it.
+    /// How to install it.
     pub fn hint(self) -> &'static str {
         match self {
             Self::Claude => "install it with: npm install -g @anthropic-ai/claude-code",
@@ -58,22 +58,24 @@ impl Kind {
     }
 }
 
-/// A CLI that is there.
+/// An installed CLI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     /// Which one.
     pub kind: Kind,
-    /// The program itself, all links resolved.
+    /// The program itself, with all symlinks resolved.
     pub program: PathBuf,
-    /// What has to be visible for it to run: the package that holds it, or its folder.
+    /// The folder that must be visible for it to run: the package that contains it, or its own
+    /// folder.
     pub installation: PathBuf,
-    /// What has to be visible besides: the packages of platforms, where npm puts the program itself into one of them.
+    /// Further folders that must be visible: platform packages, if npm puts the program itself into
+    /// one of them.
     pub beside: Vec<PathBuf>,
-    /// As its package says; `None` for a program without one.
+    /// The version in its package; `None` for a program without a package.
     pub version: Option<String>,
 }
 
-/// It is not there.
+/// The CLI is not installed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} (`{}`) is not on PATH", kind.name(), kind.program())]
 pub struct NotInstalled {
@@ -81,7 +83,7 @@ pub struct NotInstalled {
     pub kind: Kind,
 }
 
-/// Looks for the CLI in the folders of `path`, the value of `PATH`. Nothing is started.
+/// Searches the folders of `path`, the value of `PATH`, for the CLI. Starts nothing.
 pub fn find(kind: Kind, path: Option<&OsStr>) -> Result<Installed, NotInstalled> {
     let folders = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
     folders
@@ -92,7 +94,7 @@ pub fn find(kind: Kind, path: Option<&OsStr>) -> Result<Installed, NotInstalled>
 }
 
 impl Installed {
-    /// The program at `path`, if there is one that can be started.
+    /// The program at `path`, if it exists and is executable.
     pub fn at(kind: Kind, path: &Path) -> Option<Self> {
         let program = path.canonicalize().ok()?;
         let data = fs::metadata(&program).ok()?;
@@ -107,14 +109,15 @@ impl Installed {
     }
 }
 
-/// A folder that was unpacked by npm: it has a manifest and lies below `node_modules`.
+/// Whether npm unpacked the folder: it has a manifest and is below `node_modules`.
 fn is_package(folder: &Path) -> bool {
     folder.join("package.json").is_file()
         && folder.ancestors().skip(1).take(2).any(|above| above.ends_with("node_modules"))
 }
 
-/// Those next to a package that have its name with a `-` behind it: `@openai/codex-linux-x64` beside `@openai/codex`. A name that leads to
-/// a package elsewhere, as with pnpm, is one of them; one that leads to no package opens nothing, whatever was linked there.
+/// Sibling packages whose name begins with the package's name and a `-`: `@openai/codex-linux-x64`
+/// beside `@openai/codex`. A symlink to a package elsewhere counts, as with pnpm; a symlink to
+/// anything else opens nothing, wherever it points.
 fn packages_beside(package: &Path) -> Vec<PathBuf> {
     let Some((scope, name)) = package.parent().zip(package.file_name()) else { return Vec::new() };
     let begins_like_it = |path: &PathBuf| {

@@ -9,7 +9,7 @@ pub(crate) use object::Object;
 use crate::told::{Last, Told, main_argument, number, owned, result_line, text};
 use crate::{Event, ModelUsage};
 
-/// Takes in one line; `event` is the object that it holds.
+/// Processes one line; `event` is the object in it.
 pub(crate) fn line(told: &mut Told, line: &str, event: Option<&Value>, see: &mut dyn FnMut(Event)) {
     if told.keep(line, event, see) {
         return;
@@ -20,7 +20,7 @@ pub(crate) fn line(told: &mut Told, line: &str, event: Option<&Value>, see: &mut
     }
 }
 
-/// Takes in one event.
+/// Processes one event.
 fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("init") => {
@@ -38,7 +38,7 @@ fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
             argument: event.get("parameters").and_then(main_argument),
         }),
         Some("tool_result") => {
-            // The answer is what was said after the last tool.
+            // The reply is the text after the last tool call.
             told.answer.clear();
             see(Event::ToolResult {
                 id: owned(event, "/tool_id"),
@@ -59,7 +59,7 @@ fn take(told: &mut Told, event: &Value, see: &mut dyn FnMut(Event)) {
     }
 }
 
-/// Takes in the one object.
+/// Processes the single object.
 fn take_object(told: &mut Told, object: &Value, see: &mut dyn FnMut(Event)) {
     told.session = text(object, "/session_id").map(str::to_owned).or_else(|| told.session.take());
     see(Event::System { model: None, session: told.session.clone() });
@@ -102,7 +102,7 @@ fn models(of: &Value) -> Vec<ModelUsage> {
         .collect()
 }
 
-/// The object names thoughts; `candidates` are without them.
+/// The object reports thoughts separately; `candidates` does not include them.
 fn usage_of_object(model: &str, tokens: &Value) -> ModelUsage {
     let count = |name: &str| number(tokens, &format!("/{name}"));
     let (shown, thoughts) = (count("candidates"), count("thoughts"));
@@ -117,7 +117,7 @@ fn usage_of_object(model: &str, tokens: &Value) -> ModelUsage {
     }
 }
 
-/// Thoughts are in the total alone.
+/// Thoughts are only included in the total.
 fn usage(model: &str, of: &Value) -> ModelUsage {
     let count = |name: &str| number(of, &format!("/{name}"));
     let (input, total) = (count("input_tokens"), count("total_tokens"));

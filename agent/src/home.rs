@@ -1,4 +1,4 @@
-//! The settings that a CLI needs to work without a person, in a home of its own.
+//! The settings that a CLI needs to work unattended, in a home directory of its own.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -9,32 +9,33 @@ use serde_json::json;
 
 use crate::{Kind, Spawn};
 
-/// The variable with which each CLI is told where its settings and sessions are, and its value. `HOME` alone does not do:
-/// some walls put another one in its place.
+/// The variable that tells each CLI where its settings and sessions are, and its value. `HOME`
+/// alone is not enough, because some sandboxes replace it.
 pub(crate) fn variable(kind: Kind, home: &Path) -> (&'static str, PathBuf) {
     match kind {
         Kind::Claude => ("CLAUDE_CONFIG_DIR", home.join(".claude")),
-        // It looks for `.gemini` below.
+        // It looks for `.gemini` in that folder.
         Kind::Gemini => ("GEMINI_CLI_HOME", home.to_owned()),
         Kind::Codex => ("CODEX_HOME", home.join(".codex")),
     }
 }
 
-/// What of the user's own settings, login and sessions a CLI gets behind a wall: all of it to read but what is named here. Whatever it
+/// What of the user's own settings, login and sessions a CLI gets in a sandbox: all of it to read but what is named here. Whatever it
 /// makes beside that is thrown away after the turn, so that nothing which the user's next session runs or is configured by can be
 /// planted: hooks, servers of tools, commands, skills, plugins, what a shell or git reads first.
 struct Own {
-    /// Its folder, below the home folder.
+    /// Its folder in the home directory.
     folder: &'static str,
     /// Files beside the folder.
     beside: &'static [&'static str],
-    /// Folders of sessions, to be written: nothing in them is run.
+    /// Writable folders with sessions: nothing in them is executed.
     sessions: &'static [&'static str],
-    /// Files that are written where they are, if they are there: a login is renewed.
+    /// Files that are written in place if they exist, for example to renew a login.
     files: &'static [&'static str],
-    /// Folders of programs among the sessions: they are held.
+    /// Folders with programs among the sessions; these are read-only.
     programs: &'static [&'static str],
-    /// How the names begin and end of what each turn has anew: locks, caches, what is run by sessions.
+    /// Prefixes and suffixes of names that are new in each turn: locks, caches, files that sessions
+    /// execute.
     anew: &'static [(&'static str, &'static str)],
 }
 
@@ -61,7 +62,8 @@ const fn own(kind: Kind) -> Own {
             sessions: &["tmp"],
             files: &["oauth_creds.json", "google_accounts.json"],
             programs: &["tmp/bin"],
-            // Projects are found by their folders in `tmp`, too; each folder of `history` is a git repository.
+            // Projects are also found by their folders in `tmp`; each folder of `history` is a git
+            // repository.
             anew: &[("projects.json", ""), ("state.json", ""), ("history", "")],
         },
         Kind::Codex => Own {
@@ -84,7 +86,7 @@ const fn own(kind: Kind) -> Own {
     }
 }
 
-/// Opens in the walls what a CLI needs of the user's own.
+/// Opens the user's own files that a CLI needs in the sandbox.
 pub(crate) fn open(kind: Kind, home: &Path, access: &mut Access) {
     let own = own(kind);
     let folder = home.join(own.folder);
@@ -94,14 +96,15 @@ pub(crate) fn open(kind: Kind, home: &Path, access: &mut Access) {
     let seen = entries.filter(|entry| !entry.file_name().to_str().is_some_and(is_anew));
     access.readable.extend(seen.map(|entry| entry.path()));
     access.readable.extend(own.beside.iter().map(|name| home.join(name)));
-    // A file that is not there must not be made into a folder.
+    // A missing file must not be created as a folder.
     let files = own.files.iter().map(|name| folder.join(name)).filter(|path| path.is_file());
     access.writable.extend(own.sessions.iter().map(|name| folder.join(name)).chain(files));
     let programs = own.programs.iter().map(|name| folder.join(name)).filter(|path| path.exists());
     access.read_only.extend(programs);
 }
 
-/// Makes the folder and, for Gemini CLI, the settings without which it refuses a service's address.
+/// Creates the folder and, for Gemini CLI, the settings without which it refuses a custom service
+/// address.
 pub(crate) fn prepare(kind: Kind, home: &Path, spawn: &Spawn<'_>) -> Result<(), (PathBuf, io::Error)> {
     let (_, folder) = variable(kind, home);
     fs::create_dir_all(&folder).map_err(|error| (folder, error))?;
@@ -119,8 +122,9 @@ pub(crate) fn prepare(kind: Kind, home: &Path, spawn: &Spawn<'_>) -> Result<(), 
     put(&home.join(".gemini"), "settings.json", &settings.to_string())
 }
 
-/// Makes a file in a folder of the home anew. The agent of an earlier turn could write there, from behind its wall: a link that it has
-/// left is replaced and never followed, and a FIFO never opened.
+/// Creates a file in a folder of the home directory. The agent of an earlier turn could write there
+/// from its sandbox, so a symlink that it left is replaced and never followed, and a FIFO is never
+/// opened.
 fn put(folder: &Path, name: &str, text: &str) -> Result<(), (PathBuf, io::Error)> {
     if folder.is_symlink() {
         fs::remove_file(folder).map_err(|error| (folder.to_owned(), error))?;
@@ -145,8 +149,8 @@ mod tests {
     /// The settings that a home gets which an earlier turn has left like this.
     #[track_caller]
     fn settings_in(home: &Path) -> String {
-        let access = Confinement::off();
-        prepare(Kind::Gemini, home, &Spawn::new(home, "go", home, &access)).unwrap();
+        let confinement = Confinement::off();
+        prepare(Kind::Gemini, home, &Spawn::new(home, "go", home, &confinement)).unwrap();
         let file = home.join(".gemini/settings.json");
         assert!(file.symlink_metadata().unwrap().is_file() && !home.join(".gemini").is_symlink());
         fs::read_to_string(file).unwrap()

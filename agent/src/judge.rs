@@ -1,22 +1,23 @@
-//! One honest end from what the system and the CLI say. The exit code and the final event can each only make it worse.
+//! Derives how a turn ended from the exit status and the CLI's output. Exit code and final event
+//! can only make the verdict worse.
 
 use runner::Ended;
 
 use crate::told::{Last, Told, one_line};
 use crate::{End, Kind};
 
-/// What is known of a turn that is over.
+/// What is known about a finished turn.
 pub(crate) struct Facts<'a> {
     pub(crate) kind: Kind,
     pub(crate) ended: Ended,
-    /// Whether silence was the reason for stopping it.
+    /// Whether it was stopped because it was silent.
     pub(crate) was_idle: bool,
     pub(crate) told: &'a Told,
-    /// Both ends of its standard error.
+    /// The beginning and the end of its standard error.
     pub(crate) stderr: &'a str,
 }
 
-/// The worst that is true.
+/// The worst applicable verdict.
 pub(crate) fn judge(facts: &Facts<'_>) -> End {
     let code = match facts.ended {
         Ended::Exited(code) => Ok(code),
@@ -56,7 +57,7 @@ fn by_special_code(facts: &Facts<'_>, code: i32) -> Option<End> {
     }
 }
 
-/// A final event that is no error, and the exit code 0.
+/// The final event is not an error, and the exit code is 0.
 fn without_error(facts: &Facts<'_>) -> End {
     let told = facts.told;
     if !told.denials.is_empty() {
@@ -105,7 +106,7 @@ fn status_of_code(kind: Kind, code: i32) -> Option<u16> {
     STATUSES.into_iter().find(same).filter(|_| kind == Kind::Gemini)
 }
 
-/// The CLIs give these in words only.
+/// The CLIs report these only as text.
 fn says(text: &str, any: &[&str]) -> bool {
     let text = text.to_ascii_lowercase();
     any.iter().any(|words| text.contains(words))
@@ -134,7 +135,7 @@ fn is_lost_session(text: &str) -> bool {
     says(text, &words)
 }
 
-/// Per day, or for good: what waiting a minute does not mend.
+/// Per day or permanently: waiting a minute does not help.
 fn is_used_up(text: &str) -> bool {
     let words = [
         "per day",
@@ -150,7 +151,8 @@ fn is_used_up(text: &str) -> bool {
     says(text, &words)
 }
 
-/// Codex leaves the status away and says this only of `insufficient_quota`; others say it of a minute's quota, too.
+/// Codex omits the status and says this only for `insufficient_quota`; others also say it for a
+/// per-minute quota.
 fn is_used_up_of_codex(kind: Kind, text: &str) -> bool {
     kind == Kind::Codex && says(text, &["quota exceeded"])
 }
@@ -159,7 +161,7 @@ fn is_cut_off(text: &str) -> bool {
     says(text, &["output token maximum", "max_output_tokens", "maximum output tokens"])
 }
 
-/// `…limit reached|1795224363`: when it is renewed. Ten digits, and no more, behind just these words.
+/// `…limit reached|1795224363`: the renewal time. Exactly ten digits, right after these words.
 fn epoch(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let (_, behind) = text.split_once("limit reached|")?;
@@ -173,7 +175,7 @@ fn crashed(facts: &Facts<'_>, code: Option<i32>, signal: Option<i32>) -> End {
     End::Crashed { code, signal, message: said.unwrap_or_else(|| last_line(facts.stderr)) }
 }
 
-/// The last line that says something.
+/// The last line that is not empty.
 fn last_line(text: &str) -> String {
     one_line(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default())
 }

@@ -1,6 +1,7 @@
-//! Bytes as they come, in lines.
+//! Splits arriving bytes into lines.
 
-/// A longer line is passed over, so that memory stays bounded: read as JSON, it may take forty times its bytes.
+/// Longer lines are skipped, so that memory stays bounded: parsed as JSON, a line may take forty
+/// times its size.
 pub(crate) const LONGEST: usize = 4 << 20;
 
 /// One line, without its end.
@@ -8,20 +9,20 @@ pub(crate) const LONGEST: usize = 4 << 20;
 pub(crate) enum Line<'l> {
     /// All of it.
     Whole(&'l [u8]),
-    /// So many bytes that it was passed over.
+    /// Its length; it was skipped.
     TooLong(usize),
 }
 
-/// Puts lines together.
+/// Assembles lines.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     open: Vec<u8>,
-    /// Bytes of the line at hand that were passed over.
+    /// The number of skipped bytes of the current line.
     passed: usize,
 }
 
 impl Lines {
-    /// Hands every line that is complete to `take`.
+    /// Calls `take` with every complete line.
     pub(crate) fn push(&mut self, bytes: &[u8], take: &mut dyn FnMut(Line<'_>)) {
         let mut pieces = bytes.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = pieces.next() {
@@ -34,7 +35,7 @@ impl Lines {
         }
     }
 
-    /// The last line, if nothing ended it.
+    /// The last line, if it has no line ending.
     pub(crate) fn finish(self, take: &mut dyn FnMut(Line<'_>)) {
         if !self.open.is_empty() || self.passed > 0 {
             take(self.line(|open| open));

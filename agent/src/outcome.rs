@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The end of one turn and what it cost.
+/// The result of one turn and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// The answer: what the model said last. Also there, as far as it got, when the end is bad.
+    /// The reply: what the model said last. If the turn ended badly, what it said until then.
     pub text: String,
-    /// Tokens of this turn by model; empty when the CLI did not say.
+    /// Tokens of this turn by model; empty if the CLI did not report any.
     pub usage: Vec<ModelUsage>,
-    /// What the CLI itself reckons that this turn cost, in US dollars.
+    /// The cost of this turn as calculated by the CLI, in US dollars.
     pub cost_usd: Option<f64>,
     /// The session's name, for the next turn.
     pub session: Option<String>,
@@ -19,25 +19,25 @@ pub struct Outcome {
     pub denials: Vec<Denial>,
     /// From start to end.
     pub elapsed_ms: u64,
-    /// The beginning and the end of what it wrote to standard error, the key struck out.
+    /// The beginning and the end of its standard error, with the key redacted.
     pub stderr: String,
 }
 
-/// How a turn ended, the worst that is known of it.
+/// How a turn ended: the worst that is known about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum End {
-    /// There is an answer and nothing speaks against it.
+    /// There is a reply and nothing contradicts it.
     Ok,
-    /// The model's service answered with an error, retries included.
+    /// The model's service reported an error, even after retries.
     ApiError {
         /// The HTTP status.
         status: Option<u16>,
         /// What it said.
         message: String,
     },
-    /// A quota is used up: trying again before it is renewed is of no use.
+    /// A quota is used up: retrying before it is renewed is pointless.
     Quota {
         /// What the service said.
         message: String,
@@ -51,7 +51,7 @@ pub enum End {
     },
     /// The answer was cut off at the token limit.
     MaxTokens,
-    /// The model, or a filter before it, would not answer.
+    /// The model, or a filter in front of it, declined to reply.
     Refused {
         /// What the CLI said.
         message: String,
@@ -61,13 +61,13 @@ pub enum End {
         /// What the CLI said.
         message: String,
     },
-    /// Tools were denied: the work cannot be whole.
+    /// Tools were denied, so the work cannot be complete.
     PermissionDenied,
-    /// The session to go on with is not there.
+    /// The session to continue does not exist.
     LostSession,
     /// It exited without a final event or without an answer.
     NoResult,
-    /// It failed in a way of its own.
+    /// It failed in some other way.
     Crashed {
         /// The exit code, if it had one.
         code: Option<i32>,
@@ -76,7 +76,7 @@ pub enum End {
         /// What it said last.
         message: String,
     },
-    /// It ran past its time limit, or was silent for too long, and was killed.
+    /// It exceeded its time limit, or was silent for too long, and was killed.
     TimedOut {
         /// Whether it was silence.
         idle: bool,
@@ -85,7 +85,7 @@ pub enum End {
     TooMuchOutput,
     /// The caller stopped it.
     Interrupted,
-    /// The program went away, or cannot be started.
+    /// The program disappeared or cannot be started.
     NotInstalled,
 }
 
@@ -111,7 +111,7 @@ impl End {
         }
     }
 
-    /// What the CLI or its service said about it, where it said something.
+    /// The message of the CLI or its service, if there is one.
     pub fn message(&self) -> Option<&str> {
         match self {
             Self::ApiError { message, .. }
@@ -134,7 +134,7 @@ impl End {
         }
     }
 
-    /// The same end with another message, for whoever has to strike something out of it.
+    /// The same result with another message, for callers that need to redact it.
     #[must_use]
     pub fn map_message(self, change: impl FnOnce(String) -> String) -> Self {
         match self {
@@ -158,7 +158,7 @@ impl End {
         }
     }
 
-    /// Whether the same turn may well succeed when it is tried again at once.
+    /// Whether the same turn is likely to succeed if it is retried at once.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::ApiError { status, .. } => !matches!(status, Some(400 | 402 | 404 | 405 | 413 | 422)),
@@ -177,7 +177,7 @@ impl End {
     }
 }
 
-/// Reads on from "the agent …".
+/// Continues a sentence that begins with "the agent".
 impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = match self {
@@ -207,22 +207,22 @@ impl std::fmt::Display for End {
     }
 }
 
-/// Tokens of one model in one turn. `None` is "not said", which is not zero.
+/// Tokens of one model in one turn. `None` means "not reported", which is not zero.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelUsage {
     /// The model's name.
     pub model: String,
-    /// Everything that went in, cached tokens included.
+    /// All input, including cached tokens.
     pub input_tokens: Option<u64>,
-    /// The part of the input that came out of a cache.
+    /// The part of the input that was read from a cache.
     pub cache_read_tokens: Option<u64>,
-    /// The part of the input that was put into a cache.
+    /// The part of the input that was written to a cache.
     pub cache_write_tokens: Option<u64>,
-    /// Everything that came out, reasoning included.
+    /// All output, including reasoning.
     pub output_tokens: Option<u64>,
     /// The part of the output that was reasoning.
     pub reasoning_tokens: Option<u64>,
-    /// What the CLI reckons that it cost, in US dollars.
+    /// The cost as calculated by the CLI, in US dollars.
     pub cost_usd: Option<f64>,
 }
 
@@ -231,6 +231,6 @@ pub struct ModelUsage {
 pub struct Denial {
     /// The tool.
     pub tool: String,
-    /// What for, in one short line.
+    /// Its main argument, in one short line.
     pub argument: Option<String>,
 }

@@ -43,7 +43,7 @@ pub struct Spawn<'a> {
     pub idle_timeout: Option<Duration>,
     /// Raised by the caller when it has heard enough: the turn then ends as [`End::Interrupted`](crate::End).
     pub enough: Option<Cancel>,
-    /// The walls. The CLI's installation and [`Home::Own`] are opened in them.
+    /// The sandbox. The CLI's installation and [`Home::Own`] are opened in them.
     pub confinement: &'a Confinement,
 }
 
@@ -90,7 +90,7 @@ pub enum Permissions {
     /// As the CLI is set up. Nobody is there to ask, so what needs leave is denied.
     #[default]
     Ask,
-    /// Everything is allowed; the walls are what holds.
+    /// Everything is allowed; the sandbox are what holds.
     Skip,
 }
 

@@ -216,7 +216,7 @@ fn claude_env(env: &mut Env, spawn: &Spawn<'_>) {
     }
 }
 
-/// The walls with everything in them that the CLI needs of its own.
+/// The access with everything that the CLI itself needs.
 pub(crate) fn confinement(cli: &Installed, spawn: &Spawn<'_>) -> Confinement {
     let mut confinement = spawn.confinement.clone();
     let access = &mut confinement.access;

@@ -1,4 +1,5 @@
-//! What of an interrupted transaction is believed: a state folder in the tree may have come with a clone.
+//! Which parts of an interrupted transaction are trusted: a state folder in the tree may have come
+//! with a clone.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::journal::Journal;
 use crate::lock::Lock;
 use crate::recover::RecoverError;
 
-/// The root that a journal is about, as it is found now.
+/// The root that a journal refers to, as it is now.
 pub(crate) struct Root {
     pub(crate) folder: Arc<Folder>,
     path: PathBuf,
@@ -34,19 +35,21 @@ pub(crate) fn find_root(lock: &Lock, journal: &Journal, given: &Path) -> Result<
         return Ok(Root { folder: Arc::new(folder), path: given });
     }
     let Some(folder) = open(&recorded) else { return Err(RecoverError::RootMoved { root: recorded }) };
-    // A state folder in the tree is about the folder that it lies in, and about no other.
+    // A state folder in the tree may only refer to the folder that it is in.
     if lock.is_in_tree() || !are_in_one_work_tree(&given, &recorded) {
         return Err(RecoverError::ForeignRoot { root: recorded });
     }
     Ok(Root { folder: Arc::new(folder), path: recorded })
 }
 
-/// A journal or manifest may have been planted: no path of it may lead out, or to git's and the harness's own files.
+/// A journal or manifest may have been planted, so none of its paths may lead outside the root, or
+/// to files of git or of the harness.
 pub(crate) fn may_be_written(path: &str) -> bool {
     Policy::scoped([path]).refuses(path).is_none()
 }
 
-/// Where the pre-images go: as recorded, below the root where that lies now. None if a planted journal could mean it.
+/// The folder for the pre-images: as recorded, relative to where the root is now. `None` if only a
+/// planted journal could name it.
 pub(crate) fn undo_folder(lock: &Lock, journal: &Journal, root: &Root) -> Option<PathBuf> {
     let recorded = PathBuf::from(&journal.undo);
     let undo = match recorded.strip_prefix(PathBuf::from(&journal.root)) {
@@ -59,7 +62,8 @@ pub(crate) fn undo_folder(lock: &Lock, journal: &Journal, root: &Root) -> Option
     is_good.then_some(undo)
 }
 
-/// Whether `path` lies below `folder`, by its names and, as far as it is there, without a link that leads out.
+/// Whether `path` is below `folder`, by its components and, as far as it exists, without a symlink
+/// that leads outside.
 fn is_below(folder: &Path, path: &Path, may_be: fn(&str) -> bool) -> bool {
     let Ok(below) = path.strip_prefix(folder) else { return false };
     let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
@@ -72,7 +76,7 @@ fn is_below(folder: &Path, path: &Path, may_be: fn(&str) -> bool) -> bool {
     is_meant && !leads_out().unwrap_or(true)
 }
 
-/// Without git, whether one lies in the other.
+/// Without git: whether one is inside the other.
 fn are_in_one_work_tree(one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (one.canonicalize(), other.canonicalize()) else { return false };
     match (top(&one), top(&other)) {

@@ -1,4 +1,4 @@
-//! One file and what it is to become.
+//! One file, and what it will become.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -15,21 +15,21 @@ use crate::place::Place;
 use crate::report::{Action, Changed};
 use dir::protect_like;
 
-/// What is to become of one file.
+/// The planned change of one file.
 #[derive(Debug)]
 pub(crate) struct Change<'a> {
     pub(crate) place: Place,
     pub(crate) before: Option<Before>,
-    /// `None`: no file.
+    /// `None` means that there will be no file.
     pub(crate) content: Option<Cow<'a, [u8]>>,
-    /// Permission bits and owner, where they are not the old file's.
+    /// Permission bits and owner, if they differ from the old file's.
     pub(crate) attributes: Option<(u32, (u32, u32))>,
-    /// The file whose access list it gets, where that is not the old file.
+    /// The file whose access list is copied, if it is not the old file.
     pub(crate) model: Option<PathBuf>,
 }
 
 impl Change<'_> {
-    /// What it will be reported as.
+    /// How the change will be reported.
     pub(crate) fn report(&self) -> Changed {
         let before_sha256 = self.before.as_ref().map(|before| hex(before.sha256));
         let after_sha256 = self.content.as_ref().map(|content| hex(Sha256::digest(content).into()));
@@ -59,13 +59,13 @@ impl Change<'_> {
         }
     }
 
-    /// Permission bits and owner of the new file; `None` leaves both to the umask and this process.
+    /// Permission bits and owner of the new file; `None` leaves them to the umask and this process.
     fn wanted(&self) -> Option<(u32, (u32, u32))> {
         let kept = self.before.as_ref().map(|before| (before.mode, before.owner));
         self.attributes.or(kept).map(|(mode, owner)| (mode & 0o777, owner))
     }
 
-    /// The file whose access list the new one gets.
+    /// The file whose access list is copied.
     fn model(&self) -> io::Result<Option<File>> {
         match (&self.model, &self.before, self.place.parent()) {
             (Some(model), ..) => File::open(model).map(Some),
@@ -75,14 +75,15 @@ impl Change<'_> {
     }
 }
 
-/// What was written beside the tree.
+/// A file that was written outside the tree.
 pub(crate) struct Staged {
     pub(crate) id: (u64, u64),
     pub(crate) mode: u32,
     pub(crate) owner_kept: bool,
 }
 
-/// Creates it with 0666 less the umask, or with the mode, access list and owner of the file that it replaces.
+/// Creates the file with mode 0666 minus the umask, or with the mode, access list and owner of the
+/// file that it replaces.
 pub(crate) fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io::Result<Staged> {
     let mut file = txn.create_file(name, 0o666)?;
     file.write_all(change.content.as_deref().unwrap_or_default())?;
@@ -105,11 +106,12 @@ pub(crate) fn write_staged(txn: &Folder, name: &str, change: &Change<'_>) -> io:
     Ok(Staged { id: (stat.st_dev, stat.st_ino), mode: stat.st_mode & 0o7777, owner_kept })
 }
 
-/// A new file in a set-group-ID folder belongs to the folder's group; it is staged elsewhere, so that is done by hand.
+/// A new file in a set-group-ID folder belongs to the folder's group. It is staged elsewhere, so
+/// this is done by hand.
 fn inherit_group(file: &File, folder: &Folder) -> io::Result<()> {
     let folder = rustix::fs::fstat(folder)?;
     if folder.st_mode & 0o2000 != 0 {
-        // Who may not give it away keeps it: the file is readable all the same.
+        // If we may not change the group, it stays: the file is readable anyway.
         let _ = rustix::fs::fchown(file, None, Some(Gid::from_raw(folder.st_gid)));
     }
     Ok(())

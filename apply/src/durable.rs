@@ -1,10 +1,11 @@
-//! Getting many files and folders onto the disk: the waits overlap, so that a set costs little more than one file.
+//! Syncs many files and folders to disk in parallel, so that a set takes little longer than a
+//! single file.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
 
-/// How many waits overlap. The disk's own queue is deeper; more threads gain nothing.
+/// How many syncs run in parallel. The disk's own queue is deeper, but more threads gain nothing.
 const THREADS: usize = 16;
 
 /// Calls `sync` for each item, in any order; returns the first error.
@@ -21,7 +22,7 @@ pub(crate) fn sync_all<T: Sync>(items: &[T], sync: impl Fn(&T) -> io::Result<()>
         Ok(())
     };
     std::thread::scope(|scope| {
-        // Where the system gives fewer threads, or none, there is still this one.
+        // If the system provides fewer threads or none, this one does the work.
         let start = |_| Builder::new().spawn_scoped(scope, work).ok();
         let workers: Vec<_> = (1..threads).map_while(start).collect();
         let own = work();

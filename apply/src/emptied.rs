@@ -1,4 +1,5 @@
-//! The folders that deleted files may leave empty. Git knows no empty folder, so that one would stay for good and say nothing to anybody.
+//! Folders that deletions may leave empty. Git does not track empty folders, so they would stay for
+//! ever and nobody would notice.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,8 +9,8 @@ use dir::Folder;
 use crate::change::Change;
 use crate::place::{Place, folders_above};
 
-/// Innermost first. Each is removed after the commit if nothing is left in it: neither files that git ignores nor another folder. The
-/// root is none of them.
+/// Innermost first; never includes the root. Each is removed after the commit if it is empty, that
+/// is, contains neither ignored files nor another folder.
 pub(crate) fn folders(root: &Arc<Folder>, changes: &[Change<'_>]) -> Vec<String> {
     let deleted = changes.iter().filter(|change| change.content.is_none() && change.before.is_some());
     let above: BTreeSet<&str> = deleted.flat_map(|change| folders_above(&change.place.path)).collect();
@@ -17,7 +18,8 @@ pub(crate) fn folders(root: &Arc<Folder>, changes: &[Change<'_>]) -> Vec<String>
     above.into_iter().rev().filter(|folder| is_ordinary(root, folder, umask)).map(str::to_owned).collect()
 }
 
-/// Whether it is as `undo` would make it anew: one that only its owner may enter must not come back open to others.
+/// Whether `undo` would create it with the same mode: a folder that only its owner may enter must
+/// not come back open to others.
 fn is_ordinary(root: &Arc<Folder>, folder: &str, umask: u32) -> bool {
     let found = Place::find(root, folder).ok();
     let stat = found.and_then(|place| place.parent()?.stat(place.name()).ok()?);
@@ -26,7 +28,7 @@ fn is_ordinary(root: &Arc<Folder>, folder: &str, umask: u32) -> bool {
     })
 }
 
-/// The mask of this process, which can be asked for without setting another one only here.
+/// The umask of this process, which can be read without changing it only here.
 fn umask() -> Option<u32> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;

@@ -6,37 +6,39 @@ use std::path::PathBuf;
 
 use crate::recover::{RecoverError, RolledBack};
 
-/// Why a set was not applied. The tree is what it was unless it [`leaves_tree_changed`](ApplyError::leaves_tree_changed).
+/// Why a set was not applied. The tree is unchanged, unless
+/// [`leaves_tree_changed`](ApplyError::leaves_tree_changed).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
     /// An earlier transaction was interrupted: call [`recover`](crate::recover) first.
-    #[error("an interrupted transaction waits in {}", path.display())]
+    #[error("there is an interrupted transaction in {}", path.display())]
     Unrecovered {
         /// Its folder.
         path: PathBuf,
     },
-    /// The set was not judged for this, or names a file twice.
-    #[error("{path} was not admitted for this: {reason}")]
+    /// The set was not admitted for this operation, or names a file twice.
+    #[error("{path} was not admitted for this operation: {reason}")]
     Misused {
         /// Relative to the root.
         path: String,
         /// What is wrong.
         reason: &'static str,
     },
-    /// The folder for the pre-images has something in it.
+    /// The folder for the pre-images is not empty.
     #[error("{} is in use", path.display())]
     UndoTaken {
         /// The folder.
         path: PathBuf,
     },
-    /// Somebody changed the file since it was judged; read it again.
+    /// Somebody changed the file after it was judged; judge it again.
     #[error("{path} was changed by somebody else in the meantime")]
     Changed {
         /// Relative to the root.
         path: String,
     },
-    /// The state folder must be on the file system of the tree, since files are renamed from one to the other.
+    /// The state folder must be on the same file system as the tree, because files are renamed from
+    /// one to the other.
     #[error("{} and {} are on different file systems", state.display(), root.display())]
     OtherFileSystem {
         /// The state folder.
@@ -44,19 +46,20 @@ pub enum ApplyError {
         /// The root of the tree.
         root: PathBuf,
     },
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {doing} {}", path.display())]
     Io {
         /// A verb.
         doing: &'static str,
-        /// Of what.
+        /// The path concerned.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It failed half way, and somebody has changed files since that it had written: theirs were left alone.
+    /// It failed half way. Everything was restored, except files that somebody has changed since
+    /// the transaction wrote them.
     #[error(
-        "all was put back after a failure but what was changed since ({}{})",
+        "after a failure everything was restored, except files that were changed since ({}{})",
         back.left.join(", "),
         back.left_in.as_ref().map(|folder| format!("; as it was: {}", folder.display())).unwrap_or_default()
     )]
@@ -64,21 +67,22 @@ pub enum ApplyError {
         /// What failed.
         #[source]
         cause: Box<ApplyError>,
-        /// What was put back, what was left, and where the old files of that are.
+        /// What was restored, what was not, and where the old versions of the latter are.
         back: RolledBack,
     },
-    /// It failed half way and could not be put back either: the journal stays, for `recover` to try again.
-    #[error("the tree could not be put back after a failure ({})", with_causes(cause.as_ref()))]
+    /// It failed half way and could not be rolled back either. The journal stays, so that `recover`
+    /// can try again.
+    #[error("the work tree could not be restored after a failure ({})", with_causes(cause.as_ref()))]
     NotRolledBack {
-        /// What failed first.
+        /// The original error.
         cause: Box<ApplyError>,
-        /// What failed then.
+        /// The error of the rollback.
         source: RecoverError,
     },
 }
 
 impl ApplyError {
-    /// Whether the tree is neither what it was nor what it should have become.
+    /// Whether the tree is in neither the old nor the new state.
     pub fn leaves_tree_changed(&self) -> bool {
         matches!(self, ApplyError::NotRolledBack { .. } | ApplyError::PartlyRolledBack { .. })
     }
@@ -89,7 +93,7 @@ impl ApplyError {
     }
 }
 
-/// An error and its causes in one line, where it cannot be somebody's source.
+/// An error and its causes in one line, for places where it cannot be a `source`.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let errors = std::iter::successors(Some(error), |&error| error.source());
     errors.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -110,9 +114,9 @@ mod tests {
         let partly = ApplyError::PartlyRolledBack { cause: full(), back };
         let new_only = RolledBack { left: vec!["n".to_owned()], ..RolledBack::default() };
         let partly_new = ApplyError::PartlyRolledBack { cause: full(), back: new_only };
-        insta::assert_snapshot!(with_causes(&partly_new), @"all was put back after a failure but what was changed since (n): cannot change a: no storage space");
-        insta::assert_snapshot!(with_causes(&partly), @"all was put back after a failure but what was changed since (b; as it was: left-1): cannot change a: no storage space");
+        insta::assert_snapshot!(with_causes(&partly_new), @"after a failure everything was restored, except files that were changed since (n): cannot change a: no storage space");
+        insta::assert_snapshot!(with_causes(&partly), @"after a failure everything was restored, except files that were changed since (b; as it was: left-1): cannot change a: no storage space");
         let source = RecoverError::io("b")(io::ErrorKind::ReadOnlyFilesystem.into());
-        insta::assert_snapshot!(with_causes(&ApplyError::NotRolledBack { cause: full(), source }), @"the tree could not be put back after a failure (cannot change a: no storage space): cannot put back b: read-only filesystem or storage medium");
+        insta::assert_snapshot!(with_causes(&ApplyError::NotRolledBack { cause: full(), source }), @"the work tree could not be restored after a failure (cannot change a: no storage space): cannot restore b: read-only filesystem or storage medium");
     }
 }

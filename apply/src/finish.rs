@@ -1,4 +1,4 @@
-//! After the commit: what is left of the transaction becomes the folder that `undo` reads.
+//! After the commit: turns the transaction's folder into the folder that `undo` reads.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,16 +15,16 @@ use crate::recover::{RecoverError, drop_record, remove_folder, set_aside};
 use crate::report::Warning;
 use crate::transaction::TXN_FOLDER;
 
-/// What became of a committed transaction.
+/// The result of a committed transaction.
 pub(crate) struct Finished {
     /// Where the pre-images are.
     pub(crate) undo: PathBuf,
-    /// What could not be tidied up.
+    /// What could not be cleaned up.
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Removes emptied folders and hands the pre-images over to `undo`, or keeps them in the state folder where there is none. May be
-/// repeated after an interruption at any point.
+/// Removes emptied folders and moves the pre-images to the `undo` folder, or keeps them in the
+/// state folder if there is none. Can be repeated after an interruption at any point.
 pub(crate) fn finish(
     lock: &Lock,
     txn: &Folder,
@@ -36,7 +36,7 @@ pub(crate) fn finish(
     let mut warnings = Vec::new();
     for path in &journal.emptied_folders {
         steps("remove an emptied folder");
-        // One that has to stay is no reason to keep every later run from starting.
+        // A folder that cannot be removed must not prevent all later runs from starting.
         let reason = remove_folder(root, path).err().map(|error| format!("cannot remove {path}: {error}"));
         warnings.extend(reason.map(|reason| Warning::CleanUp { reason }));
     }
@@ -51,7 +51,8 @@ pub(crate) fn finish(
     Ok(Finished { undo, warnings })
 }
 
-/// Leaves the manifest and the pre-images only, none of which shares its inode with a file that may still change.
+/// Keeps only the manifest and the pre-images, and makes sure that none shares its inode with a
+/// file that may still change.
 fn tidy(txn: &Folder, journal: &Journal) -> io::Result<()> {
     for (number, entry) in journal.entries.iter().enumerate() {
         let (name, copied) = (kept_name(number), format!("{number}.copy"));
@@ -70,8 +71,8 @@ fn tidy(txn: &Folder, journal: &Journal) -> io::Result<()> {
     Ok(())
 }
 
-/// One rename; to another file system, a copy of each file, the manifest last, since it says that all are there. Then the manifest
-/// here goes first, since it says that all are here.
+/// A single rename. To another file system, copies each file, the manifest last, because it means
+/// that all are there; then deletes the manifest here first, because it means that all are here.
 fn hand_over(lock: &Lock, txn: &Folder, undo: &Path, steps: Steps<'_>) -> io::Result<()> {
     let parent = undo.parent().unwrap_or(undo);
     std::fs::create_dir_all(parent)?;

@@ -1,4 +1,5 @@
-//! What a transaction writes down before it touches the tree. After the commit it is the manifest of the set.
+//! The record of a transaction, written before it touches the tree. After the commit it is the
+//! manifest of the set.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
@@ -10,37 +11,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::{Applied, Changed, Warning};
 
-/// The record while the tree may be half changed.
+/// The name of the record while the tree may be half changed.
 pub(crate) const JOURNAL: &str = "journal";
-/// The record once the new tree is in place: the rename from one to the other is the commit.
+/// The name of the record once the new tree is in place. The rename from one to the other is the
+/// commit.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// The form in which records are written, and the only one that is understood.
+/// The format of records that are written, and the only one that can be read.
 const VERSION: u32 = 1;
 
-/// Why a record is not taken.
+/// Why a record is rejected.
 #[derive(Debug)]
 pub(crate) enum Unread {
     Io(io::Error),
     OtherVersion(u32),
 }
 
-/// What every form of a record has.
+/// The part that all formats have in common.
 #[derive(Deserialize)]
 struct Form {
     version: u32,
 }
 
-/// Everything needed to put the old tree back, or to finish.
+/// Everything needed to restore the old tree, or to finish.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Journal {
     version: u32,
     /// The root's path, device and inode.
     pub(crate) root: PathBytes,
     pub(crate) root_id: (u64, u64),
-    /// Where the pre-images go after the commit.
+    /// Where the pre-images are moved after the commit.
     pub(crate) undo: PathBytes,
-    /// The folders that had to be made, outermost first.
+    /// The folders that had to be created, outermost first.
     pub(crate) created_folders: Vec<String>,
     /// The folders to remove after the commit if they are empty, innermost first.
     pub(crate) emptied_folders: Vec<String>,
@@ -58,11 +60,11 @@ pub(crate) struct Entry {
     pub(crate) new_id: Option<(u64, u64)>,
 }
 
-/// The file that stands there before.
+/// The file that existed before.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Old {
     pub(crate) id: (u64, u64),
-    /// Of `N.old`: the same unless the file system has no hard links.
+    /// Device and inode of `N.old`: the same as `id`, unless the file system has no hard links.
     pub(crate) kept_id: (u64, u64),
     pub(crate) owner: (u32, u32),
     pub(crate) links: u64,
@@ -82,7 +84,7 @@ impl Journal {
         }
     }
 
-    /// Writes it to a new file in `folder`, through to the disk.
+    /// Writes the record to a new file in `folder` and syncs it.
     pub(crate) fn write(&self, folder: &Folder, name: &str) -> io::Result<()> {
         let mut file = folder.create_file(name, 0o600)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
@@ -125,7 +127,7 @@ pub(crate) fn staged_name(number: usize) -> String {
     format!("{number}.new")
 }
 
-/// The name of the old file of the entry with that number, in the folder of its set.
+/// The name of the old file of the entry with this number, in its set's folder.
 pub fn kept_name(number: usize) -> String {
     format!("{number}.old")
 }
@@ -135,7 +137,7 @@ pub(crate) fn hex(hash: [u8; 32]) -> String {
     digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()
 }
 
-/// A path as JSON, whatever its bytes: text where it is text.
+/// A path as JSON: as text if it is valid UTF-8, otherwise as bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum PathBytes {

@@ -29,19 +29,19 @@ pub use set::{ChangeSet, dry_run};
 pub use transaction::TXN_FOLDER;
 pub use undo::{Force, PreImage, UndoError, Undone, hashes_after, pre_images, read_applied, undo};
 
-/// Told the name of each step before it is taken.
+/// Called with the name of each step before the step.
 type Steps<'a> = &'a mut dyn FnMut(&'static str);
 
 /// Applies the whole set or nothing of it.
 ///
-/// `undo` is where the old files and `manifest.json` will be; it must not exist or be empty. Everything is on the
-/// disk when this returns. On an error the tree is the old one, except after [`ApplyError::NotRolledBack`]
-/// and [`ApplyError::PartlyRolledBack`].
+/// The old files and `manifest.json` are put into `undo`, which must be empty or must not exist.
+/// When this returns, everything is on disk. After an error the tree is unchanged, except after
+/// [`ApplyError::NotRolledBack`] and [`ApplyError::PartlyRolledBack`].
 pub fn apply(lock: &Lock, root: &Path, set: ChangeSet<'_>, undo: &Path) -> Result<Applied, ApplyError> {
     seam::apply(lock, root, set, undo, &mut |_| {})
 }
 
-/// The same operations with a hook before each step, for tests that end the process there.
+/// The same operations with a hook before each step, so that tests can kill the process there.
 #[doc(hidden)]
 pub mod seam {
     use super::{

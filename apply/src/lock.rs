@@ -1,4 +1,4 @@
-//! One writer at a time: an advisory lock that the system releases with its holder.
+//! One writer at a time: an advisory lock that the system releases when its holder ends.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Name of the file that is locked, in the state folder. It is empty unless somebody holds the lock, or was killed with it.
 pub const LOCK: &str = "lock";
 
-/// The right to change the tree, held until it is dropped or the process ends, however it ends.
+/// The right to change the tree. Released when dropped, or when the process ends for any reason.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -24,21 +24,21 @@ pub struct Lock {
     was_abandoned: bool,
 }
 
-/// Why the lock was not taken.
+/// Why the lock could not be acquired.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Another run has it.
-    #[error("another run is at work here: `{what}`, process {pid}")]
+    /// Another run holds it.
+    #[error("another run is in progress here: `{what}`, process {pid}")]
     Held {
-        /// Its process; 0 if it has not said so yet.
+        /// The process ID; 0 if the holder has not written it yet.
         pid: u32,
         /// Its command line.
         what: String,
-        /// When it took the lock.
+        /// When it acquired the lock.
         since: SystemTime,
     },
-    /// The state folder cannot be made or used.
+    /// The state folder cannot be created or used.
     #[error("cannot use {}", path.display())]
     Io {
         /// Which path.
@@ -46,8 +46,8 @@ pub enum LockError {
         /// Why.
         source: io::Error,
     },
-    /// A link, or something else that would lead elsewhere: an archive may have brought it along.
-    #[error("{} is a link, or something else that no run has made", path.display())]
+    /// A symlink or something else that leads elsewhere; an archive may have brought it along.
+    #[error("{} is a symlink, or something else that no run created", path.display())]
     NotMadeHere {
         /// The state folder, or the lock file in it.
         path: PathBuf,
@@ -55,17 +55,17 @@ pub enum LockError {
 }
 
 impl LockError {
-    /// What a person can do about it.
+    /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Held { .. } => "wait until it has ended, or end that process",
-            Self::Io { .. } => "see that the folder is yours and that the disk has room",
+            Self::Io { .. } => "make sure that you own the folder and that the disk has space",
             Self::NotMadeHere { .. } => "see what it is and move it away",
         }
     }
 }
 
-/// What the holder leaves in the lock file for the next one to show.
+/// What the holder writes into the lock file, for others to show.
 #[derive(Serialize, Deserialize)]
 struct Holder {
     pid: u32,
@@ -73,10 +73,11 @@ struct Holder {
 }
 
 impl Lock {
-    /// Takes the lock of `state_dir`, which is made if it is not there. `what` is what a second run is told.
+    /// Acquires the lock in `state_dir`, which is created if necessary. `what` describes the run to
+    /// others.
     ///
-    /// Does not wait. A state folder inside the work tree (`.code-commit`) gets a `.gitignore` of its own, so that
-    /// git never sees it. Neither the folder nor the lock file may be a link.
+    /// Does not wait. A state folder in the work tree (`.code-commit`) gets its own `.gitignore`,
+    /// so that git never sees it. Neither the folder nor the lock file may be a symlink.
     pub fn acquire(state_dir: &Path, what: &str) -> Result<Lock, LockError> {
         let failed = |path: &Path, source| LockError::Io { path: path.to_owned(), source };
         let not_made_here = |path: &Path| LockError::NotMadeHere { path: path.to_owned() };
@@ -99,20 +100,21 @@ impl Lock {
         Ok(Lock { file, state, path: state_dir.to_owned(), was_abandoned })
     }
 
-    /// Whether its last holder was killed: it has left its name behind, and perhaps processes.
+    /// Whether the last holder was killed: its entry is still there, and perhaps some of its
+    /// processes.
     pub fn was_abandoned(&self) -> bool {
         self.was_abandoned
     }
 
-    /// Whether the state folder lies in the work tree, where a clone could have brought it.
+    /// Whether the state folder is in the work tree, so that a clone could have brought it along.
     pub(crate) fn is_in_tree(&self) -> bool {
         is_in_tree(&self.path)
     }
 }
 
 impl Drop for Lock {
-    /// Takes the holder's name off. Closing the file is not enough while another thread starts a process: until its `exec` that holds
-    /// a copy.
+    /// Removes the holder's entry. Closing the file is not enough if another thread is starting a
+    /// process, which holds a copy of the descriptor until its `exec`.
     fn drop(&mut self) {
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
@@ -123,7 +125,7 @@ fn is_in_tree(state_dir: &Path) -> bool {
     state_dir.file_name() == Some(OsStr::new(names::ours::STATE))
 }
 
-/// Makes the folder if it is not there; none if a link stands in its place.
+/// Creates the folder if necessary; `None` if it is a symlink.
 fn open_state(path: &Path) -> io::Result<Option<Folder>> {
     std::fs::create_dir_all(path)?;
     let state = Folder::open(path)?;
@@ -131,14 +133,15 @@ fn open_state(path: &Path) -> io::Result<Option<Folder>> {
     Ok(Some(state).filter(|state| state.id() == (there.dev(), there.ino())))
 }
 
-/// Makes the lock file if it is not there; none if what stands there is not a regular file that has this one name. Signing empties
-/// the file, and a planted link would have that done to any other.
+/// Creates the lock file if necessary; `None` if it is not a regular file with exactly one name.
+/// Writing the entry truncates the file, and a planted link would let that happen to any other
+/// file.
 fn open(state: &Folder) -> io::Result<Option<File>> {
     let own = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened =
         rustix::fs::openat(state, LOCK, OFlags::RDWR | OFlags::CREATE | own, Mode::from_raw_mode(0o666));
     let file = match opened {
-        // A link, and a socket.
+        // A symlink, or a socket.
         Err(Errno::LOOP | Errno::NXIO) => return Ok(None),
         opened => File::from(opened?),
     };
@@ -163,7 +166,7 @@ fn sign(file: &mut File, what: &str) -> io::Result<()> {
 
 fn held(file: &mut File) -> LockError {
     let mut text = String::new();
-    // The holder may be about to sign: then it has no name yet.
+    // The holder may be about to write its entry.
     let _ = file.read_to_string(&mut text);
     let unsigned = || Holder { pid: 0, what: "a run that has just begun".to_owned() };
     let Holder { pid, what } = serde_json::from_str(&text).unwrap_or_else(|_| unsigned());

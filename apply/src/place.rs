@@ -1,4 +1,4 @@
-//! Where a file goes: a folder that is there and the folders that are not yet.
+//! Where a file goes: an existing folder, and the folders that do not exist yet.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,7 +8,7 @@ use dir::Folder;
 use guard::Admitted;
 use rustix::io::Errno;
 
-/// A file's place below the root.
+/// A file's location below the root.
 #[derive(Debug)]
 pub(crate) struct Place {
     /// Relative to the root.
@@ -28,12 +28,12 @@ impl Place {
         }
     }
 
-    /// Goes down from the root, one name at a time, as far as there are folders.
+    /// Walks down from the root, one name at a time, as long as folders exist.
     pub(crate) fn find(root: &Arc<Folder>, path: &str) -> io::Result<Self> {
         Finder::new(root).find(path)
     }
 
-    /// Like [`Place::find`], but what blocks the way, a symlink or a file, counts as a folder that is not there.
+    /// Like [`Place::find`], but a symlink or a file on the way counts as a missing folder.
     pub(crate) fn find_unless_blocked(root: &Arc<Folder>, path: &str) -> io::Result<Self> {
         match Place::find(root, path) {
             Err(error) if is_blocked(&error) => Ok(Place {
@@ -50,12 +50,12 @@ impl Place {
         name_of(&self.path)
     }
 
-    /// The nearest folder that is there.
+    /// The nearest existing folder.
     pub(crate) fn nearest(&self) -> &Folder {
         &self.folder
     }
 
-    /// The folder that the file is in, if it is there.
+    /// The folder of the file, if it exists.
     pub(crate) fn parent(&self) -> Option<&Arc<Folder>> {
         self.missing.is_empty().then_some(&self.folder)
     }
@@ -65,7 +65,8 @@ impl Place {
     }
 }
 
-/// Finds the places of many files. Each folder is opened once, so that as many descriptors are held as there are folders, not files.
+/// Finds the places of many files and opens each folder only once, so that the number of
+/// descriptors depends on folders, not on files.
 pub(crate) struct Finder {
     root: Arc<Folder>,
     known: HashMap<String, Arc<Folder>>,
@@ -80,7 +81,7 @@ impl Finder {
         &self.root
     }
 
-    /// Goes down from the root, one name at a time, as far as there are folders.
+    /// Walks down from the root, one name at a time, as long as folders exist.
     pub(crate) fn find(&mut self, path: &str) -> io::Result<Place> {
         let mut place = Place {
             path: path.to_owned(),
@@ -110,7 +111,7 @@ impl Finder {
     }
 }
 
-/// The folders of one transaction, each opened, checked or made once.
+/// The folders of one transaction. Each is opened, checked or created only once.
 pub(crate) struct Folders {
     root: Arc<Folder>,
     known: HashMap<String, Arc<Folder>>,
@@ -123,7 +124,8 @@ impl Folders {
         Folders { root: Arc::clone(root), known, made: Vec::new() }
     }
 
-    /// The folder of `place`. Fails with `ESTALE` if the folder that was judged is no longer at its path.
+    /// The folder of `place`. Fails with `ESTALE` if the folder that was judged is no longer at its
+    /// path.
     pub(crate) fn existing(&mut self, place: &Place) -> io::Result<Arc<Folder>> {
         if let Some(folder) = self.known.get(&place.folder_path) {
             return Ok(Arc::clone(folder));
@@ -136,17 +138,19 @@ impl Folders {
         Ok(Arc::clone(&place.folder))
     }
 
-    /// A folder that was there, or that this transaction has made, if it is open already.
+    /// A folder that existed or that this transaction created, if it is already open.
     pub(crate) fn known(&self, path: &str) -> Option<Arc<Folder>> {
         self.known.get(path).map(Arc::clone)
     }
 
-    /// The folders that this transaction has made, the outermost first, also one that could not be opened then.
+    /// The folders that this transaction created, outermost first, including those that could not
+    /// be opened afterwards.
     pub(crate) fn into_made(self) -> Vec<String> {
         self.made
     }
 
-    /// Makes one folder. One that has appeared in the meantime is an error: nobody judged it.
+    /// Creates one folder. If it has appeared in the meantime, that is an error, because nobody has
+    /// judged it.
     pub(crate) fn make(&mut self, path: &str, parent: &Folder) -> io::Result<Arc<Folder>> {
         parent.make_folder(name_of(path), 0o777)?;
         self.made.push(path.to_owned());
@@ -160,12 +164,12 @@ pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// The folders on the way to it, the outermost first.
+/// The parent folders, outermost first.
 pub(crate) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').filter_map(|(slash, _)| path.get(..slash))
 }
 
-/// Whether a symlink or a file stands where a folder would have to be.
+/// Whether the error means that a symlink or a file is in the place of a folder.
 pub(crate) fn is_blocked(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
 }

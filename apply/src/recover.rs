@@ -1,4 +1,5 @@
-//! What the next start does about a transaction that was interrupted. May itself be interrupted, as often as it likes.
+//! Handles an interrupted transaction at the next start. May itself be interrupted any number of
+//! times.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -21,69 +22,72 @@ use crate::report::{Action, Applied};
 use crate::transaction::TXN_FOLDER;
 use crate::{Steps, finish};
 
-/// What was found and done.
+/// What was found, and what was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recovery {
-    /// No transaction had touched the tree, or one had come to its end.
+    /// No transaction had touched the tree, or it had finished.
     Nothing,
-    /// One was interrupted before its commit: the old tree is back.
+    /// One was interrupted before its commit: the old tree is restored.
     RolledBack(RolledBack),
-    /// One was interrupted after its commit: the new tree is in place, and the pre-images are where they belong.
+    /// One was interrupted after its commit: the new tree is in place, and the pre-images have been
+    /// moved to their folder.
     Finished {
         /// What it did.
         applied: Applied,
-        /// Its folder of pre-images; one that no run here could have meant is kept in the state folder instead.
+        /// The folder of its pre-images. If no run here could have named that folder, they are kept
+        /// in the state folder instead.
         undo: PathBuf,
     },
 }
 
-/// What was put back.
+/// The result of a rollback.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RolledBack {
     /// The paths that were restored or removed.
     pub restored: Vec<String>,
-    /// The paths where somebody else has put something since; theirs was left alone.
+    /// The paths at which somebody else has put something since; that was left alone.
     pub left: Vec<String>,
-    /// Where the old files of `left` are now; none where the transaction made all of them.
+    /// Where the old versions of `left` are now; `None` if the transaction had created all of them.
     pub left_in: Option<PathBuf>,
 }
 
-/// Why an interrupted transaction could not be dealt with. It stays, and the next start tries again.
+/// Why an interrupted transaction could not be handled. It stays, and the next start tries again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoverError {
-    /// The journal belongs to another root, which is no longer where it was.
-    #[error("the interrupted transaction belongs to {}, which is not there any more", root.display())]
+    /// The journal belongs to another root, which no longer exists.
+    #[error("the interrupted transaction belongs to {}, which no longer exists", root.display())]
     RootMoved {
         /// Where the root was.
         root: PathBuf,
     },
-    /// The journal belongs to another root, which is not of this work tree: somebody may have planted it.
-    #[error("the interrupted transaction belongs to {}, which is not of this work tree", root.display())]
+    /// The journal belongs to another root, which is not in this work tree: somebody may have
+    /// planted it.
+    #[error("the interrupted transaction belongs to {}, which is not in this work tree", root.display())]
     ForeignRoot {
         /// The root that it names.
         root: PathBuf,
     },
-    /// The journal names what no run writes: somebody may have planted it.
+    /// The journal names a path that no run writes: somebody may have planted it.
     #[error("the interrupted transaction names {path}, which no run may write")]
     Blocked {
-        /// As the journal has it.
+        /// The path as recorded.
         path: String,
     },
-    /// Another version of this program was interrupted: what its record says is not known here.
-    #[error("{} was written by another version of code-commit (form {version})", path.display())]
+    /// Another version of this program was interrupted, whose record cannot be read.
+    #[error("{} was written by another version of code-commit (format {version})", path.display())]
     OtherVersion {
         /// The journal or the manifest.
         path: PathBuf,
-        /// The version of its form.
+        /// The version of its format.
         version: u32,
     },
-    /// The system refused something.
-    #[error("cannot put back {}", path.display())]
+    /// A system call failed.
+    #[error("cannot restore {}", path.display())]
     Io {
-        /// Of what.
+        /// The path concerned.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -102,7 +106,8 @@ impl RecoverError {
     }
 }
 
-/// Rolls back or finishes what an earlier process left. To be called at every start, before anything else.
+/// Rolls back or finishes what an earlier process left behind. Call it at every start, before
+/// anything else.
 pub fn recover(lock: &Lock, root: &Path) -> Result<Recovery, RecoverError> {
     recover_with(lock, root, &mut |_| {})
 }
@@ -131,7 +136,8 @@ pub(crate) fn recover_with(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result
     Ok(Recovery::Nothing)
 }
 
-/// Puts back what the journal names, each file only if what stands there is what the transaction put there.
+/// Restores what the journal names, but each file only if the current file is the one that the
+/// transaction wrote.
 pub(crate) fn roll_back(
     lock: &Lock,
     txn: &Folder,
@@ -174,11 +180,12 @@ pub(crate) fn roll_back(
     Ok(result)
 }
 
-/// The folders that are not on the disk yet, by device and inode. Each costs a descriptor, and the limit on those may be low.
+/// Folders that have not been synced yet, by device and inode. Each needs a descriptor, and the
+/// limit on those may be low.
 #[derive(Default)]
 struct Touched(HashMap<(u64, u64), Arc<Folder>>);
 
-/// How many of them are held open at most.
+/// The maximum number of them that are open at once.
 const MOST_TOUCHED: usize = 128;
 
 impl Touched {
@@ -201,7 +208,7 @@ enum PutBack {
 
 fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Result<PutBack> {
     let standing = what_stands(entry, place)?;
-    // Its turn had not come: what else stands there, or no longer stands there, is somebody else's doing.
+    // Its turn had not come, so whatever is different here is somebody else's work.
     let is_still_staged = entry.change.action == Action::Write && txn.stat(staged_name(number))?.is_some();
     let Some(old) = &entry.old else {
         let new = entry.new_id.map(|id| id.1);
@@ -210,7 +217,7 @@ fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Re
                 folder.remove_file(place.name())?;
                 Ok(PutBack::Restored)
             }
-            // Without a rename that replaces nothing, ours has both names.
+            // Without an atomic rename that replaces nothing, our file has both names.
             (Standing::Other(inode), _) if new.is_some() && (new == Some(inode) || !is_still_staged) => {
                 Ok(PutBack::Foreign)
             }
@@ -234,9 +241,9 @@ fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Re
 
 enum Standing {
     Nothing,
-    /// The file that the transaction put there, with the content that it gave it.
+    /// The file that the transaction put there, with the content that the transaction gave it.
     Ours,
-    /// Some other inode, or ours with content of somebody else's: inode numbers are used again.
+    /// Another inode, or ours with somebody else's content: inode numbers are reused.
     Other(u64),
 }
 
@@ -252,7 +259,7 @@ fn what_stands(entry: &Entry, place: &Place) -> io::Result<Standing> {
     Ok(Standing::Other(stat.st_ino))
 }
 
-/// Removes a folder if nothing is in it; returns its parent if there is one.
+/// Removes a folder if it is empty; returns its parent if there is one.
 pub(crate) fn remove_folder(root: &Arc<Folder>, path: &str) -> io::Result<Option<Arc<Folder>>> {
     let place = Place::find_unless_blocked(root, path)?;
     let Some(parent) = place.parent() else { return Ok(None) };
@@ -264,7 +271,8 @@ pub(crate) fn remove_folder(root: &Arc<Folder>, path: &str) -> io::Result<Option
     }
 }
 
-/// From here on there is nothing to put back or to hand over, which must be on the disk before the old files lose their names.
+/// From here on there is nothing to restore or to move. That must be on disk before the old files
+/// lose their names.
 pub(crate) fn drop_record(lock: &Lock, txn: &Folder, record: &str, steps: Steps<'_>) -> io::Result<()> {
     steps("drop the record");
     txn.remove_file(record)?;
@@ -272,7 +280,7 @@ pub(crate) fn drop_record(lock: &Lock, txn: &Folder, record: &str, steps: Steps<
     discard(lock, steps)
 }
 
-/// Keeps the transaction's folder under another name, for a person to look at.
+/// Keeps the transaction's folder under another name, for a person to inspect.
 pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
     let mut number = 1;
     loop {
@@ -285,7 +293,7 @@ pub(crate) fn set_aside(lock: &Lock) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes the transaction's folder and all that is in it.
+/// Removes the transaction's folder and everything in it.
 pub(crate) fn discard(lock: &Lock, steps: Steps<'_>) -> io::Result<()> {
     let txn = lock.state.open_in(TXN_FOLDER)?;
     for (name, _) in txn.entries()? {

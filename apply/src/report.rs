@@ -1,4 +1,4 @@
-//! What a transaction did, as it is told to people and programs.
+//! What a transaction did, for people and programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub enum Action {
     Write,
     /// It was removed.
     Delete,
-    /// Nothing: it was as wanted already.
+    /// Nothing: it already was as requested.
     None,
 }
 
@@ -29,26 +29,26 @@ pub struct Changed {
     pub created: bool,
     /// Permission bits of the old file.
     pub before_mode: Option<u32>,
-    /// Permission bits of the new file: those of the old one, or in an undo of the one that is put back, without set-user-ID and its
-    /// like.
+    /// Permission bits of the new file: those of the old file or, for an undo, those of the
+    /// restored file, without the set-user-ID, set-group-ID and sticky bits.
     pub after_mode: Option<u32>,
 }
 
 /// Everything that one set did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
-    /// One for each path of the set, in its order.
+    /// One entry per path of the set, in order.
     pub changes: Vec<Changed>,
-    /// What the user should know although the set is in place.
+    /// What the user should know even though the set was applied.
     pub warnings: Vec<Warning>,
 }
 
-/// Something short of perfect that did not stop the transaction.
+/// A problem that did not stop the transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Warning {
-    /// Set-user-ID, set-group-ID or sticky bit dropped.
+    /// The set-user-ID, set-group-ID or sticky bit was dropped.
     #[error("{path}: the set-user-ID, set-group-ID or sticky bit was dropped")]
     SpecialBitsDropped {
         /// Which file.
@@ -60,7 +60,7 @@ pub enum Warning {
         /// Which file.
         path: String,
     },
-    /// The new tree is in place, but something could not be tidied up after it.
+    /// The new tree is in place, but a clean-up step failed.
     #[error("the changes are in place, but cleaning up failed: {reason}")]
     CleanUp {
         /// What and why.
@@ -69,7 +69,7 @@ pub enum Warning {
 }
 
 impl Applied {
-    /// The changes that did something.
+    /// The changes that had an effect.
     pub fn effective(&self) -> impl Iterator<Item = &Changed> {
         self.changes.iter().filter(|change| change.action != Action::None)
     }

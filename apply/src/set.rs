@@ -1,4 +1,4 @@
-//! What is to be done, before anything is.
+//! The planned changes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use crate::error::ApplyError;
 use crate::place::Place;
 use crate::report::Applied;
 
-/// Changes that are applied together or not at all, in the order in which they were added.
+/// Changes that are applied all together or not at all, in the order in which they were added.
 #[derive(Debug, Default)]
 pub struct ChangeSet<'a> {
     changes: Vec<(Admitted, Option<Cow<'a, [u8]>>)>,
@@ -28,7 +28,7 @@ impl<'a> ChangeSet<'a> {
         self.changes.push((path, Some(content.into())));
     }
 
-    /// Removes the file; one that is not there is reported as [`Action::None`](crate::Action::None).
+    /// Removes the file; a missing one is reported as [`Action::None`](crate::Action::None).
     pub fn delete(&mut self, path: Admitted) {
         self.changes.push((path, None));
     }
@@ -43,7 +43,8 @@ impl<'a> ChangeSet<'a> {
         self.changes.is_empty()
     }
 
-    /// Whether each path was admitted for this, under this root, and once.
+    /// Checks that each path was admitted for this operation, under this root, and occurs only
+    /// once.
     pub(crate) fn check(&self, root: &Folder) -> Result<(), ApplyError> {
         let mut paths = BTreeSet::new();
         for (path, content) in &self.changes {
@@ -64,7 +65,8 @@ impl<'a> ChangeSet<'a> {
     }
 }
 
-/// What applying the set would change, if nobody else changes anything until then. Touches nothing.
+/// What applying the set would change, provided that nobody else changes anything first. Changes
+/// nothing.
 pub fn dry_run(set: &ChangeSet<'_>) -> Applied {
     let report = |(path, content): &(Admitted, Option<Cow<'_, [u8]>>)| {
         change(path, content.as_deref().map(Cow::Borrowed)).report()

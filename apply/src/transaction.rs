@@ -24,10 +24,10 @@ use crate::place::Folders;
 use crate::report::{Action, Applied, Warning};
 use crate::{Steps, finish, recover};
 
-/// The transaction's folder, below the state folder.
+/// The name of the transaction's folder in the state folder.
 pub const TXN_FOLDER: &str = "txn";
 
-/// Where a transaction happens.
+/// The location of a transaction.
 pub(crate) struct Site<'a> {
     pub(crate) lock: &'a Lock,
     pub(crate) root: Arc<Folder>,
@@ -35,7 +35,8 @@ pub(crate) struct Site<'a> {
     pub(crate) undo: &'a Path,
 }
 
-/// Applies all of it or nothing. `emptied` names folders to remove after the commit if nothing is left in them.
+/// Applies everything or nothing. `emptied` names folders to remove after the commit if they are
+/// empty.
 pub(crate) fn run(
     site: &Site<'_>,
     changes: &[Change<'_>],
@@ -45,7 +46,7 @@ pub(crate) fn run(
     let txn = begin(site)?;
     let mut transaction = Transaction { site, txn, journal: new_journal(site, emptied), steps };
     if let Err(error) = transaction.prepare(changes) {
-        // What stays is only staging: the next start throws it away.
+        // Only staged files remain, which the next start discards.
         let _ = recover::discard(site.lock, transaction.steps);
         return Err(error);
     }
@@ -116,7 +117,7 @@ struct Transaction<'s, 'a> {
 }
 
 impl Transaction<'_, '_> {
-    /// Everything before the tree is touched.
+    /// Everything that happens before the tree is touched.
     fn prepare(&mut self, changes: &[Change<'_>]) -> Result<(), ApplyError> {
         for (number, change) in changes.iter().enumerate() {
             let entry = self.stage(number, change)?;
@@ -142,7 +143,7 @@ impl Transaction<'_, '_> {
         entry.new_id = Some(staged.id);
         entry.change.after_mode = Some(staged.mode);
         let path = || change.place.path.clone();
-        // Those of the file that is replaced, and those that a file which is put back once had.
+        // The mode of the replaced file, and the former mode of a file that is restored.
         let there = change.before.as_ref().map(|before| before.mode);
         let mut modes = there.into_iter().chain(change.attributes.map(|(mode, _)| mode));
         if modes.any(|mode| mode & 0o7000 != 0) {
@@ -210,7 +211,8 @@ impl Transaction<'_, '_> {
         let mut touched = HashMap::new();
         for (number, change) in changes.iter().enumerate() {
             if let Err(error) = self.change_one(number, change, &mut folders, &mut touched) {
-                // What was not done is not put back: a folder that has appeared in the meantime is not ours.
+                // Steps that were not taken are not undone: a folder that has appeared in the
+                // meantime is not ours.
                 self.journal.entries.truncate(number);
                 self.journal.created_folders = folders.into_made();
                 return Err(failed("change", &change.place.path, error, self.site));

@@ -1,4 +1,5 @@
-//! Putting back what one run's sets changed, from their pre-images, as one more transaction or two. No git needed.
+//! Restores what a run's sets changed, from their pre-images, as one or two further transactions.
+//! Does not need git.
 
 mod history;
 
@@ -19,22 +20,23 @@ use crate::report::Applied;
 use crate::transaction::{self, Site};
 use history::{File, History};
 
-/// What to do about files that somebody changed since.
+/// What to do about files that somebody has changed since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
     /// Refuse, and change nothing.
     No,
-    /// Put the old content back over them; theirs is kept in the folder that [`Undone`] names.
+    /// Restore the old content anyway; the current version is kept in the folder that [`Undone`]
+    /// names.
     Yes,
 }
 
-/// What was put back.
+/// What was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undone {
     /// The files and what happened to them.
     pub applied: Applied,
-    /// Where the files are that stood there until now; `undo` of these folders takes the undo back. More than one where a file came
-    /// back to where a folder had been made since.
+    /// Where the replaced files are; `undo` of these folders reverts the undo. More than one folder
+    /// if a file replaced a folder that had been created since.
     pub replaced: Vec<PathBuf>,
 }
 
@@ -48,40 +50,41 @@ pub enum UndoError {
         /// Relative to the root.
         paths: Vec<String>,
     },
-    /// Something that is no regular file stands at the path or on the way to it, or no run may have written there.
-    #[error("{path} cannot be put back: it is no regular file, or nothing that a run may write")]
+    /// The path, or something on the way to it, is not a regular file or folder, or no run may
+    /// write there.
+    #[error("{path} cannot be restored: it is not a regular file, or a run may not write it")]
     Blocked {
         /// Relative to the root.
         path: String,
     },
-    /// A folder that should hold pre-images has no manifest: without it nothing is known of what its set has changed.
-    #[error("what was changed cannot be told: {} is not there", path.display())]
+    /// A folder of pre-images has no manifest; without it, nobody knows what its set changed.
+    #[error("cannot tell what was changed: {} is missing", path.display())]
     NoManifest {
         /// The manifest.
         path: PathBuf,
     },
-    /// A pre-image is not what it was when it was kept.
-    #[error("the old content of {path} is damaged: {}", kept.display())]
+    /// A pre-image has changed since it was saved.
+    #[error("the pre-image of {path} is damaged: {}", kept.display())]
     Damaged {
         /// Relative to the root.
         path: String,
         /// The pre-image.
         kept: PathBuf,
     },
-    /// Another version of this program has written the set: what its manifest says is not known here.
-    #[error("{} was written by another version of code-commit (form {version})", path.display())]
+    /// Another version of this program wrote the set, and its manifest cannot be read.
+    #[error("{} was written by another version of code-commit (format {version})", path.display())]
     OtherVersion {
         /// The manifest.
         path: PathBuf,
-        /// The version of its form.
+        /// The version of its format.
         version: u32,
     },
     /// A folder of pre-images or the tree could not be read.
     #[error("cannot read {}", path.display())]
     Io {
-        /// Which path.
+        /// The path concerned.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The transaction failed.
@@ -109,7 +112,7 @@ pub(crate) fn undo_with(
         let path = path.to_owned();
         move |source| UndoError::Io { path, source }
     };
-    // The journal must make sense to a process that was started elsewhere.
+    // The journal must be valid for a process with another working folder.
     let root = &std::path::absolute(root).map_err(failed(root))?;
     let folder = Arc::new(Folder::open(root).map_err(failed(root))?);
     for folder in undo_folders {
@@ -136,7 +139,8 @@ pub(crate) fn undo_with(
     };
     let (first, emptied) = in_the_way(&mut changes, &history.created_folders);
     if !first.is_empty() {
-        // An undo that ends between the two can be begun again: what is gone by then is as it was.
+        // If an undo is interrupted between the two transactions, it can be repeated: files that
+        // are gone by then are already restored.
         run(&first, emptied)?;
         changes = history.changes(&folder)?;
         changes.retain(|change| first.iter().all(|done| done.place.path != change.place.path));
@@ -145,8 +149,8 @@ pub(crate) fn undo_with(
     Ok(undone)
 }
 
-/// Takes out the files that have to go before a file can come back to the place of a folder, or the other way round, with the
-/// folders that go with them.
+/// Takes out the files that must be removed before a file can replace a folder, or the other way
+/// round, together with their folders.
 fn in_the_way(
     changes: &mut Vec<Change<'static>>,
     created_folders: &[String],
@@ -167,7 +171,7 @@ fn in_the_way(
     (first, emptied.cloned().collect())
 }
 
-/// What a set did, read back from its folder; `None` if it was not applied.
+/// What a set did, read from its folder; `None` if it was not applied.
 pub fn read_applied(undo: &Path) -> Result<Option<Applied>, UndoError> {
     Ok(manifest(undo)?.map(|journal| journal.applied()))
 }
@@ -179,11 +183,12 @@ pub struct PreImage {
     pub path: String,
     /// The whole content; `None` if there was no file.
     pub content: Option<Vec<u8>>,
-    /// SHA-256, in hex, of what the last of the sets has written; `None` if it was deleted.
+    /// SHA-256, in hex, of the content that the last set wrote; `None` if it deleted the file.
     pub left_as: Option<String>,
 }
 
-/// Every file that the sets changed, as it was before the first of them, by path. The folders are given oldest first.
+/// The old version of every file that the sets changed, by path. The folders are given oldest
+/// first.
 pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> {
     let image = |(path, file): (String, File)| {
         let content =
@@ -193,7 +198,8 @@ pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> 
     History::read(undo_folders)?.files.into_iter().map(image).collect()
 }
 
-/// How the last of the sets that changed a file has left it, by path: the SHA-256 of its content, `None` where it is gone.
+/// The state in which the sets left each file, by path: the SHA-256 of its content, or `None` if it
+/// is gone.
 pub fn hashes_after(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<String>>, UndoError> {
     Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.left_as)).collect())
 }

@@ -21,9 +21,9 @@ pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, Trus
 /// The model proposes, the harness decides.
 ///
 /// Without a command: sends agent-config/query.txt and agent-config/codeRollup.txt to a model, checks every file of its reply, writes
-/// all of them or none, runs build.sh, and asks for a repair up to three times while it fails.
+/// all of them or none, and runs build.sh. If the build fails, asks for a repair, up to three times.
 ///
-/// Never used it? `code-commit demo` shows a whole run without a key; `code-commit init` begins a project of your own.
+/// New here? `code-commit demo` shows a complete run without a key; `code-commit init` sets up your own project.
 #[derive(Debug, Parser)]
 #[command(name = "code-commit", version, max_term_width = 100)]
 pub struct Cli {
@@ -41,47 +41,47 @@ pub struct Cli {
 /// Everything but the default loop.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// The first loop: up to eight rounds over a growing transcript
+    /// The implement loop: up to eight rounds over a growing transcript
     Implement(Later<RunArgs>),
     /// Build phases: a builder and a verifier that cannot see each other's work, until every contract of the spec holds
     Phase(Later<crate::commands::phase::PhaseArgs>),
     /// The spec loop: agents plan, implement and review until the specs are met
     Spec(Later<crate::commands::spec::SpecArgs>),
-    /// What all runs and all turns of phases have used, by loop, phase, role and model
+    /// Show what all runs and all turns of phases have used, by loop, phase, role and model
     Costs,
     /// List the runs of this project, the newest first
     Runs,
     /// Show what happened in a run, the newest if none is named
     Show(Later<RunName>),
-    /// Go on with a run that was interrupted, or that got no answer; none is asked for twice
+    /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
-    /// Go through a finished run again in a scratch copy, without a model, and compare
+    /// Repeat a finished run in a scratch copy, without a model, and compare
     Replay(Later<ReplayArgs>),
-    /// Put what a new project needs into this folder; nothing is overwritten
+    /// Set up a new project in this folder; overwrites nothing
     Init(Later<InitArgs>),
     /// Write agent-config/codeRollup.txt from the files that git tracks
     Rollup(Later<RollupArgs>),
-    /// Say what is in a model's reply, or what is wrong with it
+    /// Show what a model's reply contains, or every error in it
     Parse(Later<ParseArgs>),
-    /// Say which paths a model may write here, and why not the others
+    /// Show which paths a model may write here, and why not the others
     Guard(Later<GuardArgs>),
-    /// Apply a reply that you have as text: parse, guard, write; no model is asked
+    /// Parse, check and apply a reply that you have as text, without calling a model
     Apply(Later<ApplyArgs>),
-    /// Put back every file that a run has written or deleted
+    /// Restore every file that a run wrote or deleted
     Undo(Later<UndoArgs>),
     /// Remove the folders of old runs
     ///
-    /// What is gone can no longer be undone, replayed or shown, and costs counts it no more. A run that can still go on stays.
+    /// Removed runs can no longer be undone, replayed or shown, and `costs` no longer counts them. A run that can still be resumed stays.
     Clean(Later<CleanArgs>),
     /// Carry out work orders: strict scope, verification, rollback
     Order(Later<crate::commands::order::args::OrderArgs>),
-    /// Show a whole run in a scratch project, offline and without a key
+    /// Show a complete run in a scratch project; needs no network and no key
     Demo(Later<DemoArgs>),
-    /// Show every setting in force and where it is from
+    /// Show every setting in force and its origin
     Config(Later<ConfigArgs>),
-    /// Let this project's code-commit.toml also decide what weakens, until it changes
+    /// Let this project's code-commit.toml weaken limits and the sandbox, until it changes
     Trust(Later<TrustArgs>),
-    /// Say what works on this machine: sandbox, git, keys, model, agents, this project
+    /// Show what works on this machine: sandbox, git, keys, model, agents, this project
     Doctor(Later<DoctorArgs>),
     /// Write a completion script to standard output
     Completions(Later<CompletionsArgs>),
@@ -122,10 +122,10 @@ impl Cli {
 /// Flags of every command.
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {
-    /// Print one JSON object a line on standard output, and nothing else there
+    /// Print one JSON object per line on standard output, and nothing else
     #[arg(long, global = true)]
     pub json: bool,
-    /// Print results and errors only
+    /// Print only results and errors
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Show the build's output while it runs, and every attempt to reach the model
@@ -159,19 +159,19 @@ pub struct RunArgs {
     /// What the configuration could say, too.
     #[command(flatten)]
     pub settings: SettingArgs,
-    /// Write the query in $VISUAL or $EDITOR before the run begins
+    /// Edit the query in $VISUAL or $EDITOR before the run starts
     #[arg(long)]
     pub edit: bool,
-    /// Refuse to begin while there are uncommitted changes
+    /// Refuse to start if there are uncommitted changes
     #[arg(long)]
     pub require_clean: bool,
-    /// What becomes of the changes when the run fails
+    /// What to do with the changes if the run fails
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     pub on_failure: OnFailure,
-    /// End a streamed answer as soon as it names a path that is refused whatever follows
+    /// End a streamed reply as soon as it names a path that is certain to be refused
     #[arg(long)]
     pub early_stop: bool,
-    /// Give up after so many rounds in a row with the same failure
+    /// Give up after this many rounds in a row with the same failure
     #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
     pub stop_when_stuck: Option<u32>,
 }
@@ -181,7 +181,7 @@ pub struct RunArgs {
 pub enum OnFailure {
     /// The changes stay, for `git diff`
     Keep,
-    /// Every file is put back
+    /// Every file is restored
     Restore,
 }
 
@@ -207,7 +207,7 @@ pub struct GuardArgs {
     /// Paths, judged together as one reply
     #[arg(value_name = "PATH", required_unless_present = "stdin")]
     pub paths: Vec<OsString>,
-    /// Read the paths from standard input, one JSON string a line
+    /// Read the paths from standard input, one JSON string per line
     #[arg(long, conflicts_with = "paths")]
     pub stdin: bool,
     /// The root that paths are relative to
@@ -221,7 +221,7 @@ pub struct ApplyArgs {
     /// The reply; - for standard input
     #[arg(default_value = "-")]
     pub file: PathBuf,
-    /// Say what would change; write nothing
+    /// Show what would change; write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -229,7 +229,7 @@ pub struct ApplyArgs {
 /// Flags of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// The wall around the build
+    /// The sandbox around the build
     #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox(), default_value = "auto")]
     pub sandbox: Sandbox,
 }

@@ -82,7 +82,7 @@ fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
         } else if let OpenError::ForeignOwner { top, .. } = &error {
             format!("if you trust it: git config --global --add safe.directory {}", top.display())
         } else {
-            "see what git status says there".to_owned()
+            "run git status there".to_owned()
         };
         Failure::refused(error, help)
     })
@@ -177,12 +177,14 @@ fn end_orphans(output: &Output) {
     let Containers { removed, left } = containers.unwrap_or_default();
     if processes + removed > 0 {
         output.note(&format!(
-            "ended what a killed run had left; processes: {processes}, containers: {removed}"
+            "ended what a killed run left behind; processes: {processes}, containers: {removed}"
         ));
     }
     if !left.is_empty() {
         let names = left.join(" ");
-        output.warn(&format!("a killed run has left what docker does not remove; docker rm --force {names}"));
+        output.warn(&format!(
+            "a killed run left containers that docker does not remove; docker rm --force {names}"
+        ));
     }
 }
 
@@ -193,23 +195,21 @@ fn recover(lock: &Lock, tree: &WorkTree, output: &Output) -> Result<(), Failure>
         let way = if matches!(error, ::apply::RecoverError::OtherVersion { .. }) {
             "try again with that version"
         } else {
-            "mend that and try again"
+            "fix that and try again"
         };
-        let help = format!("{way}, or move {} away: then the files stay as they are", waits.display());
+        let help = format!("{way}, or move {} away to keep the files as they are", waits.display());
         Failure::new(Exit::TreeNotRestored, error).help(help)
     })?;
     match recovery {
         ::apply::Recovery::Nothing => {}
         ::apply::Recovery::RolledBack(back) => {
-            output.warn(
-                "an earlier run was killed while it wrote files; its unfinished changes were taken back",
-            );
+            output.warn("an earlier run was killed while it wrote files; its unfinished changes were undone");
             if !back.left.is_empty() {
                 output.warn(&left_alone(&back));
             }
         }
         ::apply::Recovery::Finished { applied, .. } => {
-            output.warn("an earlier run was killed just after it wrote files; they are complete");
+            output.warn("an earlier run was killed right after it wrote files; they are complete");
             applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
         }
     }
@@ -253,13 +253,13 @@ fn acquire(state: &Path) -> Result<Lock, LockError> {
 /// The current folder.
 fn here() -> Result<PathBuf, Failure> {
     std::env::current_dir()
-        .context("cannot tell the current folder")
-        .map_err(|error| Failure::refused(error, "change to a folder that is still there"))
+        .context("cannot determine the current folder")
+        .map_err(|error| Failure::refused(error, "change to a folder that exists"))
 }
 
 /// The root of the project for commands that need no repository: the current folder, links resolved.
 fn root() -> Result<PathBuf, Failure> {
-    Ok(here()?.canonicalize().context("cannot tell the current folder")?)
+    Ok(here()?.canonicalize().context("cannot determine the current folder")?)
 }
 
 /// A file's bytes, or those of standard input for `-`.
@@ -271,5 +271,5 @@ fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
     }
     std::fs::read(file)
         .with_context(|| format!("cannot read {}", file.display()))
-        .map_err(|error| Failure::refused(error, "name a file that can be read, or - for standard input"))
+        .map_err(|error| Failure::refused(error, "name a readable file, or - for standard input"))
 }

@@ -50,7 +50,7 @@ impl From<Exit> for std::process::ExitCode {
 }
 
 /// What to do about an error that no command has a word for.
-const WITHOUT_A_WORD: &str = "see that the disk has room and the folder is yours; if so, this is a fault of code-commit: please report it";
+const WITHOUT_A_WORD: &str = "check that the disk has space and that you own the folder; if so, this is a bug in code-commit: please report it";
 
 /// An error with its exit code and what the person can do.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Failure {
 
     /// A file or folder that a command makes before it begins.
     pub fn cannot_make(error: impl Into<anyhow::Error>) -> Self {
-        Self::refused(error, "see that it can be written and that nothing else has its place")
+        Self::refused(error, "check that it is writable and that nothing else is in its place")
     }
 
     /// What to do about it, in the command's own words.

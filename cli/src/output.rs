@@ -109,7 +109,7 @@ impl Output {
         let printed = redactor.clone();
         std::panic::set_hook(Box::new(move |panic| {
             let text = printed.redact(&panic.to_string()).into_owned();
-            let _ = writeln!(io::stderr(), "error: this is a fault of code-commit: {text}");
+            let _ = writeln!(io::stderr(), "error: this is a bug in code-commit: {text}");
         }));
         redactor
     }

@@ -90,9 +90,7 @@ pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {
             "git tracks {}{more}, whatever .gitignore says, so a key could be committed",
             printable(first)
         ),
-        format!(
-            "git rm -r --cached {AGENT_CONFIG}, and commit that; a key that others have seen is to be revoked"
-        ),
+        format!("git rm -r --cached {AGENT_CONFIG}, and commit that; revoke any key that others have seen"),
     ))
 }
 
@@ -101,7 +99,7 @@ pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {
 pub fn own_or_absent(root: &Path) -> Result<(), Missing> {
     match fs::symlink_metadata(root.join(AGENT_CONFIG)) {
         Ok(found) if found.is_symlink() => Err(Missing::new(
-            format!("{AGENT_CONFIG} is a symlink, so queries, keys and records would lie elsewhere"),
+            format!("{AGENT_CONFIG} is a symlink, so queries, keys and records would be stored elsewhere"),
             format!("put a folder in its place: rm {AGENT_CONFIG} && mkdir {AGENT_CONFIG}"),
         )),
         _ => Ok(()),
@@ -114,7 +112,7 @@ pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
     if path.starts_with(AGENT_CONFIG) && root.join(path).is_symlink() {
         let hint = format!("put the text itself in its place: rm {path}, then {hint}");
         return Err(Missing::new(
-            format!("{path} is a symlink, so its text would come from elsewhere"),
+            format!("{path} is a symlink, so its text could come from elsewhere"),
             hint,
         ));
     }
@@ -123,7 +121,7 @@ pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
             return Missing::new(format!("there is no {path}"), hint);
         }
         let is_other = fs::metadata(root.join(path)).is_ok_and(|found| !found.is_file());
-        let hint = if is_other { "put a text file in its place" } else { "see who may read it" };
+        let hint = if is_other { "put a text file in its place" } else { "check its permissions" };
         Missing::new(format!("cannot read {path}: {error}"), hint)
     })?;
     let text = String::from_utf8(bytes).map_err(|e| {
@@ -132,15 +130,15 @@ pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
     })?;
     if text.trim().is_empty() {
         // One that was made of nothing would be made so again.
-        let first =
-            if path.ends_with("codeRollup.txt") { "git add what belongs to the project, then " } else { "" };
+        let first = if path.ends_with("codeRollup.txt") { "git add the project's files, then " } else { "" };
         return Err(Missing::new(format!("{path} is empty"), format!("{first}{hint}")));
     }
     Ok(text)
 }
 
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    dir::read(path, u64::MAX, dir::Links::Followed)?.ok_or_else(|| io::Error::other("it is no regular file"))
+    dir::read(path, u64::MAX, dir::Links::Followed)?
+        .ok_or_else(|| io::Error::other("it is not a regular file"))
 }
 
 /// Makes `agent-config` where it is not there. A repository may have brought a link along, which would lead queries, keys and records
@@ -150,7 +148,7 @@ pub fn own_folder(root: &Path) -> anyhow::Result<()> {
     own_or_absent(root).map_err(|missing| anyhow!(missing.what))?;
     match fs::symlink_metadata(&folder) {
         Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(anyhow!("{AGENT_CONFIG} is no folder")),
+        Ok(_) => Err(anyhow!("{AGENT_CONFIG} is not a folder")),
         Err(_) => fs::create_dir(&folder).with_context(|| format!("cannot make {AGENT_CONFIG}")),
     }
 }
@@ -179,9 +177,8 @@ pub fn price(settings: &Settings) -> Result<(), Missing> {
 pub fn key_anyway(model: &ModelId, or_else: &str, keys: &Keys) -> Result<(), Missing> {
     let provider = model.provider();
     if let Some(source) = keys.unsendable(provider) {
-        let what =
-            format!("the key in {source} holds a blank, a line end or a character that does not print");
-        return Err(Missing::new(what, "put the key there and nothing else"));
+        let what = format!("the key in {source} contains a blank, a line ending or an unprintable character");
+        return Err(Missing::new(what, "put only the key there"));
     }
     let wants_one = matches!(provider, Provider::Gemini | Provider::OpenAi);
     if wants_one && keys.of(provider).is_none() { Err(no_key(model, or_else, keys)) } else { Ok(()) }
@@ -192,7 +189,7 @@ fn no_key(model: &ModelId, or_else: &str, keys: &Keys) -> Missing {
     match keys.without(model.provider()) {
         Some(without) => Missing::new(
             format!("there is no key for {model}: {without}"),
-            "put the key there and nothing else, as text in UTF-8",
+            "put only the key there, as UTF-8 text",
         ),
         None => Missing::new(
             format!("there is no key for {model}"),
@@ -209,16 +206,13 @@ pub fn build_command(root: &Path, command: &CommandLine, environment: &Environme
     }
     let name = program.strip_prefix("./").unwrap_or(program);
     let Ok(found) = fs::metadata(root.join(name)) else {
-        let first = format!("code-commit init makes a first {BUILD}");
-        let hint = format!("write one that exits with 0 if and only if the project is right: {first}");
+        let first = format!("code-commit init writes a first {BUILD}");
+        let hint = format!("write one that exits with 0 if and only if the project is correct: {first}");
         let hint = if name == BUILD { hint } else { "see build.command in code-commit config".to_owned() };
         return Err(Missing::new(format!("there is no {name}"), hint));
     };
     if !found.is_file() {
-        return Err(Missing::new(
-            format!("{name} is no file"),
-            format!("put a script in the place of {name}"),
-        ));
+        return Err(Missing::new(format!("{name} is not a file"), format!("replace {name} with a script")));
     }
     if found.permissions().mode() & 0o111 == 0 {
         return Err(Missing::new(format!("{name} cannot be executed"), format!("chmod +x {name}")));
@@ -231,7 +225,7 @@ fn named_program(program: &str, environment: &Environment) -> Result<(), Missing
     if environment.path().is_none() || on_path(program, environment).is_some() {
         return Ok(());
     }
-    let what = format!("there is no program {} on PATH, which the build starts", printable(program));
+    let what = format!("the program {} that the build starts is not in PATH", printable(program));
     Err(Missing::new(what, "install it, or see build.command in code-commit config"))
 }
 
@@ -245,13 +239,13 @@ fn interpreter(root: &Path, name: &str) -> Result<(), Missing> {
     let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
     let program = OsStr::from_bytes(words.next().unwrap_or_default());
     if line.ends_with(b"\r") {
-        let hint = format!("save {name} with line ends of Unix (git: core.autocrlf=false, or `*.sh eol=lf`)");
-        return Err(Missing::new(format!("{name} has line ends of Windows and cannot be started"), hint));
+        let hint = format!("save {name} with LF line endings (git: core.autocrlf=false, or `*.sh eol=lf`)");
+        return Err(Missing::new(format!("{name} has CRLF line endings, so it cannot run"), hint));
     }
     if root.join(program).exists() {
         return Ok(());
     }
-    let what = format!("{name} wants {}, which is not there", printable(&program.to_string_lossy()));
+    let what = format!("{name} needs {}, which does not exist", printable(&program.to_string_lossy()));
     Err(Missing::new(what, format!("install it, or change the first line of {name}")))
 }
 

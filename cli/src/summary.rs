@@ -30,7 +30,7 @@ pub struct Summary {
     /// Files that differ from what they were before the run.
     pub files: Vec<FileStat>,
     /// What a person should look at in these files, as it was said when they were written; then what else they were warned of: what a
-    /// build changed and may not, what a wall kept from it.
+    /// build changed and may not, what a sandbox kept from it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Problem>,
     /// Tokens of all calls.
@@ -142,7 +142,7 @@ impl Summary {
             }
             Outcome::Stuck { rounds: took, times } => output.paint(
                 BAD,
-                &format!("Failed after {}: the same failure came {times} times in a row.", rounds(*took)),
+                &format!("Failed after {}: the same failure occurred {times} times in a row.", rounds(*took)),
             ),
             Outcome::NeedsPerson { round, cause } | Outcome::ModelUnavailable { round, cause } => {
                 let text = format!("Failed in round {round}: {}", printable(&cause.message));

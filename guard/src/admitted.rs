@@ -1,4 +1,4 @@
-//! The capability: a path that was judged and may be written, once.
+//! The capability to write one path, once, after the guard has judged it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,9 +20,11 @@ pub enum Op {
     Delete,
 }
 
-/// A path that the guard has judged: the descriptor of the nearest existing folder and the names below it.
+/// A path that the guard has admitted: a descriptor of the nearest existing folder, and the names
+/// below it.
 ///
-/// Only [`Guard::judge`](crate::Guard::judge) makes one; it cannot be copied, parsed or built from a string.
+/// Only [`Guard::judge`](crate::Guard::judge) creates one. It cannot be copied, deserialized or
+/// built from a string.
 #[derive(Debug)]
 pub struct Admitted {
     pub(crate) path: String,
@@ -33,47 +35,49 @@ pub struct Admitted {
     pub(crate) before: Option<Before>,
 }
 
-/// The regular file that stood there when the path was judged.
+/// The regular file that existed at the path when it was judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Before {
     /// Device and inode.
     pub id: (u64, u64),
-    /// Mode bits with the file type.
+    /// Mode bits, including the file type.
     pub mode: u32,
     /// Owner and group.
     pub owner: (u32, u32),
-    /// How many names the inode has.
+    /// The number of hard links.
     pub links: u64,
     /// Bytes.
     pub len: u64,
-    /// Time of the last change of content, seconds and nanoseconds.
+    /// Time of the last modification, in seconds and nanoseconds.
     pub mtime: (i64, i64),
     /// SHA-256 of the content.
     pub sha256: [u8; 32],
 }
 
 impl Admitted {
-    /// Relative to the root, with `/`, exactly as the reply wrote it.
+    /// The path relative to the root, with `/`, exactly as the reply wrote it.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// What may be done to it.
+    /// The operation that was admitted.
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// What stood there; `None` if nothing did. Deleting nothing is a no-op.
+    /// The file that existed at the path; `None` if there was none. Deleting a missing file is a
+    /// no-op.
     pub fn before(&self) -> Option<&Before> {
         self.before.as_ref()
     }
 
-    /// Whether the file runs code or changes what others see, and so deserves a line in the summary.
+    /// Whether the file runs code later or affects other people, so that the summary should mention
+    /// it.
     pub fn is_flagged(&self) -> bool {
         names::runs_later(&fold(&self.path)).is_some()
     }
 
-    /// The nearest folder on the way that existed.
+    /// The nearest folder on the way that existed when the path was judged.
     pub fn folder(&self) -> &Arc<Folder> {
         &self.folder
     }
@@ -84,17 +88,18 @@ impl Admitted {
         end.and_then(|end| self.path.get(..end)).unwrap_or_default()
     }
 
-    /// The folders below [`Admitted::folder`] that have to be made, as paths relative to the root, outermost first.
+    /// The folders below [`Admitted::folder`] that have to be created, as paths relative to the
+    /// root, outermost first.
     pub fn missing_folders(&self) -> impl Iterator<Item = &str> {
         self.slashes().skip(self.folder_names).filter_map(|slash| self.path.get(..slash))
     }
 
-    /// The last component.
+    /// The last component of the path.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Device and inode of the root that it was judged under.
+    /// Device and inode of the root under which the path was judged.
     pub fn root_id(&self) -> (u64, u64) {
         self.root
     }
@@ -105,7 +110,7 @@ impl Admitted {
 }
 
 impl Before {
-    /// Looks at a file that is open: its state, then its content.
+    /// Reads the metadata and then the content of an open file.
     pub fn of(file: &mut File) -> io::Result<Before> {
         let metadata = file.metadata()?;
         Ok(Before {
@@ -120,10 +125,10 @@ impl Before {
     }
 }
 
-/// SHA-256 of what is left to read, probably `len` bytes.
+/// SHA-256 of the rest of `source`, which is probably `len` bytes long.
 fn hash(source: &mut impl Read, len: u64) -> io::Result<[u8; 32]> {
     let mut hasher = Sha256::new();
-    // One byte more than the file has: the first read that is not full is the last but one.
+    // One byte more than the file has, so that the last read but one detects the end.
     let room = usize::try_from(len).unwrap_or(usize::MAX).saturating_add(1);
     let mut buffer = vec![0; room.min(64 * 1024)];
     loop {

@@ -1,4 +1,4 @@
-//! What the paths of one reply must not be to each other.
+//! Conflicts between the paths of one reply.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,25 +7,27 @@ use crate::fold::fold;
 use crate::patterns::folders;
 use crate::refusal::{Code, Refusal};
 
-/// The names of one reply as a tree, by what they fold to: each name is kept once, whatever the length of the path before it.
+/// The names of one reply as a tree, by their folded form. Each name is stored once, however long
+/// the path before it is.
 pub(crate) struct Batch<'a> {
     nodes: Vec<Node<'a>>,
-    /// By the folder that they stand in and their folded name.
+    /// Indexed by parent node and folded name.
     names: HashMap<(usize, Cow<'a, str>), usize>,
 }
 
-/// One place of the reply's tree. The spellings are those of whole paths; of many, two tell as much as all.
+/// One node of the reply's tree. Spellings are whole paths; two different ones are enough to report
+/// a conflict.
 #[derive(Default)]
 struct Node<'a> {
-    /// As a file, the first two times that it was named.
+    /// As a file: the first two paths that named it.
     files: (Option<&'a str>, Option<&'a str>),
-    /// As a folder, the first two that differ.
+    /// As a folder: the first two spellings that differ.
     folders: (Option<&'a str>, Option<&'a str>),
-    /// Some file that lies below.
+    /// Some file below it.
     below: Option<&'a str>,
 }
 
-/// A folder on the way to a path of the reply, to ask what the reply puts into it.
+/// A folder on the way to a path of the reply. Used to ask what the reply puts into it.
 #[derive(Clone, Copy)]
 pub(crate) struct Place(usize);
 
@@ -59,7 +61,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The node of the last name of `path` in the folder `at`, made if it is not there.
+    /// The node for the last name of `path` in the folder `at`; created if necessary.
     fn enter(&mut self, at: usize, path: &'a str) -> usize {
         let next = self.nodes.len();
         let found = *self.names.entry((at, folded_name(path))).or_insert(next);
@@ -69,7 +71,7 @@ impl<'a> Batch<'a> {
         found
     }
 
-    /// The root and the folders on the way to `path`, with what the reply says of them.
+    /// The root and every folder on the way to `path`, each with its node.
     pub(crate) fn folders<'p>(&self, path: &'p str) -> Vec<(&'p str, Place)> {
         let mut way = vec![("", Place(0))];
         for folder in folders(path) {
@@ -80,7 +82,7 @@ impl<'a> Batch<'a> {
         way
     }
 
-    /// What is wrong with `path`, one of the reply, beside the other paths.
+    /// The conflict between `path`, which is one of the reply's, and its other paths.
     pub(crate) fn refuses(&self, path: &str) -> Option<Refusal> {
         let refuse = |code, other: &str| Some(Refusal::with(code, path.as_bytes(), other));
         let way = self.folders(path);
@@ -105,13 +107,13 @@ impl<'a> Batch<'a> {
         None
     }
 
-    /// Whether the reply puts `name` there.
+    /// Whether the reply writes a file `name` in that folder.
     pub(crate) fn puts(&self, Place(at): Place, name: &str) -> bool {
         self.names.contains_key(&(at, folded_name(name)))
     }
 }
 
-/// The last name of `path`, folded; most names are already.
+/// The last name of `path`, folded. Most names are already in folded form.
 fn folded_name(path: &str) -> Cow<'_, str> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_folded = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());

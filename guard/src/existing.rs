@@ -1,4 +1,5 @@
-//! The files of a tree that a list of patterns protects, looked for only where there can be any.
+//! Finds the files of a tree that a list of patterns protects, and searches only folders that can
+//! contain one.
 
 use std::io;
 use std::sync::Arc;
@@ -13,9 +14,9 @@ use crate::rules::{Rules, is_closed};
 use crate::tree::shown_from_root;
 use dir::Folder;
 
-/// A folder that cannot be looked into, so that it is not known what is protected there.
+/// A folder that cannot be read, so that nobody knows what is protected in it.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot look into {}", shown_from_root(path))]
+#[error("cannot read {}", shown_from_root(path))]
 #[non_exhaustive]
 pub struct ExistingError {
     /// Relative to the root; empty for the root itself.
@@ -65,18 +66,18 @@ struct Walk<'g> {
     prefix: &'g str,
 }
 
-/// A folder to be looked into.
+/// A folder that still has to be searched.
 struct Todo {
-    /// From the root.
+    /// Relative to the root.
     path: String,
     above: Arc<Folder>,
     name: String,
-    /// Whether it is ignored itself.
+    /// Whether git ignores the folder.
     within: Within,
 }
 
 impl Walk<'_> {
-    /// Adds what is protected in one folder, and gives the folders in it where there can be more.
+    /// Adds what is protected in one folder, and returns the subfolders that can contain more.
     fn look_into(
         &self,
         path: &str,
@@ -107,7 +108,8 @@ impl Walk<'_> {
         Ok(todo)
     }
 
-    /// Whether this path is ignored, itself or with the folder that it lies in; `None` where it is and no pattern names it.
+    /// Whether git ignores this path, directly or with its folder. `None` if it does and no pattern
+    /// names the path, so it is not searched.
     fn enter(&self, path: &str, folded: &str, kind: Kind, within: Within) -> Option<Within> {
         let is_ignored =
             within == Within::Ignored || self.rules.name(&format!("{}{path}", self.prefix), kind);

@@ -1,10 +1,11 @@
-//! One spelling for all names that some file system takes for the same.
+//! Maps all names that some file system treats as equal to one spelling.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// NFKC and case folding. Upper case first, since `ſ`, `ß` and `K` have no lower case that says what they fold to.
+/// NFKC and case folding. Goes through upper case, because `ſ`, `ß` and `K` have no lower case that
+/// shows what they fold to.
 ///
-/// It may fold more than any one file system does; it is used only to refuse.
+/// May fold more than any single file system does, which is safe: it is used only to refuse.
 pub(crate) fn fold(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();

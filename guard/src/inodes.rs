@@ -1,4 +1,4 @@
-//! Which inodes are protected, by whatever name they are written.
+//! The inodes of protected files, which no other name may reach.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,16 +15,17 @@ use dir::Folder;
 /// Device and inode.
 pub(crate) type Inodes = HashSet<(u64, u64)>;
 
-/// A folder that is looked into.
+/// A folder to search.
 struct Level {
     folder: Arc<Folder>,
-    /// From the root; of a folder in which everything counts as protected, that of the nearest one above in which not everything does.
+    /// Relative to the root. Inside a folder in which everything is protected, the path of the
+    /// nearest ancestor in which not everything is.
     path: String,
-    /// Below a protected folder, and deeper than any path that is judged.
+    /// Below a protected folder, and deeper than any path that the guard accepts.
     is_protected: bool,
 }
 
-/// Those of every protected file below the root, whatever git ignores.
+/// The inodes of every protected file below the root, including files that git ignores.
 pub(crate) fn protected(root: &Arc<Folder>, policy: &Policy) -> Result<Inodes, JudgeError> {
     let mut inodes = HashSet::new();
     let top = Arc::new(Level { folder: Arc::clone(root), path: String::new(), is_protected: false });
@@ -35,7 +36,7 @@ pub(crate) fn protected(root: &Arc<Folder>, policy: &Policy) -> Result<Inodes, J
     Ok(inodes)
 }
 
-/// A folder is opened when its turn comes, so that a wide tree does not use up the descriptors.
+/// Opens each folder only when it is its turn, so that a wide tree does not use up all descriptors.
 fn look_below(mut todo: Vec<Inner>, policy: &Policy, inodes: &mut Inodes) -> Result<(), JudgeError> {
     while let Some((parent, name, path)) = todo.pop() {
         let opened = parent.folder.open_in(&name);
@@ -48,7 +49,8 @@ fn look_below(mut todo: Vec<Inner>, policy: &Policy, inodes: &mut Inodes) -> Res
         });
         match found {
             Ok(inner) => todo.extend(inner),
-            // What may not be read cannot be compared, its names are protected all the same; another disk has other inodes.
+            // An unreadable file cannot be compared, but its name is protected anyway. Another file
+            // system has other inodes.
             Err(error) if is_closed(&error) => {}
             Err(source) => return Err(JudgeError { path, source }),
         }
@@ -56,10 +58,10 @@ fn look_below(mut todo: Vec<Inner>, policy: &Policy, inodes: &mut Inodes) -> Res
     Ok(())
 }
 
-/// A folder in a folder, with its path from the root unless everything in it counts as protected.
+/// A subfolder, with its path from the root unless everything in it is protected.
 type Inner = (Arc<Level>, String, Option<String>);
 
-/// Notes the inodes of one folder; returns the folders in it.
+/// Records the inodes in one folder and returns its subfolders.
 fn look_into(level: &Arc<Level>, policy: &Policy, inodes: &mut Inodes) -> io::Result<Vec<Inner>> {
     let mut inner = Vec::new();
     for (name, _) in level.folder.entries()? {

@@ -1,4 +1,4 @@
-//! What can be said of a path by looking at its characters alone.
+//! Checks of a path as a string, without access to the disk.
 
 use gix::bstr::ByteSlice;
 use gix::validate::path::component::{self, Error};
@@ -7,16 +7,16 @@ use unicode_normalization::UnicodeNormalization;
 use crate::fold::fold;
 use crate::refusal::Code;
 
-/// `NAME_MAX` of every file system that matters.
+/// `NAME_MAX` of all common file systems.
 const NAME_BYTES: usize = 255;
-/// `PATH_MAX` without its final zero.
+/// `PATH_MAX` without the terminating zero.
 const PATH_BYTES: usize = 4095;
-/// Deeper trees exist in bug reports only.
+/// Deeper trees occur only in bug reports.
 const NAMES: usize = 64;
 
-/// Splits `path` into its names, or says which rule it breaks.
+/// Splits `path` into its names, or returns the rule that it breaks.
 ///
-/// Splits the string itself: `Path::components` hides `//`, `/./` and a slash at the end.
+/// Splits the string by hand, because `Path::components` hides `//`, `/./` and a trailing slash.
 pub(crate) fn check(path: &[u8]) -> Result<&str, Code> {
     let path = std::str::from_utf8(path).map_err(|_| Code::NotUtf8)?;
     if path.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn check(path: &[u8]) -> Result<&str, Code> {
     if is_too_long(path) { Err(Code::TooLong) } else { Ok(path) }
 }
 
-/// Whether it is longer or deeper than any path that is judged.
+/// Whether the path is longer or deeper than the guard accepts.
 pub(crate) fn is_too_long(path: &str) -> bool {
     path.len() > PATH_BYTES || path.split('/').nth(NAMES).is_some()
 }
@@ -67,26 +67,29 @@ fn check_name(name: &str) -> Result<(), Code> {
     Ok(())
 }
 
-/// Asks gix with every option on, as if the name were a symlink's, which adds `.gitmodules` in all its spellings.
+/// Asks gix with every option on. Treats the name as a symlink's, because that adds all spellings
+/// of `.gitmodules`.
 fn check_git_names(name: &str) -> Result<(), Code> {
     let mode = Some(component::Mode::Symlink);
     match gix::validate::path::component(name.as_bytes().as_bstr(), mode, component::Options::default()) {
         Err(Error::DotGitDir) => Err(Code::DotGit),
         Err(Error::SymlinkedGitModules) => Err(Code::Protected),
         _ if is_short_git_name(&fold(name)) => Err(Code::DotGit),
-        // Its other errors have finer codes of ours.
+        // Our own codes are finer than its other errors.
         _ => Ok(()),
     }
 }
 
-/// The 8.3 names that NTFS and FAT give to `.git`, `.gitignore` and their like: `git~2`, `gitign~1`, `gi250a~1`.
+/// The 8.3 short names that NTFS and FAT give to `.git`, `.gitignore` and similar names: `git~2`,
+/// `gitign~1`, `gi250a~1`.
 fn is_short_git_name(folded: &str) -> bool {
     let Some((stem, number)) = folded.split_once('~') else { return false };
     let numbered = number.starts_with(|c: char| c.is_ascii_digit());
     numbered && (stem.starts_with("git") || stem == "gi7eba" || stem == "gi250a" || stem == "gi7d29")
 }
 
-/// Full-width dots, ligatures and their like: what the name becomes on a system that normalises.
+/// Full-width dots, ligatures and similar characters: checks what the name becomes on a system that
+/// normalizes.
 fn check_normalised(name: &str) -> Result<(), Code> {
     if name.is_ascii() {
         return Ok(());
@@ -98,7 +101,8 @@ fn check_normalised(name: &str) -> Result<(), Code> {
     check_git_names(&fold(name))
 }
 
-/// Windows strips the extension and blanks before it looks for a device, and takes `COM¹` for `COM1`.
+/// Windows strips the extension and blanks before it looks up a device, and treats `COM¹` as
+/// `COM1`.
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).trim_end();
     let folded = fold(stem);
@@ -111,13 +115,13 @@ fn is_device(name: &str) -> bool {
     }
 }
 
-/// Whether it changes the order in which others are shown (UAX #9).
+/// Whether the character changes the order in which others are displayed (UAX #9).
 pub fn is_bidi(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether nothing is seen of it: default-ignorable characters, fillers, tags, separators of lines and non-characters. What stands
-/// in a text behind such characters only machines read.
+/// Whether the character is invisible: default-ignorable characters, fillers, tags, line separators
+/// and non-characters. Text made of them is read only by machines.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -128,12 +132,13 @@ pub fn is_invisible(c: char) -> bool {
         || (u32::from(c) & 0xfffe) == 0xfffe
 }
 
-/// The same, what turns the direction of writing, what stands for a character that is lost, and every blank but the plain one.
+/// The same, plus characters that change the writing direction, the replacement character, and
+/// every blank except the plain space.
 fn leaves_no_mark(c: char) -> bool {
     is_bidi(c) || is_invisible(c) || matches!(c, '\u{fffc}' | '\u{fffd}') || (c.is_whitespace() && c != ' ')
 }
 
-/// What must not be shown as it is.
+/// Whether the character must be escaped when shown.
 pub(crate) fn misleads(c: char) -> bool {
     leaves_no_mark(c) || looks_like_a_separator(c)
 }

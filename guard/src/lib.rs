@@ -32,8 +32,8 @@ use repository::WorkTree;
 use rules::{Rules, Unread};
 use tree::{Halt, Tree};
 
-/// Judges the paths of replies under one root, by the ignore rules of the moment it was opened and the
-/// `.gitignore` files of now.
+/// Judges the paths of replies under one root, by the ignore rules at the time it was opened and by
+/// the current `.gitignore` files.
 #[derive(Debug)]
 pub struct Guard {
     root: Arc<Folder>,
@@ -43,41 +43,43 @@ pub struct Guard {
     captured: Rules,
 }
 
-/// One path of a reply, as bytes, and what is to be done to it.
+/// One path of a reply, as bytes, and the operation on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// Relative to the root, components separated by `/`.
     pub path: &'a [u8],
-    /// What the reply wants.
+    /// The requested operation.
     pub op: Op,
-    /// SHA-256, in lower-case hex, of what the file must hold now; for one that is not there, the hash of no bytes (S2 §3.2). Whatever
-    /// else the text is, no file holds that.
+    /// SHA-256, in lower-case hex, of the content that the file must have now; for a missing file,
+    /// the hash of empty content (S2 §3.2). Any other text matches no file.
     pub base_sha256: Option<&'a str>,
 }
 
-/// The answer to one request.
+/// The guard's answer to one request.
 #[derive(Debug)]
 pub enum Verdict {
-    /// May be written, by this capability.
+    /// The path may be written, with this capability.
     Admitted(Admitted),
-    /// May not, and why.
+    /// The path may not be written, for this reason.
     Refused(Refusal),
 }
 
 impl Guard {
     /// Opens the root and captures the ignore rules of its whole tree.
     ///
-    /// The root may be the top of a work tree, lie below it, or be in no repository at all. Raises the soft limit
-    /// on open files to the hard one, for the whole process: a reply may touch thousands of folders.
+    /// The root may be the top of a work tree, be below it, or be outside any repository. Raises
+    /// the soft limit on open files to the hard limit for the whole process, because a reply may
+    /// touch thousands of folders.
     pub fn open(root: &Path, policy: Policy) -> Result<Guard, OpenError> {
         let configuration = policy.configuration;
         Guard::capture(root, policy, |root| WorkTree::around(root, configuration))
     }
 
-    /// As [`open`](Self::open), where the `repository` around the root is open already, with the user's configuration.
+    /// Like [`open`](Self::open), for callers that have already opened the `repository` around the
+    /// root with the user's configuration.
     ///
-    /// It need not be opened as trusted. What it says is taken where that makes no difference, which is nearly always and
-    /// saves opening it twice; elsewhere this is `open`.
+    /// `repository` need not be trusted. It is used if that gives the same result, which is nearly
+    /// always and saves opening it twice; otherwise this is the same as `open`.
     pub fn open_in(repository: &gix::Repository, root: &Path, policy: Policy) -> Result<Guard, OpenError> {
         let configuration = policy.configuration;
         Guard::capture(root, policy, |root| WorkTree::within(repository, root, configuration))
@@ -104,14 +106,15 @@ impl Guard {
         &self.path
     }
 
-    /// What no later state of the disk can change: characters, protected names, scope. For an early stop.
+    /// The refusal that no later state of the disk can change: characters, protected names, scope.
+    /// Used to stop a reply early.
     pub fn refused_for_good(&self, path: &str) -> Option<Refusal> {
         self.policy.refuses(path)
     }
 
-    /// Judges all paths of one reply, one verdict for each request, in their order.
+    /// Judges all paths of one reply and returns one verdict per request, in the same order.
     ///
-    /// A reply may be applied only if every verdict admits.
+    /// Apply a reply only if every verdict is `Admitted`.
     pub fn judge(&self, requests: &[Request<'_>]) -> Result<Vec<Verdict>, JudgeError> {
         let lexical: Vec<_> = requests.iter().map(|request| self.policy.check(request.path)).collect();
         let batch = Batch::of(lexical.iter().flatten().copied());
@@ -149,7 +152,7 @@ impl Guard {
             return Err(refuse(Code::Ignored));
         }
         let admitted = tree.admit(path, request.op)?;
-        // The rules of now were read on the way.
+        // The current rules were read while walking down the path.
         if heeds_ignore && tree.rules.ignore(&from_top) {
             return Err(refuse(Code::Ignored));
         }
@@ -163,7 +166,8 @@ impl Guard {
         Ok(admitted)
     }
 
-    /// A file with more than one name is compared with every protected file of the tree, looked up when first needed.
+    /// Compares a file that has several hard links with every protected file of the tree, which are
+    /// looked up when first needed.
     fn check_inode(&self, admitted: &Admitted, inodes: &mut Option<Inodes>) -> Result<(), Halt> {
         let Some(before) = admitted.before().filter(|before| before.links > 1) else { return Ok(()) };
         let inodes = match inodes {
@@ -177,7 +181,8 @@ impl Guard {
     }
 }
 
-/// Refuses what would lie in, or complete, a bare repository: git runs hooks and settings that it finds in one.
+/// Refuses a path that would be inside a bare repository or complete one: git runs hooks and
+/// settings that it finds there.
 fn finish(judged: Result<Admitted, Halt>, batch: &Batch<'_>, tree: &Tree<'_>) -> Result<Verdict, JudgeError> {
     let admitted = match judged {
         Ok(admitted) => admitted,
@@ -195,17 +200,19 @@ fn finish(judged: Result<Admitted, Halt>, batch: &Batch<'_>, tree: &Tree<'_>) ->
     Ok(Verdict::Admitted(admitted))
 }
 
-/// What makes a folder with a `HEAD` a repository for git, all of one row; `commondir` says where the others are.
+/// The entries that turn a folder with a `HEAD` into a repository for git: all of one row.
+/// `commondir` says where the others are.
 const BESIDE_HEAD: [&[&str]; 2] = [&["objects", "refs"], &["commondir"]];
 
-/// SHA-256 of no bytes.
+/// SHA-256 of empty content.
 const NO_BYTES: [u8; 32] = [
     0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27,
     0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
 ];
 
-/// Raises the soft limit on open files to the hard one, for the whole process: what touches thousands of folders holds as many
-/// descriptors. A limit that cannot be raised shows itself later as `EMFILE`, with the path where it happened.
+/// Raises the soft limit on open files to the hard limit for the whole process, because code that
+/// touches thousands of folders holds as many descriptors. If the limit cannot be raised, `EMFILE`
+/// will occur later, with the path concerned.
 pub fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);

@@ -1,31 +1,32 @@
-//! Lists of gitignore patterns, and what they say of a path.
+//! Lists of gitignore patterns, and which paths they match.
 
 use gix::bstr::{BStr, ByteSlice};
 use gix::glob::pattern::{self, Case};
 use gix::glob::wildmatch::Mode;
 
-/// Whether a pattern that ends in a slash may match.
+/// Whether the path is a folder, so that a pattern with a trailing slash can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,
     Folder,
 }
 
-/// Whether git ignores the folder that a path lies in.
+/// Whether git ignores the folder that contains a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Within {
     Ignored,
     Known,
 }
 
-/// The patterns of one source, in their order; the last that matches decides.
+/// The patterns of one source, in order; the last match decides.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Patterns(Vec<gix::glob::Pattern>);
 
 impl Patterns {
     /// Parses the content of a `.gitignore` file.
     ///
-    /// Git strips a CR before the end of the file even where the last line feed is missing; gix needs the line feed.
+    /// Git strips a CR at the end of the file even if the last line feed is missing; gix does so
+    /// only before a line feed.
     pub(crate) fn parse(content: &[u8]) -> Self {
         let mut content = content.to_vec();
         content.push(b'\n');
@@ -36,9 +37,10 @@ impl Patterns {
         self.0.is_empty()
     }
 
-    /// `Some(true)`: ignored; `Some(false)`: taken back by a `!` pattern; `None`: no pattern speaks of it.
+    /// `Some(true)`: ignored; `Some(false)`: re-included by a `!` pattern; `None`: no pattern
+    /// matches.
     ///
-    /// `path` is relative to the folder that the patterns stand in.
+    /// `path` is relative to the folder of the pattern file.
     pub(crate) fn verdict(&self, path: &str, kind: Kind, case: Case) -> Option<bool> {
         let basename = path.rfind('/').map(|slash| slash + 1);
         let path = BStr::new(path);
@@ -54,30 +56,32 @@ impl Patterns {
         self.0.iter().rev().find(matches).map(|pattern| !pattern.is_negative())
     }
 
-    /// Whether the path, or a folder on its way, matches: what lies below a matched folder cannot be taken back.
+    /// Whether the path or one of its parent folders matches. Nothing below a matched folder can be
+    /// re-included.
     pub(crate) fn covers(&self, path: &str, kind: Kind, case: Case) -> bool {
         folders(path).any(|folder| self.verdict(folder, Kind::Folder, case) == Some(true))
             || self.verdict(path, kind, case) == Some(true)
     }
 
-    /// Whether a path below `folder` may match: false only where no pattern can.
+    /// Whether a path below `folder` may match; false only if no pattern can.
     pub(crate) fn may_match_below(&self, folder: &str) -> bool {
         self.0.iter().any(|pattern| !pattern.is_negative() && may_lead_below(pattern, folder))
     }
 
-    /// Whether a pattern says, without a wildcard, this path or a place below it; within what is ignored also a folder that it lies in.
+    /// Whether a pattern names this path, or one below it, without a wildcard. Within ignored
+    /// folders, naming a parent folder counts, too.
     pub(crate) fn name(&self, path: &str, within: Within) -> bool {
         self.0.iter().any(|pattern| !pattern.is_negative() && names(pattern, path, within))
     }
 }
 
-/// Whether a pattern speaks of places from the folder on that it stands in, and not of names anywhere below it.
+/// Whether a pattern is relative to the folder of its file, and does not match names at any depth.
 fn is_anchored(p: &gix::glob::Pattern) -> bool {
     !p.mode.contains(pattern::Mode::NO_SUB_DIR) || p.mode.contains(pattern::Mode::ABSOLUTE)
 }
 
 fn may_lead_below(p: &gix::glob::Pattern, folder: &str) -> bool {
-    // A bracket may hold a slash, and two stars reach over any.
+    // A bracket may contain a slash, and two stars match across slashes.
     if !is_anchored(p) || p.text.contains(&b'[') {
         return true;
     }
@@ -132,7 +136,7 @@ fn folding(case: Case) -> Mode {
     }
 }
 
-/// The folders on the way to `path`, the outermost first: `a/b/c` gives `a`, `a/b`.
+/// The parent folders of `path`, outermost first: `a/b/c` gives `a`, `a/b`.
 pub(crate) fn folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.as_bytes().find_iter("/").filter_map(|slash| path.get(..slash)).collect::<Vec<_>>().into_iter()
 }
@@ -142,7 +146,7 @@ mod tests {
     use super::{Kind, Patterns};
     use gix::glob::pattern::Case;
 
-    /// Verdicts that `git check-ignore --no-index` gives too.
+    /// The same verdicts as `git check-ignore --no-index`.
     #[test]
     fn patterns_on_which_git_and_gix_differ_are_read_as_git_does() {
         for (pattern, path, case) in [

@@ -1,4 +1,4 @@
-//! What a run may write: the protected names, the scope, and whether ignored files are off limits.
+//! What a run may write: protected names, scope, and whether ignored files are allowed.
 
 use std::collections::BTreeSet;
 
@@ -35,44 +35,46 @@ enum Scope {
 /// Whether a file that git ignores may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ignored {
-    /// It may not.
+    /// Ignored files are refused.
     Refused,
-    /// It may, since somebody named it.
+    /// Ignored files are allowed, because somebody named them explicitly.
     Allowed,
 }
 
 /// Which git configuration is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Configuration {
-    /// The system's, the user's and the repository's, as git does.
+    /// That of the system, the user and the repository, like git.
     All,
-    /// The repository's alone: no file of the user decides, which tests need.
+    /// Only that of the repository, so that tests do not depend on the user's files.
     RepositoryOnly,
 }
 
 impl Policy {
-    /// The least: `.git`, the harness's own files, `.gitignore` anywhere, keys, and whatever git ignores.
+    /// The minimum: protects `.git`, the harness's own files, every `.gitignore`, keys, and
+    /// whatever git ignores.
     #[must_use]
     pub fn new() -> Self {
         Policy::binding(Binds::Unscoped)
     }
 
-    /// The critical files of S1 §Parsing the Response besides those of [`Policy::new`].
+    /// Also protects the critical files of S1 §Parsing the Response.
     #[must_use]
     pub fn commit() -> Self {
         Policy::binding(Binds::Commit)
     }
 
-    /// The same and the records that S0 keeps at the root (S0 §Logging).
+    /// Also protects the records that S0 keeps at the root (S0 §Logging).
     #[must_use]
     pub fn implement() -> Self {
         Policy::binding(Binds::Implement)
     }
 
-    /// Only these files (S2 `allowed_files`: explicit relative paths, no patterns), spelled exactly so.
+    /// Allows only these files, with exactly this spelling (S2 `allowed_files`: explicit relative
+    /// paths, no patterns).
     ///
-    /// The list is a person's own word, so it may name what git ignores and what other policies protect, but
-    /// never `.git` or the harness's own files.
+    /// The list was written by a person, so it may name files that git ignores or that other
+    /// policies protect, but never `.git` or the harness's own files.
     #[must_use]
     pub fn scoped<S: Into<String>>(allowed: impl IntoIterator<Item = S>) -> Self {
         let scope = Scope::Files(allowed.into_iter().map(Into::into).collect());
@@ -88,17 +90,19 @@ impl Policy {
         }
     }
 
-    /// Protects what these gitignore patterns match, relative to the root, whatever its case and Unicode form.
+    /// Protects what these gitignore patterns match, relative to the root, regardless of case and
+    /// Unicode form.
     ///
-    /// One list: a `!` pattern takes back what an earlier one of the same call protects. A list with `[`, `?` or letters beyond ASCII
-    /// is also matched letter for letter, since `[[:upper:]]` matches no name without its case; it then takes back only what it takes
-    /// back both ways.
+    /// Each call is one list: a `!` pattern only re-includes what an earlier pattern of the same
+    /// call protects. A list with `[`, `?` or non-ASCII letters is also matched exactly as written,
+    /// because no folded name matches `[[:upper:]]`; a path is then re-included only if both ways
+    /// agree.
     #[must_use]
     pub fn protect<S: AsRef<str>>(self, patterns: impl IntoIterator<Item = S>) -> Self {
         self.protect_as("the configuration's `protect` list", patterns)
     }
 
-    /// The same for files that are protected for another reason, which the refusal names.
+    /// The same, with another reason, which the refusal names.
     #[must_use]
     pub fn protect_as<S: AsRef<str>>(mut self, what: &str, patterns: impl IntoIterator<Item = S>) -> Self {
         let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();
@@ -108,7 +112,8 @@ impl Policy {
         self
     }
 
-    /// Allows only what these gitignore patterns match, letter for letter (the role tables of S3 and S4).
+    /// Allows only what these gitignore patterns match exactly as written (the role tables of S3
+    /// and S4).
     #[must_use]
     pub fn only<S: AsRef<str>>(mut self, patterns: impl IntoIterator<Item = S>) -> Self {
         let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();
@@ -116,28 +121,28 @@ impl Policy {
         self
     }
 
-    /// Whether a file that git ignores may be written.
+    /// Sets whether a file that git ignores may be written.
     #[must_use]
     pub fn ignored(mut self, ignored: Ignored) -> Self {
         self.ignored = ignored;
         self
     }
 
-    /// Which git configuration decides what is ignored.
+    /// Sets which git configuration decides what is ignored.
     #[must_use]
     pub fn configuration(mut self, configuration: Configuration) -> Self {
         self.configuration = configuration;
         self
     }
 
-    /// What can be said of the path without looking at any disk: its characters, the protected names, the scope.
+    /// The refusal that needs no access to the disk: characters, protected names, scope.
     pub fn refuses(&self, path: &str) -> Option<Refusal> {
         self.check(path.as_bytes()).err()
     }
 
     pub(crate) fn check<'a>(&self, path: &'a [u8]) -> Result<&'a str, Refusal> {
         let text = crate::lexical::check(path).map_err(|code| {
-            // The one protected name that is told by its characters.
+            // The only protected name that the character checks detect.
             let detail = if code == Code::Protected { "a spelling of .gitmodules" } else { "" };
             Refusal::with(code, path, detail)
         })?;
@@ -150,7 +155,8 @@ impl Policy {
         Ok(text)
     }
 
-    /// What the protected name is that covers `path`, if one does. Whether it may be written for other reasons is not asked.
+    /// A description of the protected name that covers `path`, if any. Does not check whether the
+    /// path may be written for other reasons.
     pub fn protects(&self, path: &str) -> Option<&str> {
         let folded = fold(path);
         self.protected.iter().find(|name| name.covers(path, &folded)).map(|name| name.what.as_str())

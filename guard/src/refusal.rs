@@ -12,7 +12,8 @@ macro_rules! codes {
         pub enum Code { $($(#[$doc])* $variant,)* }
 
         impl Code {
-            /// Every code: of the characters, of the names, of the reply as a whole, of git, of the disk.
+            /// Every code, in the order of the checks: characters, names, the reply as a whole,
+            /// git, the disk.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
 
             /// The stable kebab-case spelling, as `guard --json` prints it.
@@ -20,7 +21,8 @@ macro_rules! codes {
                 match self { $(Code::$variant => $text,)* }
             }
 
-            /// What follows the path in a message: why, and what to do. `{}` stands for the detail of the case.
+            /// The text after the path in a message: why, and what to do. `{}` is replaced by
+            /// details of the case.
             const fn sentence(self) -> &'static str {
                 match self { $(Code::$variant => $sentence,)* }
             }
@@ -32,31 +34,31 @@ codes! {
     /// The bytes are not valid UTF-8.
     NotUtf8, "not-utf8",
         "is not valid UTF-8; use a plain name.";
-    /// The path has no characters at all.
+    /// The path is empty.
     EmptyPath, "empty-path",
         "is empty; name a file.";
     /// The path begins with `/`.
     Absolute, "absolute-path",
-        "is an absolute path; write it from the project's root, without a slash before it.";
-    /// Longer than systems take: 255 bytes a name, 4,095 a path, 64 names.
+        "is an absolute path; write it relative to the project's root, without a leading slash.";
+    /// Longer than common systems allow: 255 bytes per name, 4,095 per path, 64 names.
     TooLong, "too-long",
-        "is too long (255 bytes a name, 4,095 bytes and 64 names a path); use shorter names.";
-    /// Two slashes in a row, or one at the end.
+        "is too long (at most 255 bytes per name, 4,095 bytes and 64 names per path); use shorter names.";
+    /// Two slashes in a row, or a trailing slash.
     EmptyComponent, "empty-component",
-        "has an empty component (`//`, or a slash at its end); separate the names by single slashes.";
+        "has an empty component (`//` or a trailing slash); separate names with single slashes.";
     /// A `.` or `..` component.
     RelativeComponent, "relative-component",
-        "has a `.` or `..` component; write the path from the project's root.";
-    /// A backslash, which other systems take for a slash.
+        "has a `.` or `..` component; write the path relative to the project's root.";
+    /// A backslash, which other systems treat as a slash.
     Backslash, "backslash",
-        "has a backslash; separate the names by `/`.";
+        "has a backslash; separate names with `/`.";
     /// A C0 or C1 control character or DEL.
     ControlCharacter, "control-character",
         "has a control character; use a plain name.";
-    /// A character that changes the direction of writing.
+    /// A character that changes the writing direction.
     BidiCharacter, "bidi-character",
-        "has a character that changes the direction of writing; use a plain name.";
-    /// A character that leaves no mark on the screen.
+        "has a character that changes the writing direction; use a plain name.";
+    /// A character that is invisible on the screen.
     InvisibleCharacter, "invisible-character",
         "has an invisible character; use a plain name.";
     /// A character that looks like a slash, a backslash or the dots of `..`.
@@ -68,55 +70,56 @@ codes! {
     /// A component that ends in a dot or a blank.
     TrailingDotOrBlank, "trailing-dot-or-blank",
         "has a component that ends in a dot or a blank; use a plain name.";
-    /// A device name of Windows, whatever its extension.
+    /// A Windows device name, with any extension.
     DeviceName, "device-name",
         "has a component that is a device name on Windows; use another name.";
-    /// `.git`, at any level and in any spelling that some file system takes for it.
+    /// `.git`, at any level and in any spelling that some file system treats as `.git`.
     DotGit, "dot-git",
         "is or looks like git's own folder; leave it as it is.";
-    /// A name of the protected table or of the configuration's `protect` list, an input of the run, or the program of the build.
+    /// A built-in protected name, a name on the configuration's `protect` list, an input of the
+    /// run, or the program of the build.
     Protected, "protected",
         "is protected ({}); leave it as it is.";
-    /// Not among the files that this task may write.
+    /// Not one of the files that this task may write.
     OutOfScope, "out-of-scope",
-        "is not among the files that this task may change; change only those.";
-    /// Two paths of one reply that are, or fold to, the same.
+        "is not one of the files that this task may change; change only those.";
+    /// Two paths of one reply that are equal, or equal after folding.
     Duplicate, "duplicate",
-        "names the same as `{}` of this reply; name each file once, in one spelling.";
-    /// One path of the reply is a folder on the way to another.
+        "names the same file as `{}` in this reply; name each file only once.";
+    /// One path of the reply is a parent folder of another.
     FileAndFolder, "file-and-folder",
-        "and `{}` of this reply cannot both be: one would be a folder; name files only.";
-    /// Git ignores it, by the rules at the start of the run or by those of now.
+        "conflicts with `{}` in this reply, because one of them would be a folder; name only files.";
+    /// Git ignores it, by the rules at the start of the run or by the current ones.
     Ignored, "ignored",
         "is ignored by git; leave it as it is.";
-    /// A symbolic link, at the end or on the way.
+    /// A symlink, as the last component or on the way.
     Symlink, "symlink",
-        "is a symbolic link or leads through one; leave it as it is.";
-    /// A folder stands where the file would be.
+        "is a symlink or passes through one; leave it as it is.";
+    /// A folder exists at that path.
     IsAFolder, "is-a-folder",
         "is a folder; use another name.";
-    /// A file stands where a folder would be.
+    /// One of the parent folders is a file.
     NotAFolder, "not-a-folder",
-        "leads through a file; use another name.";
+        "passes through a file; use another name.";
     /// A device, a FIFO or a socket.
     NotARegularFile, "not-a-regular-file",
-        "is not a regular file or leads through one that is not; leave it as it is.";
+        "is a device, a FIFO or a socket, or passes through one; leave it as it is.";
     /// Another file system is mounted there.
     OtherFileSystem, "other-file-system",
-        "lies on another file system; leave it as it is.";
-    /// Inside a submodule, a nested repository, or what would become one.
+        "is on another file system; leave it as it is.";
+    /// Inside a submodule or a nested repository, or the path would create one.
     NestedRepository, "nested-repository",
-        "lies in a submodule or a nested repository; leave it as it is.";
-    /// A name that differs from one on disk only in case or in its Unicode form.
+        "is in a submodule or a nested repository; leave it as it is.";
+    /// A name that differs from an existing one only in case or Unicode form.
     SpelledDifferently, "spelled-differently",
-        "differs from `{}` on disk only in its spelling; use exactly that one.";
+        "differs from `{}` on disk only in spelling; use that exact name.";
     /// A hard link to a protected file.
     ProtectedInode, "protected-inode",
         "is a hard link to a protected file; leave it as it is.";
-    /// The file is not the one that the change was made for.
+    /// The file is not the version that the change was made for.
     StaleBase, "stale-base",
-        "is not the file that this change was made for (base_sha256 differs); read it again.";
-    /// The guard may not look at it.
+        "has changed since this change was made for it (base_sha256 differs); read it again.";
+    /// The guard cannot read what it needs in order to decide.
     CannotJudge, "cannot-judge",
         "cannot be judged ({}); leave it as it is.";
 }
@@ -127,7 +130,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// A path that may not be written, and why. Its `Display` is one sentence for the model.
+/// Why a path may not be written. Its `Display` is one sentence for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     code: Code,
@@ -144,12 +147,12 @@ impl Refusal {
         Refusal { code, path: escape(path), detail: escape(detail.as_bytes()) }
     }
 
-    /// Which rule refused it.
+    /// The rule that refused the path.
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// The path as it may be shown: what does not print is escaped, what is very long is cut.
+    /// The path for display: unprintable characters are escaped, and very long paths are cut.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -161,15 +164,16 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A path as it may be shown: what does not print is escaped, what is very long is cut.
+/// A path for display: unprintable characters are escaped, and very long paths are cut.
 pub fn shown_path(path: &str) -> String {
     escape(path.as_bytes())
 }
 
-/// What is shown of a path: at most 200 characters, nothing that moves a cursor or hides.
+/// At most 200 characters of a path, without anything that moves the cursor or is invisible.
 pub(crate) fn escape(path: &[u8]) -> String {
     let mut shown = String::new();
-    // A path may be as long as a reply. A character takes four bytes at most and shows as one at least.
+    // A path may be as long as a reply. A character is at most four bytes long and takes at least
+    // one column.
     let begin = path.get(..4 * (SHOWN + 1)).unwrap_or(path);
     for chunk in begin.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -189,7 +193,7 @@ pub(crate) fn escape(path: &[u8]) -> String {
     shown
 }
 
-/// How many characters of a hostile path are worth showing.
+/// How many characters of a hostile path are shown.
 const SHOWN: usize = 200;
 
 #[cfg(test)]

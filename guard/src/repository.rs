@@ -1,4 +1,4 @@
-//! The repository around the root, if there is one: where its top is and what it ignores.
+//! The repository around the root, if any: the top of its work tree, and what it ignores.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -15,35 +15,35 @@ use crate::policy::Configuration;
 use crate::rules::{Rules, Unread};
 use dir::Folder;
 
-/// Why a root cannot be guarded. Nothing was touched.
+/// Why a root cannot be guarded. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The root or something in it could not be read.
     #[error("cannot read {}", path.display())]
     Io {
-        /// Which path.
+        /// The path concerned.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// There is a repository, but git's data cannot be understood.
+    /// There is a repository, but its data cannot be read.
     #[error("the git repository around {} cannot be opened: {reason}", root.display())]
     Repository {
-        /// The root that was asked for.
+        /// The requested root.
         root: PathBuf,
-        /// What gix says.
+        /// The message from gix.
         reason: String,
     },
-    /// The root lies in a bare repository or in a `.git` folder.
+    /// The root is in a bare repository or in a `.git` folder.
     #[error("{} is not in a work tree: it belongs to the git directory {}", root.display(), git_dir.display())]
     NotAWorkTree {
-        /// The root that was asked for.
+        /// The requested root.
         root: PathBuf,
         /// The git directory that it belongs to.
         git_dir: PathBuf,
     },
-    /// Somebody else owns the repository, and `safe.directory` does not name it.
+    /// Somebody else owns the repository, and `safe.directory` does not list it.
     #[error(
         "the git repository {} belongs to another user; if you trust it: git config --global --add safe.directory {}",
         git_dir.display(), top.display()
@@ -57,28 +57,28 @@ pub enum OpenError {
     /// The path of the root within its repository is not UTF-8.
     #[error("{} is not valid UTF-8", root.display())]
     NotUtf8 {
-        /// The root that was asked for.
+        /// The requested root.
         root: PathBuf,
     },
 }
 
-/// What is known of the work tree that the root belongs to.
+/// The work tree that contains the root.
 #[derive(Debug)]
 pub(crate) struct WorkTree {
-    /// Its path; that of the root where there is no repository.
+    /// The top of the work tree; the root if there is no repository.
     top: PathBuf,
-    /// The root's path from the top, empty or ending in a slash.
+    /// The root's path relative to the top; empty or with a trailing slash.
     pub(crate) prefix: String,
-    /// The folders from the top down to the root's parent, with their paths from the top.
+    /// The folders from the top down to the root's parent, with their paths relative to the top.
     pub(crate) above: Vec<(String, Folder)>,
-    /// Paths from the top of the submodules that the index names, checked out or not.
+    /// The paths, relative to the top, of the submodules in the index, checked out or not.
     pub(crate) submodules: BTreeSet<String>,
     pub(crate) global: Vec<Patterns>,
     pub(crate) case: Case,
 }
 
 impl WorkTree {
-    /// Looks for a repository at and above `root`, which is canonical.
+    /// Searches for a repository at and above `root`, which must be canonical.
     pub(crate) fn around(root: &Path, configuration: Configuration) -> Result<WorkTree, OpenError> {
         let Some(repo) = discover(root, configuration)? else {
             return Ok(WorkTree::without_repository(root));
@@ -87,8 +87,9 @@ impl WorkTree {
         WorkTree::of(&repo, root, configuration)
     }
 
-    /// The same from what is open already, if opening it here would find nothing else: the user's own, with no other nearer to
-    /// the root, and without settings of its own for what is read here, which whoever opened it may not trust.
+    /// The same for a repository that is already open, if opening it here would find the same one:
+    /// the user owns it, no other repository is nearer to the root, and it has no settings of its
+    /// own for what is read here (its opener may not have trusted them).
     pub(crate) fn within(
         repo: &gix::Repository,
         root: &Path,
@@ -133,14 +134,14 @@ impl WorkTree {
         }
     }
 
-    /// A path from the top, whole.
+    /// The absolute path of a path relative to the top.
     pub(crate) fn whole(&self, path: &str) -> PathBuf {
-        // `join` alone would end the top itself in a slash.
+        // `join` alone would leave a trailing slash on the top itself.
         self.top.join(path).components().collect()
     }
 
-    /// The rules of all sources but the nested `.gitignore` files at and below the root: those above it are read now, the user's
-    /// excludes and `info/exclude` were read when the guard was opened.
+    /// The rules of all sources except the `.gitignore` files at and below the root. Those above it
+    /// are read now; the user's excludes and `info/exclude` were read when the guard was opened.
     pub(crate) fn rules(&self) -> Result<Rules, Unread> {
         let mut rules = Rules {
             global: self.global.clone(),
@@ -154,7 +155,7 @@ impl WorkTree {
         Ok(rules)
     }
 
-    /// The same with the `.gitignore` files of the whole tree at and below the root.
+    /// The same, plus all `.gitignore` files at and below the root.
     pub(crate) fn capture(&self, root: &Arc<Folder>) -> Result<Rules, Unread> {
         let mut rules = self.rules()?;
         rules.read_below(self.prefix.trim_end_matches('/'), root)?;
@@ -174,7 +175,7 @@ fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Rep
     );
     match found {
         Ok(repo) => Ok(Some(repo.to_thread_local())),
-        // A `.git` that gix cannot open is no reason to go on without ignore rules.
+        // If gix cannot open a `.git`, that is no reason to continue without ignore rules.
         Err(error) if root.ancestors().any(|folder| folder.join(".git").symlink_metadata().is_ok()) => {
             Err(unreadable(root, &error))
         }
@@ -182,19 +183,19 @@ fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Rep
     }
 }
 
-/// Whether all of it belongs to the user.
+/// Whether the user owns all of it.
 fn is_ours(repo: &gix::Repository) -> bool {
     let owned = |path: &Path| Trust::from_path_ownership(path).is_ok_and(|trust| trust == Trust::Full);
     owned(repo.git_dir()) && owned(repo.common_dir()) && repo.workdir().is_some_and(owned)
 }
 
-/// Whether no other lies between `root` and its top.
+/// Whether `root` has no nearer repository.
 fn is_nearest(repo: &gix::Repository, root: &Path) -> bool {
     let mut below = root.ancestors().take_while(|folder| Some(*folder) != repo.workdir());
     below.all(|folder| folder.join(".git").symlink_metadata().is_err())
 }
 
-/// Whether its own configuration has a say in what is read here.
+/// Whether the repository's own configuration affects what is read here.
 fn is_set_up(repo: &gix::Repository) -> bool {
     let config = repo.config_snapshot();
     let is_own = |section: &gix::config::file::Metadata| section.source.kind() == Kind::Repository;
@@ -202,7 +203,7 @@ fn is_set_up(repo: &gix::Repository) -> bool {
     says("core.worktree") || says("core.excludesFile")
 }
 
-/// Unless `safe.directory` names it.
+/// Refuses a repository of somebody else unless `safe.directory` lists it.
 fn refuse_foreign_owner(repo: &gix::Repository) -> Result<(), OpenError> {
     match repo.workdir() {
         Some(top) if repo.git_dir_trust() != Trust::Full => {
@@ -212,7 +213,8 @@ fn refuse_foreign_owner(repo: &gix::Repository) -> Result<(), OpenError> {
     }
 }
 
-/// As git has them, but for `GIT_*`: a caller's `GIT_INDEX_FILE` or `GIT_WORK_TREE`, as hooks have it, is about another tree.
+/// Like git's, without `GIT_*` variables: the `GIT_INDEX_FILE` or `GIT_WORK_TREE` of a caller such
+/// as a hook refers to another tree.
 fn permissions() -> gix::open::Permissions {
     let all = gix::open::Permissions::all();
     let env = gix::open::permissions::Environment { git_prefix: gix::sec::Permission::Deny, ..all.env };
@@ -245,7 +247,7 @@ fn submodules(repo: &gix::Repository) -> gix::Result<BTreeSet<String>> {
     if std::fs::read(repo.index_path()).is_ok_and(|index| names_no_submodule(&index)) {
         return Ok(BTreeSet::new());
     }
-    // Without its checksum, which git does not look at either.
+    // Skips the checksum, which git does not check either.
     let skip_hash = true;
     let decode = gix::index::decode::Options::default();
     let index = gix::index::File::at_or_default(repo.index_path(), repo.object_hash(), skip_hash, decode)?;
@@ -253,14 +255,16 @@ fn submodules(repo: &gix::Repository) -> gix::Result<BTreeSet<String>> {
     Ok(links.map(|entry| entry.path(&index).to_str_lossy().into_owned()).collect())
 }
 
-/// Whether the bytes of a submodule's mode stand nowhere in this index, nor those that send on to a shared one. Most indexes name
-/// none, and to look for a few bytes takes a fraction of reading the entries.
+/// Whether the index certainly names no submodule: neither the mode of a submodule nor the
+/// reference to a shared index occurs in its bytes. Most indexes name none, and this search takes a
+/// fraction of the time of reading the entries.
 fn names_no_submodule(index: &[u8]) -> bool {
     let mode = gix::index::entry::Mode::COMMIT.bits().to_be_bytes();
     index.starts_with(b"DIRC") && !index.contains_str(mode) && !index.contains_str("link")
 }
 
-/// The user's excludes file, then `info/exclude`, which git keeps in the common directory of linked work trees.
+/// The user's excludes file, then `info/exclude`, which linked work trees share in git's common
+/// directory.
 fn global_excludes(repo: &gix::Repository, configuration: Configuration) -> gix::Result<Vec<Patterns>> {
     let configured = repo.config_snapshot().trusted_path("core.excludesFile")?;
     let users = match (configured, configuration) {
@@ -271,8 +275,8 @@ fn global_excludes(repo: &gix::Repository, configuration: Configuration) -> gix:
         (None, Configuration::RepositoryOnly) => None,
     };
     let info = repo.common_dir().join("info").join("exclude");
-    // Unlike a nested file, these are the user's own and may be symlinks. One that cannot be read has no rules, as
-    // git has it.
+    // Unlike nested files, these belong to the user and may be symlinks. An unreadable one counts
+    // as empty, as in git.
     let sources = users.into_iter().chain([info]);
     Ok(sources.map(|path| Patterns::parse(&std::fs::read(path).unwrap_or_default())).collect())
 }

@@ -1,4 +1,4 @@
-//! What git ignores: all sources, captured whole at the start of a run or read as they are now.
+//! What git ignores, from all sources: captured at the start of a run, or as of now.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -19,13 +19,15 @@ use names::is_protected_anywhere;
 /// The ignore rules of one work tree.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// From the weakest: the user's excludes file, then `info/exclude`.
+    /// From the weakest to the strongest: the user's excludes file, then `info/exclude`.
     pub(crate) global: Vec<Patterns>,
-    /// The `.gitignore` of each folder that has rules in one, by its path from the top; the top's is empty.
+    /// The `.gitignore` rules of each folder that has any, by its path from the top; the path of
+    /// the top is empty.
     pub(crate) by_folder: HashMap<String, Arc<Patterns>>,
     /// `core.ignoreCase`.
     pub(crate) case: Case,
-    /// The files, from the top, whose names are protected wherever they lie, in folders that are not ignored.
+    /// Paths, from the top, of files with names that are protected in every folder, in folders that
+    /// are not ignored.
     pub(crate) protected: Vec<String>,
 }
 
@@ -44,23 +46,25 @@ impl Unread {
     }
 }
 
-/// The `.gitignore` files on the way to a path, the outermost first, each with where the path below its folder begins.
+/// The `.gitignore` files on the way to a path, outermost first, each with the offset at which the
+/// path relative to its folder begins.
 type Way = Vec<(usize, Arc<Patterns>)>;
 
-/// A folder whose rules were read.
+/// A folder whose rules have been read.
 struct Level {
     /// From the top of the work tree.
     path: String,
     folder: Arc<Folder>,
-    /// The rules for what is in it.
+    /// The rules for its entries.
     way: Arc<Way>,
 }
 
 impl Rules {
-    /// Whether git ignores the file at `path`, given from the top of the work tree, tracked or not.
+    /// Whether git ignores the file at `path`, relative to the top of the work tree, tracked or
+    /// not.
     ///
-    /// Git's own order: a folder that is ignored hides all that lies in it; else the nearest `.gitignore` decides,
-    /// its last pattern first, then `info/exclude`, then the user's file.
+    /// Follows git's order: an ignored folder hides everything in it; otherwise the nearest
+    /// `.gitignore` decides, its last pattern first, then `info/exclude`, then the user's file.
     pub(crate) fn ignore(&self, path: &str) -> bool {
         let mut way: Way = self.of("").into_iter().collect();
         for folder in folders(path) {
@@ -72,13 +76,14 @@ impl Rules {
         self.matches(&way, path, Kind::File)
     }
 
-    /// Whether the rules name this one path, given from the top; whether a folder above it is ignored is not asked.
+    /// Whether the rules match this path itself, relative to the top; does not check whether a
+    /// parent folder is ignored.
     pub(crate) fn name(&self, path: &str, kind: Kind) -> bool {
         let way = [""].into_iter().chain(folders(path)).filter_map(|above| self.of(above)).collect();
         self.matches(&way, path, kind)
     }
 
-    /// The same where the way to it is known.
+    /// The same for a path whose `.gitignore` files are known.
     fn matches(&self, way: &Way, path: &str, kind: Kind) -> bool {
         let local = way
             .iter()
@@ -88,7 +93,7 @@ impl Rules {
         local.chain(global).next().unwrap_or(false)
     }
 
-    /// What the `.gitignore` of one folder adds to the way.
+    /// The rules that the `.gitignore` of one folder adds.
     fn of(&self, folder: &str) -> Option<(usize, Arc<Patterns>)> {
         let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
         self.by_folder.get(folder).map(|patterns| (start, Arc::clone(patterns)))
@@ -103,11 +108,11 @@ impl Rules {
         Ok(())
     }
 
-    /// Reads the `.gitignore` of every folder at or below `path`, the root, that is not ignored itself and in which a file could
-    /// be written: deeper ones are never asked about.
+    /// Reads the `.gitignore` of every folder at or below `path`, the root, that is not ignored
+    /// itself and in which a file could be written; the guard never needs deeper ones.
     ///
-    /// Without recursion, since the depth of a tree is not ours to trust; a folder is opened when its turn comes,
-    /// so that a wide tree does not use up the descriptors.
+    /// Not recursive, because the depth of a tree cannot be trusted. Each folder is opened only
+    /// when it is its turn, so that a wide tree does not use up all descriptors.
     pub(crate) fn read_below(&mut self, path: &str, folder: &Arc<Folder>) -> Result<(), Unread> {
         let below_root = if path.is_empty() { 0 } else { path.len() + 1 };
         let above = [""].into_iter().chain(folders(path)).filter(|above| *above != path);
@@ -115,13 +120,13 @@ impl Rules {
         let mut todo = self.read_one(path.to_owned(), Arc::clone(folder), &way)?;
         while let Some((parent, name)) = todo.pop() {
             let path = join(&parent.path, &name);
-            // A file in it would have one name more.
+            // A file in it would have one more component.
             if path.get(below_root..).is_none_or(|path| is_too_long(&join(path, "x"))) {
                 continue;
             }
             match parent.folder.open_in(&name) {
                 Ok(folder) => todo.extend(self.read_one(path, Arc::new(folder), &parent.way)?),
-                // What may not be opened now is judged by the rules of then, when somebody wants to write there.
+                // A folder that cannot be opened now is judged when somebody wants to write there.
                 Err(error) if is_closed(&error) => {}
                 Err(source) => return Err(Unread { path, source }),
             }
@@ -129,7 +134,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Reads one folder's rules and returns the folders in it that they do not ignore.
+    /// Reads the rules of one folder and returns its subfolders that are not ignored.
     fn read_one(
         &mut self,
         path: String,
@@ -140,7 +145,7 @@ impl Rules {
         let is_looked_at =
             |name: &[u8], kind| is_protected_anywhere(name) || (may_be_folder(kind) && name != b".git");
         let entries = folder.entries_if(is_looked_at).map_err(Unread::at(&path))?;
-        // Some file systems do not say in a list what an entry is.
+        // Some file systems do not report the type of an entry when listing a folder.
         let is_file = |name: &[u8], kind: FileType| match kind {
             FileType::Directory => false,
             FileType::Unknown => folder
@@ -173,7 +178,8 @@ impl Rules {
     }
 }
 
-/// Whether a folder is none, is gone, is another disk's, or may not be looked into.
+/// Whether the error means that there is no folder, that it is on another file system, or that it
+/// may not be read.
 pub(crate) fn is_closed(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
@@ -181,7 +187,7 @@ pub(crate) fn is_closed(error: &io::Error) -> bool {
     )
 }
 
-/// A symlinked `.gitignore` is not followed, as git has it; one that is absent has no rules.
+/// Does not follow a symlinked `.gitignore`, like git; a missing one has no rules.
 fn read_gitignore(folder: &Folder) -> io::Result<Patterns> {
     let is_file = folder
         .stat(".gitignore")?
@@ -204,7 +210,8 @@ mod tests {
 
     use super::{Folder, Rules};
 
-    /// The folders whose rules are kept of a tree of 100 folders in each other, each with this `.gitignore`.
+    /// The number of folders whose rules are kept, in a tree of 100 nested folders that all have
+    /// this `.gitignore`.
     fn kept(rules: &[u8], prefix: &str) -> usize {
         let scratch = tempfile::tempdir().unwrap();
         let mut folder = scratch.path().to_owned();

@@ -1,4 +1,5 @@
-//! What stands on disk on the way to a path, looked at through descriptors, each folder once a reply.
+//! What exists on disk on the way to a path, inspected through descriptors, each folder once per
+//! reply.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -16,19 +17,19 @@ use crate::refusal::{Code, Refusal};
 use crate::rules::Rules;
 use dir::Folder;
 
-/// An I/O error that is no answer about one path: the run stops.
+/// An I/O error that does not concern a single path: the run stops.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot look at {}", shown_from_root(path))]
+#[error("cannot inspect {}", shown_from_root(path))]
 #[non_exhaustive]
 pub struct JudgeError {
-    /// Relative to the root, empty for the root itself; whole where it lies above the root.
+    /// Relative to the root, empty for the root itself; absolute if it is above the root.
     pub path: String,
     /// Why.
     #[source]
     pub source: io::Error,
 }
 
-/// A path relative to the root, for an error.
+/// A path relative to the root, for error messages.
 pub(crate) fn shown_from_root(path: &str) -> &str {
     if path.is_empty() { "the root" } else { path }
 }
@@ -40,18 +41,18 @@ pub(crate) struct Tree<'a> {
     prefix: &'a str,
     folders: HashMap<String, Result<Arc<Folder>, Obstacle>>,
     names: HashMap<String, HashMap<String, String>>,
-    /// The rules of now, read for each folder on the way.
+    /// The current rules, read for each folder on the way.
     pub(crate) rules: Rules,
 }
 
-/// Why there is no going on at some folder.
+/// Why a folder cannot be entered.
 #[derive(Debug, Clone)]
 enum Obstacle {
     Absent,
     Refused(Code, String),
 }
 
-/// Either an answer for the model or a reason to stop the run.
+/// Either a refusal for the model, or an error that stops the run.
 pub(crate) enum Halt {
     Refused(Refusal),
     Failed(JudgeError),
@@ -67,7 +68,7 @@ impl<'a> Tree<'a> {
         Tree { root, submodules, prefix, folders: HashMap::new(), names: HashMap::new(), rules }
     }
 
-    /// Goes down to `path` and looks at what stands there.
+    /// Walks down to `path` and inspects what exists there.
     pub(crate) fn admit(&mut self, path: &str, op: Op) -> Result<Admitted, Halt> {
         let mut folder = Arc::clone(&self.root);
         let mut folder_names = 0;
@@ -95,7 +96,7 @@ impl<'a> Tree<'a> {
         Ok(admitted)
     }
 
-    /// Opens the folder at `path` in its parent, unless an earlier path of the reply went there.
+    /// Opens the folder at `path` in its parent, unless an earlier path of the reply already did.
     fn folder(&mut self, path: &str, parent: &Folder) -> Result<Result<Arc<Folder>, Obstacle>, Halt> {
         if let Some(known) = self.folders.get(path) {
             return Ok(known.clone());
@@ -129,8 +130,8 @@ impl<'a> Tree<'a> {
         self.rules.read(from_top.trim_end_matches('/'), folder).map_err(|error| fail(path, error))
     }
 
-    /// The first name on the way that is not there must not differ from one that is only in case or Unicode form:
-    /// the two are one file on many systems.
+    /// The first component that does not exist must not differ from an existing one only in case or
+    /// Unicode form: on many systems the two are the same file.
     fn check_spelling(&mut self, admitted: &Admitted) -> Result<(), Halt> {
         let missing = admitted.missing_folders().next().unwrap_or(&admitted.path);
         let name = missing.rsplit('/').next().unwrap_or_default();
@@ -146,7 +147,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The names in a folder by what they fold to.
+    /// The names in a folder, by their folded form.
     fn names_in(&mut self, path: &str, folder: &Folder) -> io::Result<&HashMap<String, String>> {
         if !self.names.contains_key(path) {
             let entries = folder.entries()?.into_iter();
@@ -156,7 +157,8 @@ impl<'a> Tree<'a> {
         Ok(self.names.entry(path.to_owned()).or_default())
     }
 
-    /// Whether a name that makes a folder a repository stands in the folder at `path`.
+    /// Whether the folder at `path` contains `name`, one of the names that make a folder a
+    /// repository.
     pub(crate) fn has_in(&self, path: &str, name: &str) -> bool {
         match self.folders.get(path) {
             Some(Ok(folder)) => holds(folder, name).unwrap_or(true),
@@ -169,7 +171,7 @@ fn holds(folder: &Folder, name: &str) -> io::Result<bool> {
     Ok(folder.stat(name)?.is_some())
 }
 
-/// Why `name` could not be opened as a folder; `None` if that says nothing about the path.
+/// Why `name` could not be opened as a folder; `None` if the reason does not concern the path.
 fn obstacle(parent: &Folder, name: &str, error: &io::Error) -> Option<Obstacle> {
     let refused = |code| Some(Obstacle::Refused(code, String::new()));
     match Errno::from_io_error(error)? {
@@ -193,7 +195,7 @@ fn kind_of(parent: &Folder, name: &str) -> FileType {
     stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
 }
 
-/// The regular file at `name`, with its content's hash; `None` if nothing is there.
+/// The regular file at `name` with the hash of its content; `None` if it does not exist.
 fn look_at(folder: &Folder, name: &str, path: &str) -> Result<Option<Before>, Halt> {
     let Some(stat) = folder.stat(OsStr::from_bytes(name.as_bytes())).map_err(|error| fail(path, error))?
     else {
@@ -210,7 +212,7 @@ fn look_at(folder: &Folder, name: &str, path: &str) -> Result<Option<Before>, Ha
     Err(refuse(obstacle, path, ""))
 }
 
-/// `id` guards against the swap of the file for another between the two looks.
+/// `id` detects that the file was swapped for another between the two steps.
 fn read(folder: &Folder, name: &str, path: &str, id: (u64, u64)) -> Result<Before, Halt> {
     let before = folder.open_file(name).and_then(|mut file| Before::of(&mut file));
     match before {
@@ -218,7 +220,7 @@ fn read(folder: &Folder, name: &str, path: &str, id: (u64, u64)) -> Result<Befor
         Ok(_) => Err(refuse(Code::CannotJudge, path, "it is being changed right now")),
         Err(error) => match Errno::from_io_error(&error) {
             Some(Errno::ACCESS) => Err(refuse(Code::CannotJudge, path, "no permission to read it")),
-            // None where it is no regular file any more.
+            // `None` if it is no longer a regular file.
             Some(Errno::LOOP | Errno::NOENT) | None => {
                 Err(refuse(Code::CannotJudge, path, "it is being changed right now"))
             }

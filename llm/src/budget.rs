@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::price::{Money, Price};
 use crate::{Attempt, Request, Spend};
 
-/// The limits. `None` is no limit; zero allows nothing.
+/// The limits. `None` means no limit; zero allows nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
@@ -87,7 +87,7 @@ pub enum BudgetError {
         /// The most that the call can cost.
         need: Money,
     },
-    /// A limit on money cannot be kept where the price is unknown.
+    /// A limit on money cannot be enforced if the price is unknown.
     #[error("the price of this model is unknown, so that the limit of {limit} cannot be kept")]
     Unpriced {
         /// The limit.
@@ -149,8 +149,8 @@ impl Limit {
 }
 
 impl Forecast {
-    /// Reckons with the tokens that the service counted or, where it did not, with one for each byte: no tokenizer
-    /// makes more of a text.
+    /// Estimates the input with the tokens that the service counted or, if it did not, with one
+    /// token per byte: no tokenizer produces more.
     pub fn of(request: &Request<'_>, counted: Option<u64>, price: Option<&Price>) -> Self {
         let input_tokens = counted.unwrap_or_else(|| bytes_of(request));
         let output_tokens = request.max_output_tokens.or_else(|| price?.max_output);
@@ -173,7 +173,7 @@ impl Forecast {
     }
 }
 
-/// Bytes of the prompt and of what the service puts around it.
+/// The size of the prompt, including what the service adds to it.
 fn bytes_of(request: &Request<'_>) -> u64 {
     const ENVELOPE: usize = 64;
     let schema = request.schema.map_or(0, |schema| schema.to_string().len());
@@ -181,7 +181,8 @@ fn bytes_of(request: &Request<'_>) -> u64 {
 }
 
 impl Spent {
-    /// Adds what an attempt used: what it reported, or the most it can have used if it gave no account.
+    /// Adds the usage of an attempt: what it reported or, if it reported nothing, the most it can
+    /// have used.
     pub fn add(&mut self, attempt: &Attempt, forecast: &Forecast, price: Option<&Price>) {
         let (tokens, cost) = match attempt.spend {
             Spend::Nothing => return,
@@ -198,7 +199,8 @@ impl Spent {
 }
 
 impl Budget {
-    /// May a call be made that uses at most `forecast`? Where nothing bounds its output, what is left does.
+    /// Checks whether a call that uses at most `forecast` is allowed. If nothing else limits its
+    /// output, the rest of the limit does.
     pub fn allow(
         &self,
         spent: &Spent,

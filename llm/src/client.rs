@@ -7,7 +7,8 @@ use crate::retry::{Answer, Tried, Try, with_retry};
 use crate::watch::{Attempt, Spend};
 use crate::{CallError, ErrorBody, Finish, Progress, Reply, Request, Retry, Secret, Unread, Watch};
 
-/// Of an error's body, and of a page in the place of an answer; what matters stands at its beginning.
+/// The maximum that is read of an error's body, or of a page in place of a reply; the important
+/// part is at the beginning.
 const LONGEST_ERROR: usize = 64 << 10;
 
 /// A wire format. Pure: bytes in, bytes out.
@@ -15,8 +16,8 @@ pub trait Dialect {
     /// The HTTP request for `request`.
     fn post(&self, request: &Request<'_>, continuation: Option<&str>) -> Result<Post, CallError>;
 
-    /// The whole answer of a call that was not streamed. One that goes on from `continuation` has a
-    /// [`Raw::Around`](crate::Raw::Around), since its text is the last piece only.
+    /// The complete reply of a call that was not streamed. A continuation of `continuation` has a
+    /// [`Raw::Around`](crate::Raw::Around), because its text is only the last part.
     fn read(&self, body: Vec<u8>, continuation: Option<&str>) -> Result<Answer, Unread>;
 
     /// A reader for a streamed answer.
@@ -28,7 +29,7 @@ pub trait Dialect {
 
 /// Puts a streamed answer together.
 pub trait Stream {
-    /// Takes the data of one event and appends what it adds to the answer's text.
+    /// Processes the data of one event and appends its text to the reply's text.
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread>;
 
     /// Has the end mark been seen, and how long is it worth to wait for more? `None` before the end mark.
@@ -74,7 +75,7 @@ fn attempt(
         Err(error) => row.note_error(error),
     }
     if outcome.is_err() && row.http_status == Some(200) {
-        // The model was at work, whatever came of it.
+        // The model did work, whatever the result.
         row.spend = Spend::Unknown;
     }
     Tried { outcome, attempt: row }
@@ -101,7 +102,8 @@ fn exchange(
     read.map_err(|unread| unread.after(exchange.received()))
 }
 
-/// An error where what has begun is none of the service's answers, but a failure or, most likely from a proxy, a page.
+/// Returns an error if the response is not a reply of the service but an error or, most likely from
+/// a proxy, a page.
 fn turn_down_failures(
     exchange: &mut Exchange<'_>,
     dialect: &dyn Dialect,
@@ -125,7 +127,8 @@ fn key_of(post: &Post) -> Secret {
     Secret::new(value.rsplit(' ').next().unwrap_or_default())
 }
 
-/// `before` is what stands of the answer already: it is shown first, so that whoever watches sees all of it, however often it broke off.
+/// `before` is the part of the reply that has already arrived. It is reported first, so that
+/// observers see the complete reply, however often it broke off.
 fn read_stream(
     exchange: &mut Exchange<'_>,
     stream: Box<dyn Stream>,
@@ -139,7 +142,8 @@ fn read_stream(
     }
     while !merge.enough {
         let next = match exchange.next(merge.stream.over(), watch) {
-            // The end mark has been seen: what the connection does after it is of no interest, nor that time is over.
+            // The end marker has arrived, so it does not matter what the connection does after it,
+            // or that the time is up.
             Err(CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. })
                 if merge.stream.over().is_some() =>
             {
@@ -152,7 +156,7 @@ fn read_stream(
             Next::End | Next::Silence => {
                 let whole = merge.stream.over().is_some().then_some(merge.text.len());
                 match (frames.finish(|data| merge.event(data, watch)), whole) {
-                    // Nor is what was cut behind the end mark.
+                    // The same for anything cut off after the end marker.
                     (Err(Unread::BrokenOff | Unread::Failed(CallError::BadReply { .. })), Some(length)) => {
                         merge.text.truncate(length);
                     }
@@ -170,7 +174,7 @@ fn read_stream(
     }
 }
 
-/// A streamed answer, as far as it has come, with what stood of it before.
+/// A streamed reply so far, including the part from before.
 struct Merging {
     stream: Box<dyn Stream>,
     text: String,

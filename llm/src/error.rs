@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! Why a call has no reply.
 
 mod advice;
 mod code;
@@ -7,10 +7,11 @@ pub use code::ErrorCode;
 
 use std::time::Duration;
 
-/// What lies behind an error of the transport.
+/// The cause of a transport error.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a call brought no answer. `message` is the service's own text, cleaned and shortened, without the key.
+/// Why a call has no reply. `message` is the service's own text: sanitized, shortened, and without
+/// the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -30,7 +31,7 @@ pub enum CallError {
         /// What the transport says.
         source: Cause,
     },
-    /// Nobody answers where the proxy should be; whether the service does is not known.
+    /// The proxy does not answer; whether the service would is unknown.
     #[error("cannot connect to the proxy {proxy}")]
     ProxyUnreachable {
         /// Host and port of the proxy.
@@ -72,10 +73,10 @@ pub enum CallError {
     /// The answer broke off, or ended without its end mark.
     #[error("the answer broke off after {received} bytes")]
     StreamCut {
-        /// Bytes that had arrived; none of them is used.
+        /// The number of bytes that had arrived; none of them is used.
         received: u64,
     },
-    /// What arrived is no answer in the service's format.
+    /// The response is not in the service's format.
     #[error("the answer cannot be read: {detail}")]
     BadReply {
         /// What is wrong with it.
@@ -113,7 +114,7 @@ pub enum CallError {
         /// The service's text.
         message: String,
     },
-    /// Something answers there, but not the service's interface.
+    /// A server answers at the address, but it is not the service's API.
     #[error("the base URL {base} does not lead to the API: {message}")]
     WrongAddress {
         /// The base URL.
@@ -127,7 +128,7 @@ pub enum CallError {
         /// The service's text.
         message: String,
     },
-    /// There is no such model.
+    /// The model does not exist.
     #[error("{model} not found: {message}")]
     NotFound {
         /// The model asked for.
@@ -140,10 +141,10 @@ pub enum CallError {
     RateLimited {
         /// The service's text.
         message: String,
-        /// How long the service wants us to wait.
+        /// How long the service asks us to wait.
         retry_after: Option<Duration>,
     },
-    /// The day's quota is used up; it comes back tomorrow.
+    /// The daily quota is used up until tomorrow.
     #[error("daily quota used up: {message}")]
     DailyQuota {
         /// The service's text.
@@ -162,7 +163,7 @@ pub enum CallError {
         status: u16,
         /// The service's text.
         message: String,
-        /// How long the service wants us to wait.
+        /// How long the service asks us to wait.
         retry_after: Option<Duration>,
     },
     /// The service failed.
@@ -172,7 +173,7 @@ pub enum CallError {
         status: u16,
         /// The service's text.
         message: String,
-        /// How long the service wants us to wait.
+        /// How long the service asks us to wait.
         retry_after: Option<Duration>,
     },
     /// The prompt is longer than the model can read.
@@ -192,7 +193,7 @@ pub enum CallError {
     /// A scripted or recorded model has no further reply.
     #[error("no reply is left of {given}")]
     NothingLeft {
-        /// Replies given so far.
+        /// The number of replies returned so far.
         given: usize,
     },
     /// The client could not be set to work.

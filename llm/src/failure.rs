@@ -1,4 +1,4 @@
-//! What a service's error means, as far as the services agree. Each dialect looks for its own signs first.
+//! The errors that services have in common. Each dialect checks for its own errors first.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{CallError, Secret};
 pub struct ErrorBody {
     /// The object that describes the error; null where the body is not JSON.
     pub error: Value,
-    /// Its words, fit to be shown.
+    /// Its message, sanitized for display.
     pub message: String,
 }
 
@@ -59,7 +59,7 @@ impl ErrorBody {
             413 => CallError::TooLarge { message },
             429 => CallError::RateLimited { message, retry_after },
             503 | 529 => CallError::Overloaded { status, message, retry_after },
-            // 520 to 524 are Cloudflare's: the service behind it is down or slow.
+            // 520 to 524 are from Cloudflare: the service behind it is down or slow.
             408 | 500 | 502 | 504 | 520..=524 => CallError::Server { status, message, retry_after },
             _ => CallError::BadRequest { status, message },
         }
@@ -78,8 +78,8 @@ fn text_of(body: &str) -> String {
     }
 }
 
-/// How long the service wants us to wait, from `retry-after-ms` or `retry-after` (seconds, or a date, which is
-/// held against the answer's own `date`).
+/// How long the service asks us to wait: from `retry-after-ms` or `retry-after` (seconds, or a
+/// date, which is compared with the response's own `date`).
 pub fn retry_after(head: &Head) -> Option<Duration> {
     if let Some(millis) = head.header("retry-after-ms").and_then(|v| v.trim().parse::<f64>().ok()) {
         return seconds(millis / 1000.0);
@@ -92,7 +92,7 @@ pub fn retry_after(head: &Head) -> Option<Duration> {
     Some(Duration::from_secs(u64::try_from(wait).unwrap_or(0)))
 }
 
-/// More than there is time for is for ever; what is no time is no hint.
+/// A value that overflows means for ever; a value that is not a time is ignored.
 fn seconds(value: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(value).ok().or_else(|| (value > 0.0).then_some(Duration::MAX))
 }
@@ -101,7 +101,7 @@ fn http_date(text: &str) -> Option<jiff::Timestamp> {
     jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
 }
 
-/// Control characters, and those that turn the direction of what is shown or do not show.
+/// Control characters, and characters that are invisible or change the writing direction.
 fn is_unfit(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')

@@ -1,4 +1,4 @@
-//! How an answer ended, and what to do about it.
+//! How a reply ended, and what to do about it.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub enum Finish {
     },
     /// The model called a tool; we offer none.
     ToolCall(ToolCall),
-    /// The model wrote what its own service could not read.
+    /// The model wrote something that its own service could not parse.
     Malformed,
     /// Still going on after as many continuations as we follow.
     Endless,
@@ -71,7 +71,7 @@ pub enum Filter {
     Image,
     /// An attempt to get round the rules.
     Jailbreak,
-    /// A filter that the account's owner has set up.
+    /// A filter that the owner of the account configured.
     ModelArmor,
     /// The service does not say more.
     Unspecified,
@@ -90,7 +90,7 @@ pub enum ToolCall {
     Malformed,
     /// There were too many.
     TooMany,
-    /// It lacked the signature that the service wants to see again.
+    /// It lacked the signature that the service requires to be sent back.
     Unsigned,
 }
 
@@ -102,7 +102,7 @@ pub enum Advice {
     Use,
     /// Ask the same again: it was chance. The client has done so before it returns such an answer.
     Retry,
-    /// Tell the model what was wrong; the same prompt again would end the same way.
+    /// Tell the model what was wrong; repeating the same prompt would have the same result.
     TellModel,
     /// A person has to look at the prompt, the account or the settings.
     TellPerson,

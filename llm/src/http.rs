@@ -26,7 +26,7 @@ use crate::{CallError, Watch};
 /// How long things may take and how large an answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Until the connection stands.
+    /// Until the connection is established.
     pub connect: Duration,
     /// Between two pieces of an answer, once its first byte is there.
     pub idle: Duration,
@@ -60,8 +60,8 @@ pub struct Post {
     pub body: Arc<Vec<u8>>,
 }
 
-/// Room for what is sent and what comes in, of each connection. As much as most calls need: what is asked of the system for more
-/// is given back to it after every call.
+/// Send and receive buffers of each connection. Large enough for most calls: more memory would be
+/// returned to the system after every call.
 const BUFFER_BYTES: usize = 32 << 10;
 
 /// Connections, TLS state, certificates and threads, kept for the run.
@@ -84,7 +84,7 @@ impl Agent {
         };
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            // The key is in a header of its own, which would follow a redirect.
+            // The key is in a custom header, which would be sent along on a redirect.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
@@ -94,7 +94,7 @@ impl Agent {
             // The exchange keeps the time; this only ends the thread of a call that was given up.
             .timeout_global(Some(limits.call.saturating_add(limits.connect)))
             .user_agent(concat!("code-commit/", env!("CARGO_PKG_VERSION")))
-            // A compressed stream comes in lumps, and its size would be no bound.
+            // A compressed stream arrives in bursts, and its size would not limit the content.
             .accept_encoding(AutoHeaderValue::None)
             .input_buffer_size(BUFFER_BYTES)
             .output_buffer_size(BUFFER_BYTES)
@@ -123,7 +123,7 @@ impl Agent {
         self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A thread that has nothing to do.
+    /// An idle thread.
     fn worker(&self) -> Result<Worker, CallError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.map_or_else(Worker::start, Ok)
@@ -150,7 +150,7 @@ fn agent(config: &ureq::config::Config) -> ureq::Agent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
-/// Why a text is no base URL. It is not shown: it may hold a password.
+/// Why a text is not a base URL. The text is not shown, because it may contain a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BaseUrlError {
@@ -184,7 +184,7 @@ impl BaseUrl {
         network::host_of(self.0.split_once("://").map_or("", |(_, rest)| rest))
     }
 
-    /// Does what is sent there leave this machine without encryption?
+    /// Whether data sent there leaves this machine unencrypted.
     pub fn is_in_the_clear(&self) -> bool {
         self.0.starts_with("http://") && !network::is_this_machine(&self.host())
     }

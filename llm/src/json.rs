@@ -20,7 +20,7 @@ pub fn body(value: &impl Serialize) -> Result<Vec<u8>, CallError> {
     serde_json::to_vec(value).map_err(|e| CallError::Setup { source: e.into() })
 }
 
-/// An answer as text. All of it must be: what is skipped over is logged too.
+/// The response as text. All of it must be UTF-8, because skipped parts are logged, too.
 pub fn text(body: &[u8]) -> Result<&str, Unread> {
     std::str::from_utf8(body).map_err(|e| match e.error_len() {
         None => Unread::BrokenOff,
@@ -39,21 +39,22 @@ pub fn message<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Unread> {
     serde_json::from_str(json).map_err(|error| unreadable(&error))
 }
 
-/// What it means that an answer is no JSON: it broke off, or it is something else.
+/// Why a response is not valid JSON: it broke off, or it is something else.
 pub fn unreadable(error: &serde_json::Error) -> Unread {
     if error.is_eof() { Unread::BrokenOff } else { something_else(error).into() }
 }
 
 fn something_else(error: &serde_json::Error) -> CallError {
-    // Its own words may quote the answer.
+    // The original message may quote the response.
     let detail = format!("not the JSON expected, line {} column {}", error.line(), error.column());
     CallError::BadReply { detail }
 }
 
-/// A value beside the text may be so long; what is longer is passed over, unless it is a string.
+/// The maximum length of a value other than the text. Longer ones are skipped, unless they are
+/// strings.
 const LONGEST_ASIDE: usize = 64 << 10;
 
-/// For `deserialize_with`: a value beside the text, null if it is too long.
+/// For `deserialize_with`: a value other than the text, or null if it is too long.
 pub fn aside<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
     Ok(bounded(<&RawValue>::deserialize(from)?).unwrap_or_default())
 }
@@ -99,14 +100,15 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for First<T> {
     }
 }
 
-/// Puts `new` in the place of `old` where it says anything: of what events of a stream repeat, the last counts.
+/// Replaces `old` by `new` unless `new` is null: if the events of a stream repeat a value, the last
+/// one counts.
 pub fn replace(old: &mut Value, new: Value) {
     if !new.is_null() {
         *old = new;
     }
 }
 
-/// Hands the elements of a JSON array to `take`, one after another; none of null.
+/// Calls `take` with each element of a JSON array; null counts as empty.
 pub fn each<'a, T: Deserialize<'a>>(
     array: &'a RawValue,
     take: impl FnMut(T) -> Result<(), CallError>,
@@ -150,8 +152,8 @@ impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<(), CallError>> Visitor<'a> f
     }
 }
 
-/// The text of a JSON string, appended to `text`. `None` if `raw` is no string, or holds half a surrogate pair:
-/// replacing what the model wrote is not ours to do.
+/// Appends the text of a JSON string to `text`. `None` if `raw` is not a string, or contains half a
+/// surrogate pair: we do not alter what the model wrote.
 pub fn append_string(raw: &RawValue, text: &mut String) -> Option<()> {
     let mut rest = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     text.reserve(rest.len());

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallError, Reply, Watch};
 
-/// Something that answers a prompt. Every implementation retries by itself and reports each HTTP attempt to
-/// the [`Watch`]; what it returns is final.
+/// Something that replies to prompts. Every implementation does its own retries and reports each
+/// HTTP attempt to the [`Watch`]; its result is final.
 pub trait Model: Send + Sync {
     /// Who is asked. The model that really answered is [`Reply::served_model`].
     fn id(&self) -> &ModelId;
@@ -17,11 +17,12 @@ pub trait Model: Send + Sync {
     /// Asks once. A refusal or a cut-off answer is a [`Reply`] (see [`Reply::finish`]), not an error.
     fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError>;
 
-    /// A run that goes on has had the outcomes of so many attempts already. A model that gives fixed ones passes over them; others have
-    /// none to pass over.
+    /// Tells the model that a resumed run has already used this many outcomes. Models with fixed
+    /// outcomes skip them; others ignore it.
     fn pass_over(&self, _attempts: usize) {}
 
-    /// The exact number of input tokens, where the service can count without billing; `None` where it cannot.
+    /// The exact number of input tokens, if the service can count them without billing; otherwise
+    /// `None`.
     fn count_tokens(&self, _request: &Request<'_>, _watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
         Ok(None)
     }
@@ -42,7 +43,7 @@ pub enum Provider {
     OpenAi,
     /// Replies from a file.
     Scripted,
-    /// Replies of an earlier run.
+    /// The replies of an earlier run.
     Recorded,
 }
 
@@ -81,7 +82,7 @@ pub struct ModelId {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelIdError {
-    /// There is no name, or it holds white space or control characters.
+    /// The name is empty, or contains white space or control characters.
     #[error("`{0}` is no model name: it is empty, or it holds a blank or a control character")]
     BadName(String),
     /// The provider does not follow from the name.
@@ -130,7 +131,7 @@ impl ModelId {
         Ok(Self { provider, name: name.to_owned() })
     }
 
-    /// A script that is no file.
+    /// A script that is not in a file.
     pub(crate) fn inline_script() -> Self {
         Self { provider: Provider::Scripted, name: "inline".to_owned() }
     }
@@ -173,13 +174,13 @@ pub struct Request<'a> {
     pub prompt: &'a str,
     /// The system instruction.
     pub system: Option<&'a str>,
-    /// Left to the service where `None`, which is what the services advise for their newest models.
+    /// If `None`, the service decides, which services recommend for their newest models.
     pub temperature: Option<f64>,
     /// A JSON schema that the answer must follow; the answer is then one JSON text.
     pub schema: Option<&'a serde_json::Value>,
     /// Stream the answer: progress, idle detection and early stop need it.
     pub stream: bool,
-    /// Upper bound of what the model may write, thinking included.
+    /// The most tokens that the model may write, including its reasoning.
     pub max_output_tokens: Option<u64>,
     /// What the caller has left for the whole call, retries included; no retry starts that would pass it.
     pub time_left: Option<Duration>,

@@ -46,7 +46,7 @@ impl Money {
         self.0 as f64 / PICO
     }
 
-    /// For so many tokens, where `self` is the price of a million; rounded up.
+    /// The price of this many tokens, where `self` is the price of a million; rounded up.
     fn times(self, tokens: u64) -> Self {
         let sum = (u128::from(self.0) * u128::from(tokens)).div_ceil(PER);
         Self(u64::try_from(sum).unwrap_or(u64::MAX))
@@ -203,7 +203,7 @@ impl Price {
         Some(cost)
     }
 
-    /// The most that so many tokens of input cost, cached or not.
+    /// The most that this many input tokens can cost, cached or not.
     pub(crate) fn input_at_most(&self, tokens: u64) -> Money {
         let rates = self.rates(tokens);
         rates.input.max(rates.cache_write).max(rates.cached).times(tokens)
@@ -214,7 +214,7 @@ impl Price {
         self.rates(input_tokens).output
     }
 
-    /// The most that so many tokens of output cost after so much input.
+    /// The most that this many output tokens can cost after this many input tokens.
     pub(crate) fn output_at_most(&self, tokens: u64, input_tokens: u64) -> Money {
         self.output_after(input_tokens).times(tokens)
     }
@@ -240,7 +240,7 @@ pub struct PricesError(#[from] toml::de::Error);
 impl Prices {
     /// The table of this version.
     pub fn built_in() -> Self {
-        // A test reads the table, so that what ships is never the empty one.
+        // A test parses the table, so the default is never used in practice.
         Self::parse(BUILT_IN).unwrap_or_default()
     }
 
@@ -249,14 +249,14 @@ impl Prices {
         Ok(toml::from_str(text)?)
     }
 
-    /// The same table behind prices of the user's own.
+    /// The same table, overridden by the user's own prices.
     #[must_use]
     pub fn behind(mut self, own: Vec<Price>) -> Self {
         self.models.splice(0..0, own);
         self
     }
 
-    /// The price of a model on a day; `None` is "unknown", never "free".
+    /// The price of a model on a given day; `None` means unknown, never free.
     pub fn of(&self, model: &str, day: &Day) -> Option<&Price> {
         let holds = |price: &&Price| price.until.as_ref().is_none_or(|until| day <= until);
         let model = model.strip_prefix("models/").unwrap_or(model);

@@ -1,11 +1,11 @@
-//! A model that gives the replies of an earlier run again, in their order, whatever it is asked.
+//! A model that repeats the replies of an earlier run in their order, whatever the prompts are.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::watch::{Attempt, Spend};
 use crate::{CallError, Model, ModelId, Progress, Reply, Request, Watch};
 
-/// The replies of a run. Who calls knows where a run keeps them.
+/// The replies of a run. The caller knows where a run stores them.
 #[derive(Debug)]
 pub struct Recorded {
     id: ModelId,
@@ -14,7 +14,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The replies of the run that `id` names, the first one first.
+    /// The replies of the run named by `id`, in order.
     pub fn new(id: ModelId, replies: Vec<Reply>) -> Self {
         Self { id, replies, next: AtomicUsize::new(0) }
     }

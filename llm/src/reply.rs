@@ -12,7 +12,7 @@ pub struct Reply {
     pub text: String,
     /// How it ended.
     pub finish: Finish,
-    /// The service's own word for how it ended.
+    /// The service's own term for how it ended.
     pub finish_reason: Option<String>,
     /// What the whole call used, over all attempts that were accounted for.
     pub usage: Usage,
@@ -35,7 +35,7 @@ pub enum Raw {
     Around {
         /// Up to the text's opening quote.
         head: Vec<u8>,
-        /// From behind its closing quote.
+        /// Everything after its closing quote.
         tail: Vec<u8>,
     },
 }
@@ -69,8 +69,8 @@ impl Reply {
 }
 
 impl Raw {
-    /// Splits a serialized object whose last string is the empty stand-in for the text: `closing` is what follows
-    /// that string. `None` if the object does not end so.
+    /// Splits a serialized object whose last string is the empty placeholder for the text;
+    /// `closing` is what follows that string. `None` if the object does not end like that.
     pub fn around(object: &[u8], closing: &str) -> Option<Self> {
         let head = object.strip_suffix(closing.as_bytes())?.strip_suffix(b"\"\"")?;
         Some(Self::Around { head: head.to_vec(), tail: closing.as_bytes().to_vec() })

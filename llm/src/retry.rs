@@ -6,22 +6,22 @@ use std::time::Duration;
 use crate::watch::{Attempt, Spend, Waited, Watch};
 use crate::{Advice, CallError, Finish, Progress, Reply, Usage};
 
-/// The rules. The defaults are those of the services' own clients, without their surprises.
+/// The retry rules. The defaults follow the services' own clients, without their surprises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     /// Attempts of one call, the first included.
     pub max_tries: u32,
     /// Attempts that were, or may have been, paid for and brought nothing of use.
     pub max_wasted: u32,
-    /// Further requests for an answer that goes on.
+    /// The maximum number of further requests for a reply that has to be continued.
     pub max_continuations: u32,
     /// The wait after the first failure; it doubles from there.
     pub first_wait: Duration,
-    /// The longest wait of our own.
+    /// The longest wait that we choose ourselves.
     pub longest_wait: Duration,
-    /// A service that wants us to wait longer than this is given up.
+    /// If a service asks us to wait longer than this, we give up.
     pub longest_hint: Duration,
-    /// Where the jitter comes from: the same seed waits the same times.
+    /// The seed for jitter: the same seed leads to the same waits.
     pub seed: u64,
 }
 
@@ -43,7 +43,7 @@ impl Retry {
     /// The same with another seed for every client, so that those that failed together do not come back together.
     #[must_use]
     pub fn seeded_at_random(self) -> Self {
-        // The keys of the standard library's hash maps are random and differ in every process.
+        // The standard library's hash keys are random and differ in every process.
         Self { seed: RandomState::new().hash_one(()), ..self }
     }
 
@@ -83,7 +83,7 @@ pub struct Tried {
 pub struct Answer {
     /// The answer; `usage` is that of this attempt.
     pub reply: Reply,
-    /// The token with which the service wants to be asked for the rest.
+    /// The token for requesting the rest from the service.
     pub continuation: Option<String>,
 }
 
@@ -94,12 +94,12 @@ pub struct Try<'a> {
     pub time_left: Option<Duration>,
     /// The token of the answer to go on with.
     pub continuation: Option<&'a str>,
-    /// What stands of that answer so far.
+    /// The part of that reply that has arrived so far.
     pub text: &'a str,
 }
 
-/// Calls `attempt` until it brings an answer, or a failure that no retry cures. Time is what the attempts say they
-/// took plus what was waited, so that nothing here reads a clock.
+/// Calls `attempt` until it returns a reply, or an error that a retry cannot fix. Time is measured
+/// by what attempts report plus the waits, so that nothing here reads a clock.
 pub fn with_retry(
     retry: &Retry,
     time_left: Option<Duration>,
@@ -129,7 +129,7 @@ struct Call<'r> {
     continuations: u32,
     continuation: Option<String>,
     text: String,
-    /// The last part of an answer that goes on, without what stands in `text` and `usage`.
+    /// The last part of a continued reply, without what is already in `text` and `usage`.
     part: Option<Reply>,
     usage: Usage,
 }
@@ -208,7 +208,8 @@ impl<'r> Call<'r> {
         if error.is_retryable() { self.wait(error.retry_after()) } else { None }
     }
 
-    /// An answer that goes on is kept; one that is to be replaced is not, but it was paid for.
+    /// A reply that will be continued is kept. One that will be replaced is not, but it was paid
+    /// for.
     fn keep(&mut self, answer: Answer, wait: Duration) -> Verdict {
         self.usage += answer.reply.usage;
         if answer.continuation.is_some() {
@@ -219,7 +220,7 @@ impl<'r> Call<'r> {
         Verdict::Again(wait)
     }
 
-    /// Where time is over in the middle of an answer, what there is of it was paid for and is not thrown away.
+    /// If the time is up in the middle of a reply, the part that was paid for is not discarded.
     fn give_up(&mut self, error: CallError) -> Verdict {
         match self.part.take() {
             Some(part) if matches!(error, CallError::Timeout { .. }) && !self.text.is_empty() => {
@@ -229,7 +230,7 @@ impl<'r> Call<'r> {
         }
     }
 
-    /// Puts what earlier attempts brought into the last one's answer.
+    /// Combines the parts from earlier attempts with the last reply.
     fn complete(&mut self, mut reply: Reply) -> Reply {
         reply.attempts = self.attempts;
         reply.usage += self.usage;

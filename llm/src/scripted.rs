@@ -23,7 +23,7 @@ use crate::{
     Usage, Watch,
 };
 
-/// Parts replies in a plain file.
+/// Separates replies in a plain file.
 pub const SEPARATOR: &str = "--- next reply ---";
 
 /// One reply of the script.
@@ -42,7 +42,7 @@ pub struct Entry {
     pub error: Option<String>,
     /// Its message.
     pub message: String,
-    /// How long the service wants us to wait.
+    /// How long the service asks us to wait.
     pub retry_after_s: Option<f64>,
     /// How long the answer takes.
     pub delay_ms: u64,
@@ -60,7 +60,7 @@ pub enum ScriptError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is not what a script is.
+    /// It is not a valid script.
     #[error("{}, entry {entry} cannot be read", .path.display())]
     Entry {
         /// The file.
@@ -70,7 +70,7 @@ pub enum ScriptError {
         /// Why.
         source: serde_json::Error,
     },
-    /// An `error` that no service has.
+    /// An `error` that does not exist.
     #[error("{}, entry {entry}: there is no error `{code}`", .path.display())]
     UnknownError {
         /// The file.
@@ -113,7 +113,7 @@ impl Scripted {
         Ok(Self { id, entries, next: AtomicUsize::new(0), retry: Retry::default() })
     }
 
-    /// These replies; for tests that want no file.
+    /// A script from entries, for tests that do not need a file.
     pub fn new(entries: Vec<Entry>) -> Self {
         Self { id: ModelId::inline_script(), entries, next: AtomicUsize::new(0), retry: Retry::default() }
     }
@@ -179,7 +179,7 @@ fn parse(text: &str) -> Result<Vec<Entry>, (usize, serde_json::Error)> {
     }
     match serde_json::from_str::<Whole>(text) {
         Ok(whole) => Ok(whole.replies),
-        // One object that is meant to hold all replies, and does not.
+        // A single object that was meant to contain all replies, but does not.
         Err(error) if text.contains("\"replies\"") => Err((1, error)),
         Err(_) => lines(text),
     }

@@ -10,7 +10,7 @@ pub struct Secret(String);
 const SHOWN_FROM: usize = 8;
 
 impl Secret {
-    /// Takes the key as it stands in its file or variable: white space around it is not part of it.
+    /// Creates a key from the content of its file or variable, without surrounding white space.
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
     }
@@ -20,7 +20,8 @@ impl Secret {
         &self.0
     }
 
-    /// Replaces the key in `text` by what may be shown of it. A short one is no secret, and words hold it.
+    /// Replaces the key in `text` by its redacted form. A short key is not a secret, and would
+    /// occur in ordinary words.
     pub fn hide_in(&self, text: &str) -> String {
         if self.0.len() < SHOWN_FROM { text.to_owned() } else { text.replace(&self.0, &self.to_string()) }
     }

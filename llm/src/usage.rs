@@ -21,14 +21,14 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Input and output together; `None` unless both are known.
+    /// The sum of input and output; `None` unless both are known.
     pub fn total(&self) -> Option<u64> {
         Some(self.input_tokens?.saturating_add(self.output_tokens?))
     }
 }
 
 impl AddAssign for Usage {
-    /// Unknown plus known is the known part: a sum never forgets what was reported.
+    /// The sum of unknown and known is the known part: a sum never loses what was reported.
     fn add_assign(&mut self, other: Self) {
         add(&mut self.input_tokens, other.input_tokens);
         add(&mut self.cache_read_tokens, other.cache_read_tokens);

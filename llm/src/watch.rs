@@ -15,7 +15,7 @@ pub trait Watch {
     /// next one is held back.
     fn attempt(&mut self, _attempt: &Attempt) {}
 
-    /// The person wants no more of this. Asked at least every 50 ms.
+    /// Whether the user has cancelled. Called at least every 50 ms.
     fn cancelled(&self) -> bool {
         false
     }
@@ -23,8 +23,9 @@ pub trait Watch {
     /// Lets `duration` pass before the next attempt; returns early where the caller is cancelled.
     fn wait(&mut self, duration: Duration) -> Waited;
 
-    /// May another attempt follow this one, which brought no answer or not the whole of it? A caller whose budget
-    /// is used up says no, and the call ends with what there is. Asked before [`Watch::attempt`] is told.
+    /// Whether another attempt may follow this one, which had no reply or an incomplete one. A
+    /// caller whose budget is used up returns false, and the call ends with what it has. Called
+    /// before [`Watch::attempt`].
     fn may_retry(&mut self, _attempt: &Attempt) -> bool {
         true
     }
@@ -42,11 +43,11 @@ pub trait Watch {
 pub enum Progress<'a> {
     /// The service accepted the request and began to answer.
     Connected,
-    /// So many bytes of the answer, in all.
+    /// The total number of bytes of the reply so far.
     Bytes(u64),
     /// The next piece of the answer's text (streamed calls).
     Text(&'a str),
-    /// What was shown so far is void: the answer begins anew, or is shown again as far as it stands.
+    /// Discard what was shown so far: the reply starts again, or its beginning is repeated.
     Restarted,
 }
 
@@ -67,7 +68,7 @@ pub struct Attempt {
     pub number: u32,
     /// What came of it.
     pub status: AttemptStatus,
-    /// The service's own word for how the answer ended.
+    /// The service's own term for how it ended.
     pub finish_reason: Option<String>,
     /// The HTTP status; `None` where no answer began.
     pub http_status: Option<u16>,
@@ -81,7 +82,8 @@ pub struct Attempt {
     pub response_id: Option<String>,
     /// What it used.
     pub usage: Usage,
-    /// Was it paid for?
+    /// Whether the attempt was paid for. Unknown if the request was sent but its usage was never
+    /// reported.
     pub spend: Spend,
     /// From the start of the attempt to its end.
     pub duration_ms: u64,
@@ -141,9 +143,9 @@ pub enum AttemptStatus {
     Truncated,
     /// The service or the model would not answer.
     Refused,
-    /// An answer that is of no use: empty, malformed, of an unknown kind.
+    /// A reply that cannot be used: empty, malformed, of an unknown kind.
     Unusable,
-    /// The answer goes on in the next attempt.
+    /// The reply continues in the next attempt.
     Continued,
     /// No answer.
     #[default]
@@ -156,12 +158,12 @@ pub enum AttemptStatus {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spend {
-    /// The service turned it down before it did any work.
+    /// The service rejected it before doing any work.
     #[default]
     Nothing,
     /// As [`Attempt::usage`] says.
     Usage,
-    /// The request went out and no account of it came back: count it as spent.
+    /// The request was sent but its usage was never reported: count it as spent.
     Unknown,
 }
 

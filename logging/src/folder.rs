@@ -34,7 +34,7 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// What is to be read or written lies outside: the name comes from a record that somebody has changed.
-    #[error("`{file}` is no name of a file within the run folder")]
+    #[error("`{file}` is not the name of a file in the run folder")]
     Outside {
         /// The name.
         file: String,

@@ -19,7 +19,7 @@ pub struct Limits {
     pub rounds: u32,
     /// A build output of more bytes is shortened in the middle before it is sent.
     pub build_output_bytes: usize,
-    /// What becomes of the changes when the run fails.
+    /// What to do with the changes if the run fails.
     pub on_failure: OnFailure,
     /// Give up after this many rounds with the same failure.
     pub same_failures: Option<u32>,

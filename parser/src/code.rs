@@ -1,8 +1,8 @@
-//! What can be wrong with a reply: the codes, and what to say about each.
+//! Everything that can be wrong with a reply: error codes, messages, and advice for the model.
 
 use crate::fence::{END, Kind, without_remark};
 
-/// Declares an enum of codes with their spelling, so that there is one list of them.
+/// Declares an enum of codes together with their spelling, so that there is only one list.
 macro_rules! codes {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $spelling:literal,)* }) => {
         $(#[$about])*
@@ -11,7 +11,7 @@ macro_rules! codes {
         pub enum $name { $($(#[$doc])* $variant,)* }
 
         impl $name {
-            /// Every code, in the order of the reference.
+            /// Every code, in the order of the reference documentation.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// The stable spelling, in kebab-case.
@@ -30,37 +30,37 @@ macro_rules! codes {
 pub(crate) use codes;
 
 codes! {
-    /// What makes a reply unusable.
+    /// A reason why a reply cannot be used.
     ErrorCode {
         /// The text ends inside a block.
         Unterminated = "unterminated",
         /// A marker of another block inside a block.
         Nested = "nested",
-        /// An end without its opening.
+        /// An end marker without a matching opening.
         StrayEnd = "stray-end",
         /// `^^^delete` without `^^^PATH` before it.
         StrayDelete = "stray-delete",
-        /// `^^^end` after `^^^delete`, which already ended the block.
+        /// `^^^end` after `^^^delete`, which has already ended the block.
         EndAfterDelete = "end-after-delete",
-        /// `^^^` with nothing behind it where a later `^^^end` shows that a block was meant.
+        /// `^^^` without a name, although a later `^^^end` shows that a block was meant.
         MissingName = "missing-name",
         /// A control character in a file's name.
         ControlInName = "control-in-name",
         /// A name in backquotes, quotes or brackets.
         QuotedName = "quoted-name",
-        /// `end` or `delete` with something around it, or in capitals.
+        /// `end` or `delete` with additional characters or in upper case.
         ReservedName = "reserved-name",
         /// `^^^start`: the word belongs to the other fences.
         NamedStart = "named-start",
-        /// A remark such as `(new file)` behind a file's name, or a word such as `edit` in front of it.
+        /// A remark such as `(new file)` after a file name, or a word such as `edit` before it.
         RemarkInName = "remark-in-name",
-        /// Text behind the `start` or `end` of a thought, on the same line.
+        /// Text after the `start` or `end` of a thought, on the same line.
         TextAfterMarker = "text-after-marker",
-        /// The block's end stands behind text, where it is content.
+        /// The end marker follows text on the same line, where it counts as content.
         GluedEnd = "glued-end",
-        /// The block's end has another number of fence characters than its opening.
+        /// The end marker has a different number of fence characters than the opening.
         EndLength = "end-length",
-        /// A bare `^^^` where an end was due.
+        /// A bare `^^^` where an end marker was expected.
         BareEnd = "bare-end",
         /// Text between `^^^PATH` and `^^^delete`.
         ContentBeforeDelete = "content-before-delete",
@@ -76,21 +76,21 @@ codes! {
 }
 
 codes! {
-    /// What is allowed but looks like a mistake.
+    /// Allowed, but probably a mistake.
     WarningCode {
-        /// The whole content stands in a Markdown fence, which would become part of the file.
+        /// The whole content is wrapped in a Markdown fence, which would become part of the file.
         MarkdownFence = "markdown-fence",
-        /// A line in a longer fence that opens a block of the same length elsewhere: it is content, and perhaps an end
-        /// was forgotten before it.
+        /// Inside a longer fence, a line that opens a block of the same length elsewhere in the
+        /// reply. It counts as content, but an end marker may be missing before it.
         OpeningInside = "opening-inside",
     }
 }
 
-/// How a code is put into words. `subject` is the marker as it was written, shortened.
+/// The wording of a code. `subject` is the marker as the model wrote it, shortened.
 pub trait Wording: Copy {
-    /// What is wrong, for anybody: a lower-case fragment.
+    /// What is wrong: a lower-case fragment, for any reader.
     fn message(self, subject: &str) -> String;
-    /// What to write instead, for the model: a lower-case imperative.
+    /// What to write instead: a lower-case imperative, for the model.
     fn advice(self, subject: &str) -> String;
 }
 
@@ -98,26 +98,28 @@ impl Wording for ErrorCode {
     fn message(self, subject: &str) -> String {
         match self {
             Self::Unterminated => format!("the block of `{subject}` is never closed"),
-            Self::Nested => format!("`{subject}` stands inside another block"),
+            Self::Nested => format!("`{subject}` is inside another block"),
             Self::StrayEnd => format!("`{subject}` closes nothing"),
             Self::StrayDelete => format!("`{subject}` has no file name before it"),
             Self::EndAfterDelete => format!("`{subject}` after a `delete` that has already closed the block"),
             Self::MissingName => format!("`{subject}` has no file name"),
             Self::ControlInName => format!("the file name in `{subject}` has a control character in it"),
             Self::QuotedName => format!("the file name in `{subject}` is in quotes or brackets"),
-            Self::ReservedName => format!("`{subject}` is neither an end nor a file's name"),
+            Self::ReservedName => format!("`{subject}` is neither an end marker nor a file name"),
             Self::NamedStart => format!("`{subject}` has no file name: `start` belongs to the other fences"),
             Self::RemarkInName => format!("`{subject}` has more than a file name on its line"),
             Self::TextAfterMarker => format!("`{subject}` has text on the line of a marker"),
-            Self::GluedEnd => format!("`{subject}` stands at the end of a line of content"),
-            Self::EndLength => format!("`{subject}` has not the length of the fence it should close"),
+            Self::GluedEnd => format!("`{subject}` is at the end of a line of content"),
+            Self::EndLength => {
+                format!("`{subject}` does not have the length of the fence that it should close")
+            }
             Self::BareEnd => format!("`{subject}` alone does not close the block"),
-            Self::ContentBeforeDelete => "the file that is to be deleted has content too".to_owned(),
+            Self::ContentBeforeDelete => "the file to delete has content, too".to_owned(),
             Self::DuplicateFile => format!("`{subject}` already has a block"),
             Self::NoChangeWithFiles => {
-                format!("`{subject}` says that nothing needs to change, yet files are given")
+                format!("`{subject}` says that nothing needs to change, but the reply has files")
             }
-            Self::NothingActionable => "the reply has no file and no `$$$start`".to_owned(),
+            Self::NothingActionable => "the reply has neither a file nor `$$$start`".to_owned(),
             Self::InvalidUtf8 => "the reply is not valid UTF-8".to_owned(),
         }
     }
@@ -131,10 +133,10 @@ impl Wording for ErrorCode {
             Self::StrayEnd => "remove it, or open its block before it, at the beginning of a line".to_owned(),
             Self::StrayDelete => "write `^^^PATH` at the beginning of the line before it".to_owned(),
             Self::EndAfterDelete => "remove it".to_owned(),
-            Self::MissingName => "write the path behind the fence, as in `^^^src/main.rs`".to_owned(),
+            Self::MissingName => "write the path after the fence, as in `^^^src/main.rs`".to_owned(),
             Self::ControlInName | Self::QuotedName => "write the bare path and nothing else on that line".to_owned(),
             Self::ReservedName => {
-                "write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`"
+                "write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`"
                     .to_owned()
             }
             Self::NamedStart => "write the path of the file in place of `start`".to_owned(),
@@ -142,11 +144,11 @@ impl Wording for ErrorCode {
             Self::TextAfterMarker => {
                 let fence = fence_of(subject);
                 format!(
-                    "write `{fence}start` and `{fence}end` each alone on a line, the text between them; if this line is content, \
+                    "write `{fence}start` and `{fence}end` each alone on a line, with the text between them; if this line is content, \
                      give the block around it a longer fence"
                 )
             }
-            Self::GluedEnd => "write it on a line of its own".to_owned(),
+            Self::GluedEnd => "write it on its own line".to_owned(),
             Self::EndLength => "close a block with exactly as many characters as opened it".to_owned(),
             Self::ContentBeforeDelete => {
                 "write `^^^delete` right after `^^^PATH`, or `^^^end` to replace the file".to_owned()
@@ -169,7 +171,7 @@ const NESTED_ADVICE: &str = "close the other block before it; if this line is co
 impl Wording for WarningCode {
     fn message(self, subject: &str) -> String {
         match self {
-            Self::MarkdownFence => format!("the whole content of `{subject}` stands in a Markdown fence"),
+            Self::MarkdownFence => format!("the whole content of `{subject}` is wrapped in a Markdown fence"),
             Self::OpeningInside => format!("`{subject}` is content of the block around it"),
         }
     }
@@ -177,18 +179,19 @@ impl Wording for WarningCode {
     fn advice(self, _: &str) -> String {
         let advice = match self {
             Self::MarkdownFence => "leave out the lines of backquotes: they become part of the file",
-            Self::OpeningInside => "if it is to open a block, close the other one before it",
+            Self::OpeningInside => "if it should open a block, close the other one before it",
         };
         advice.to_owned()
     }
 }
 
-/// The end that belongs to the opening (or the bare fence) `subject`.
+/// The end marker that matches the opening (or bare fence) `subject`.
 fn closing(subject: &str) -> String {
     fence_of(subject).to_owned() + END
 }
 
-/// The opening that was probably meant; in general terms where so little of a long one is quoted that it cannot be told.
+/// The opening that was probably meant. Falls back to general words if too little of a long marker
+/// is quoted to tell.
 fn bare_opening(subject: &str) -> String {
     let fence = fence_of(subject);
     let said = subject.get(fence.len()..).unwrap_or_default().trim();

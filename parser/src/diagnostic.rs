@@ -1,4 +1,4 @@
-//! Errors and warnings with their places.
+//! Errors and warnings with their positions.
 
 use std::fmt;
 
@@ -8,34 +8,37 @@ use crate::fence::Kind;
 use crate::reply::{Block, slice, thoughts};
 use crate::scan::count_newlines;
 
-/// Errors beyond this many are counted, not kept: a hostile reply must not cost more memory than it has itself.
+/// Further errors are counted but not stored: a hostile reply must not cost more memory than its
+/// own size.
 pub const MOST_KEPT: usize = 1000;
-/// How many errors a model is told of at once.
+/// How many errors a model is shown at once.
 const MOST_FOR_MODEL: usize = 10;
-/// Characters of a marker that are quoted.
+/// How many characters of a marker are quoted.
 const MOST_QUOTED: usize = 80;
 
-/// One thing that is wrong, and where.
+/// One problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic<C = ErrorCode> {
     /// What is wrong.
     pub code: C,
-    /// Where: bytes of the reply, on character boundaries (unless the code is [`ErrorCode::InvalidUtf8`]).
+    /// The byte range in the reply, on character boundaries (unless the code is
+    /// [`ErrorCode::InvalidUtf8`]).
     pub span: Span,
     /// The line on which the span begins, counted from 1.
     pub line: usize,
-    /// The character of that line at which it begins, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// The other place that it is about: the opening of the block, the first block of the same file.
+    /// A second position that explains the problem: the opening of the block, or the first block of
+    /// the same file.
     pub related: Option<Related>,
-    /// The marker as it was written, shortened, control characters escaped.
+    /// The marker as the model wrote it, shortened, with control characters escaped.
     subject: String,
 }
 
-/// A second place, such as that of the block that is still open.
+/// A second position, such as that of the block that is still open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Related {
-    /// Where: bytes of the reply.
+    /// The byte range in the reply.
     pub span: Span,
     /// Its line, counted from 1.
     pub line: usize,
@@ -61,7 +64,7 @@ impl<C: Wording> Diagnostic<C> {
         format!("{}; {}", self.message(), self.advice())
     }
 
-    /// The same behind the number of its line.
+    /// [`Diagnostic::in_full`] with the line number in front.
     pub fn for_model(&self) -> String {
         format!("line {}: {}", self.line, self.in_full())
     }
@@ -73,7 +76,7 @@ impl<C: Wording> fmt::Display for Diagnostic<C> {
     }
 }
 
-/// Why a text cannot be used: one error at least, in order of position.
+/// Why a text cannot be used: at least one error, ordered by position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Errors<C = ErrorCode> {
     kept: Vec<Diagnostic<C>>,
@@ -87,7 +90,7 @@ impl<C: Wording> Errors<C> {
         Self { kept: locate(text, found), not_kept, salvage }
     }
 
-    /// The one error of bytes that are no text.
+    /// The single error for bytes that are not UTF-8.
     pub(crate) fn invalid_utf8(code: C, bytes: &[u8], error: std::str::Utf8Error) -> Self {
         let start = error.valid_up_to();
         let valid = bytes.get(..start).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default();
@@ -97,28 +100,28 @@ impl<C: Wording> Errors<C> {
         Self::new(valid, findings, Vec::new())
     }
 
-    /// The errors, by position: at most [`MOST_KEPT`].
+    /// The errors, ordered by position; at most [`MOST_KEPT`].
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic<C>> {
         self.kept.iter()
     }
 
-    /// How many errors there are, the ones that were only counted included.
+    /// The number of errors, including those that were counted but not stored.
     pub fn total(&self) -> usize {
         self.kept.len() + self.not_kept
     }
 
-    /// The blocks that are well-formed by themselves: to be shown or quoted, never to be applied (S0 shows the
-    /// thoughts even of a reply that it refuses).
+    /// The blocks that are well-formed on their own. They may be shown or quoted, but never
+    /// applied. (S0 shows the thoughts even of a reply that it refuses.)
     pub fn salvage(&self) -> &[Block] {
         &self.salvage
     }
 
-    /// The contents of the salvaged blocks of one kind; `text` is the reply that was parsed.
+    /// The contents of all salvaged blocks of one kind; `text` must be the reply that was parsed.
     pub fn salvaged<'t>(&self, text: &'t str, kind: Kind) -> impl Iterator<Item = &'t str> {
         thoughts(text, &self.salvage, kind)
     }
 
-    /// What the model is told: one line an error, ten at most, and the number of the others.
+    /// The message for the model: one line per error, at most ten, and how many more there are.
     pub fn for_model(&self) -> String {
         let told = self.kept.iter().take(MOST_FOR_MODEL).map(Diagnostic::for_model);
         let mut lines: Vec<String> = told.collect();
@@ -153,7 +156,7 @@ impl<C: Wording> fmt::Display for Errors<C> {
 
 impl<C: Wording + fmt::Debug> std::error::Error for Errors<C> {}
 
-/// What was found, before lines are counted.
+/// Problems as they were found, without lines and columns.
 #[derive(Debug)]
 pub(crate) struct Findings<C> {
     kept: Vec<Finding<C>>,
@@ -165,7 +168,7 @@ struct Finding<C> {
     code: C,
     span: Span,
     related: Option<Span>,
-    /// What it is about, if that does not stand at `span`.
+    /// The text that the problem is about, if it is not the text at `span`.
     subject: Option<String>,
 }
 
@@ -195,7 +198,7 @@ impl<C> Findings<C> {
     }
 }
 
-/// Gives the findings their lines and columns, in one pass over the text, and puts them in order.
+/// Adds lines and columns, in a single pass over the text, and sorts by position.
 pub(crate) fn locate<C: Copy>(text: &str, findings: Findings<C>) -> Vec<Diagnostic<C>> {
     let mut found = findings.kept;
     found.sort_by_key(|finding| (finding.span.start, finding.span.end));
@@ -214,11 +217,11 @@ pub(crate) fn locate<C: Copy>(text: &str, findings: Findings<C>) -> Vec<Diagnost
     found.into_iter().map(diagnose).collect()
 }
 
-/// The lines and columns of a few places, by place.
+/// Line and column of each requested byte position.
 struct Places(Vec<(usize, (usize, usize))>);
 
 impl Places {
-    /// Counts each stretch of the text once, even if it is one line with many places.
+    /// Counts each part of the text only once, even if many positions are on the same line.
     fn find<C>(text: &str, found: &[Finding<C>]) -> Self {
         let spans = found.iter().flat_map(|finding| [Some(&finding.span), finding.related.as_ref()]);
         let mut places: Vec<usize> = spans.flatten().map(|span| span.start).collect();
@@ -247,7 +250,7 @@ impl Places {
     }
 }
 
-/// The beginning of `text`, fit to be quoted in a message.
+/// The beginning of `text`, made safe to quote in a message.
 fn quote(text: &str) -> String {
     let mut quoted = String::new();
     for (index, c) in text.chars().enumerate() {

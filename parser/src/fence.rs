@@ -6,12 +6,12 @@ use crate::line::{MarkerLines, Role};
 pub const START: &str = "start";
 /// The word that closes any block.
 pub const END: &str = "end";
-/// The word that closes a file's block by asking for the file's deletion (S1).
+/// The word that ends a file's block by deleting the file (S1).
 pub const DELETE: &str = "delete";
-/// The length of a plain fence; a longer one holds text that itself has fence lines.
+/// The length of a plain fence. Longer fences are for content that itself contains fence lines.
 pub const PLAIN: usize = 3;
 
-/// The form of an answer, for a model that has answered without it.
+/// A reminder of the required form, for a model that replied without it.
 pub const FORM: &str = "\
 Answer in this form, each fence on a line of its own:
 
@@ -26,7 +26,7 @@ the reason
 $$$end
 ";
 
-/// The four syntaxes of S0.
+/// The four kinds of blocks in S0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `^^^PATH` … `^^^end` replaces a file, `^^^PATH` then `^^^delete` deletes it.
@@ -40,10 +40,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All four, in the order in which S0 introduces them.
+    /// All four, in the order of S0.
     pub const ALL: [Self; 4] = [Self::User, Self::Debug, Self::File, Self::NoChange];
 
-    /// The character of which this kind's fences are made.
+    /// The character that this kind's fences consist of.
     pub const fn sigil(self) -> char {
         match self {
             Self::File => '^',
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// The fence of this kind in its plain length, such as `^^^`.
+    /// The fence of this kind with its plain length, such as `^^^`.
     pub fn fence(self) -> String {
         self.sigil().to_string().repeat(PLAIN)
     }
@@ -86,7 +86,7 @@ pub enum Draft<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unprintable {
-    /// Markers stand on lines of their own, so content that is not empty ends in a newline.
+    /// End markers are on lines of their own, so non-empty content must end in a newline.
     #[error("the content does not end in a newline")]
     NoFinalNewline,
     /// The name would not be read back as itself.
@@ -94,7 +94,7 @@ pub enum Unprintable {
     Name(#[from] NameFault),
 }
 
-/// Prints `blocks` so that [`parse`](crate::parse) reads the same names and contents back.
+/// Prints `blocks` so that [`parse`](crate::parse) reads back the same names and contents.
 pub fn print<'a>(blocks: impl IntoIterator<Item = Draft<'a>>) -> Result<String, Unprintable> {
     let mut out = String::new();
     for block in blocks {
@@ -122,7 +122,7 @@ fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
     Ok(())
 }
 
-/// The shortest fence of `kind` that `content` cannot be confused with.
+/// The shortest fence of `kind` that cannot be confused with a line of `content`.
 pub fn length_for(kind: Kind, content: &str) -> usize {
     let mut plain = true;
     let mut taken = Vec::new();
@@ -145,31 +145,32 @@ pub fn length_for(kind: Kind, content: &str) -> usize {
     taken.iter().fold(PLAIN + 1, |free, &length| if length == free { free + 1 } else { free })
 }
 
-/// What keeps a string from being a file's name in a marker line.
+/// Why a string cannot be a file name in a marker line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameFault {
-    /// There is nothing but blanks.
+    /// Nothing but white space.
     #[error("empty")]
     Empty,
-    /// A character below U+0020, U+007F, or one from U+0080 to U+009F.
+    /// A control character: below U+0020, U+007F, or U+0080 to U+009F.
     #[error("not free of control characters")]
     Control,
-    /// In backquotes, quotes or brackets, as in Markdown.
+    /// In backquotes, quotes or brackets, as models do in Markdown.
     #[error("in quotes or brackets")]
     Quoted,
-    /// `end` or `delete` with more around it or in capitals, a caret in front, or blanks at an end.
+    /// `end` or `delete` with additional characters or in upper case, a leading caret, or white
+    /// space at either end.
     #[error("not to be told from a word of the fences")]
     Reserved,
-    /// `start`, which opens the other fences.
+    /// `start`, which opens the other kinds of blocks.
     #[error("the word that opens a thought")]
     Start,
-    /// A remark behind the name, such as `(new file)` or `# new`, or `edit` in front of it.
+    /// A remark after the name, such as `(new file)` or `# new`, or `edit` before it.
     #[error("not free of remarks")]
     Remark,
 }
 
-/// Says whether `name` can be written after a `^^^` and be read back.
+/// Checks that `name` can be written after `^^^` and read back unchanged.
 pub fn check_name(name: &str) -> Result<(), NameFault> {
     if name == START {
         Err(NameFault::Start)
@@ -190,14 +191,15 @@ pub fn check_name(name: &str) -> Result<(), NameFault> {
     }
 }
 
-/// Most names: nothing in them that one of the rules looks for, which spares asking each of them.
+/// A quick check that most names pass: they contain nothing that any of the rules looks for.
 fn is_plain(name: &str) -> bool {
     let begins = |first: u8| first.is_ascii_alphanumeric() && !matches!(first, b'd' | b'D' | b'e' | b'E');
     let goes_on = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
     name.bytes().next().is_some_and(begins) && name.bytes().all(goes_on)
 }
 
-/// Whether `name` begins with what was probably meant as `end` or `delete`: `END`, `end.`, `delete src/old.rs`.
+/// Whether `name` begins with something that was probably meant as `end` or `delete`: `END`,
+/// `end.`, `delete src/old.rs`.
 fn is_like_a_word(name: &str) -> bool {
     let is_punctuation = |c: char| c.is_ascii_punctuation();
     let name = name.trim_start_matches(is_punctuation);
@@ -216,8 +218,8 @@ fn is_quoted(name: &str) -> bool {
         .any(|(open, close)| name.strip_prefix(open).is_some_and(|rest| rest.ends_with(close)))
 }
 
-/// The name without what was probably not meant as a part of it: a remark behind it, `edit` in front of it (DESIGN reserves that
-/// word). None where it is a name as it stands.
+/// The name without what was probably not meant to be part of it: a remark after it, or `edit`
+/// before it (a reserved word). `None` if the name has neither.
 pub(crate) fn without_remark(name: &str) -> Option<&str> {
     if let Some(edited) = name.strip_prefix("edit").filter(|rest| rest.starts_with(char::is_whitespace)) {
         return Some(edited.trim_start());
@@ -229,8 +231,9 @@ pub(crate) fn without_remark(name: &str) -> Option<&str> {
     parts.into_iter().find(remark).map(|(head, _)| head.trim_end())
 }
 
-/// Whether `tail`, which stands behind a blank, says something about the file `head`. Names may have blanks, brackets and dashes
-/// in them (`Report (1).txt`, `Artist - Song.mp3`), so most signs count only where they do not lead to an extension.
+/// Whether `tail`, the text after a blank, is a remark about the file `head`. Real names may
+/// contain blanks, brackets and dashes (`Report (1).txt`, `Artist - Song.mp3`), so most signs count
+/// only if no file extension follows.
 fn is_remark(head: &str, tail: &str, ends_as_a_file: bool) -> bool {
     let begins = |signs: &[&str]| signs.iter().any(|sign| tail.starts_with(sign));
     let is_bracketed = |open, close| tail.starts_with(open) && tail.ends_with(close);
@@ -241,7 +244,7 @@ fn is_remark(head: &str, tail: &str, ends_as_a_file: bool) -> bool {
         || begins(&["-", "\u{2013}", "\u{2014}"]) && !ends_as_a_file && has_extension(head.trim_end())
 }
 
-/// Whether the last word of `text` looks like the end of a file's name.
+/// Whether the last word of `text` ends like a file name.
 fn has_extension(text: &str) -> bool {
     let last = text.rsplit(|c: char| c.is_whitespace() || c == '/').next().unwrap_or_default();
     let extension = last.rsplit_once('.').map(|(_, extension)| extension);

@@ -1,17 +1,18 @@
-//! What models do wrong that only shows beside the old file: signs to warn of, never grounds to guess.
+//! Typical mistakes of models that only show in comparison with the old file. They lead to
+//! warnings, never to guesses.
 
 use std::collections::HashSet;
 
-/// A line that stands for code it does not contain.
+/// A line that stands for omitted code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placeholder<'t> {
     /// The line in the new content, counted from 1.
     pub line: usize,
-    /// The line without the blanks around it.
+    /// The line without surrounding white space.
     pub text: &'t str,
 }
 
-/// The lines of `new` that say "rest of the code unchanged" or the like and that `old` has not.
+/// The lines of `new` that say "rest of the code unchanged" or the like and do not occur in `old`.
 pub fn placeholders<'t>(old: &str, new: &'t str) -> Vec<Placeholder<'t>> {
     let numbered =
         new.lines().enumerate().map(|(index, text)| Placeholder { line: index + 1, text: text.trim() });
@@ -23,7 +24,7 @@ pub fn placeholders<'t>(old: &str, new: &'t str) -> Vec<Placeholder<'t>> {
     suspects.into_iter().filter(|line| !known.contains(line.text)).collect()
 }
 
-/// Words that say it alone.
+/// Phrases that are sufficient on their own.
 const PLAIN_WORDS: [&str; 12] = [
     "rest of the code",
     "rest of the file",
@@ -38,10 +39,10 @@ const PLAIN_WORDS: [&str; 12] = [
     "unchanged from the original",
     "same as before",
 ];
-/// Words that say it beside an ellipsis.
+/// Phrases that count only together with an ellipsis.
 const ELLIPTIC_WORDS: [&str; 9] =
     ["existing", "unchanged", "remain", "rest of", "previous", "same", "omitted", "other", "as before"];
-/// How a comment begins in the languages that there are.
+/// How comments begin in common languages.
 const COMMENTS: [&str; 10] = ["//", "#", "--", "/*", "*", "<!--", ";", "%", "{/*", "\"\"\""];
 
 fn is_placeholder(line: &str) -> bool {
@@ -57,7 +58,7 @@ fn is_placeholder(line: &str) -> bool {
     says(&PLAIN_WORDS) || is_elliptic && says(&ELLIPTIC_WORDS)
 }
 
-/// A file that lost most of itself.
+/// A file that lost most of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shrink {
     /// Bytes before.
@@ -66,25 +67,25 @@ pub struct Shrink {
     pub after: usize,
 }
 
-/// Says by how much a file shrinks, if by more than 80 % of its bytes.
+/// Reports a file that shrinks by more than 80 % of its bytes.
 pub fn shrink(old: &[u8], new: &[u8]) -> Option<Shrink> {
     let (before, after) = (old.len(), new.len());
     (after.saturating_mul(5) < before).then_some(Shrink { before, after })
 }
 
-/// How the lines of a text end.
+/// The line endings of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnds {
     /// With a line feed.
     Lf,
     /// With a carriage return and a line feed.
     CrLf,
-    /// Some so, some so.
+    /// Both.
     Mixed,
 }
 
 impl LineEnds {
-    /// None of a text without a line end.
+    /// `None` for a text without a line ending.
     pub fn of(text: &[u8]) -> Option<Self> {
         let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
         let is_crlf = |line: &[u8]| line.ends_with(b"\r\n");
@@ -97,7 +98,7 @@ impl LineEnds {
         })
     }
 
-    /// In words.
+    /// For messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Lf => "LF",
@@ -107,22 +108,23 @@ impl LineEnds {
     }
 }
 
-/// How the lines of a file ended and how they do now, where that is not the same. What was mixed before has no style to keep.
+/// The old and the new line endings of a file if they differ. A file with mixed line endings has no
+/// style to preserve.
 pub fn line_ends_changed(old: &[u8], new: &[u8]) -> Option<(LineEnds, LineEnds)> {
     let (before, after) = (LineEnds::of(old)?, LineEnds::of(new)?);
     (before != LineEnds::Mixed && before != after).then_some((before, after))
 }
 
-/// The mark at the beginning of some files in UTF-8.
+/// The mark at the beginning of some UTF-8 files.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Whether a file that began with a byte order mark does so no more.
+/// Whether a file had a byte order mark and loses it.
 pub fn loses_byte_order_mark(old: &[u8], new: &[u8]) -> bool {
     old.starts_with(BYTE_ORDER_MARK) && !new.starts_with(BYTE_ORDER_MARK)
 }
 
-/// The path without the `a/` or `b/` that diffs put in front, where the project has no such folder. `is_folder`
-/// says whether a name is one there.
+/// The path without the `a/` or `b/` of a diff, unless the project has a folder of that name.
+/// `is_folder` answers that question.
 pub fn diff_prefix(path: &str, is_folder: impl Fn(&str) -> bool) -> Option<&str> {
     ["a", "b"].into_iter().find_map(|folder| {
         let rest = path.strip_prefix(folder)?.strip_prefix('/')?;

@@ -16,12 +16,13 @@ pub use code::{ErrorCode, WarningCode, Wording};
 pub use diagnostic::{Diagnostic, Errors, MOST_KEPT, Related};
 pub use reply::{Ask, Block, FileAction, FileBlock, Reply};
 
-/// A place in a text, in bytes.
+/// A byte range in a text.
 pub type Span = std::ops::Range<usize>;
 
-/// Reads a whole reply by the grammar of S0 and S1.
+/// Reads a complete reply by the grammar of S0 and S1.
 ///
-/// Either all of it is right, or all that is wrong with it is reported and none of it is to be used.
+/// Returns either the whole reply, or every error in it; a reply with an error must not be used,
+/// not even in part.
 pub fn parse(text: &str) -> Result<Reply<'_>, Errors> {
     let mut walk = walk::Walk::new(text);
     for line in line::MarkerLines::new(text) {
@@ -35,7 +36,8 @@ pub fn parse(text: &str) -> Result<Reply<'_>, Errors> {
     }
 }
 
-/// As [`parse`], for bytes that may not be UTF-8. What is not UTF-8 is refused, never replaced.
+/// Like [`parse`], for bytes that may not be UTF-8. Invalid bytes are an error; they are never
+/// replaced.
 pub fn parse_bytes(bytes: &[u8]) -> Result<Reply<'_>, Errors> {
     match std::str::from_utf8(bytes) {
         Ok(text) => parse(text),

@@ -1,4 +1,4 @@
-//! Marker lines: the grammar of one, and a forward scan that finds them all.
+//! Marker lines: the grammar of a single line, and a forward scan that finds all of them.
 
 use memchr::memchr;
 use nom::branch::alt;
@@ -23,21 +23,21 @@ pub(crate) struct Marker<'t> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role<'t> {
-    /// A path after carets, `start` after the others.
+    /// A path after carets; `start` after the other fences.
     Open(&'t str),
     End,
     Delete,
     /// Carets and nothing else.
     Bare,
-    /// `start` or `end` of a thought with more behind it on its line.
+    /// `start` or `end` of a thought with more text on the same line.
     Crowded {
         ends: bool,
-        /// What follows does not make it another word, as in `started`.
+        /// Whether `start` or `end` is a word of its own, unlike in `started`.
         whole_word: bool,
     },
 }
 
-/// A line from its first sigil on, without the blanks at its end:
+/// A line from its first sigil on, without trailing white space:
 ///
 /// marker = file-marker / user-marker / debug-marker / no-change-marker
 fn marker(line: &str) -> IResult<&str, Marker<'_>> {
@@ -91,7 +91,7 @@ fn fence<'t>(kind: Kind) -> impl Parser<&'t str, Output = usize, Error = Error<&
     verify(run.map(str::len), |&length| length >= PLAIN)
 }
 
-/// blanks = any white space of Unicode but the newline, or none
+/// blanks = any Unicode white space except the newline, or nothing
 fn blanks(input: &str) -> IResult<&str, &str> {
     take_while(is_blank).parse(input)
 }
@@ -100,23 +100,24 @@ fn is_blank(c: char) -> bool {
     c != '\n' && c.is_whitespace()
 }
 
-/// A marker line where it stands.
+/// A marker line and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MarkerLine<'t> {
     pub(crate) marker: Marker<'t>,
     /// From the first sigil to the end of the word.
     pub(crate) span: Span,
-    /// The whole line, with the blanks in front and the newline.
+    /// The whole line, including leading white space and the newline.
     pub(crate) line: Span,
-    /// It does not begin its line: content, whatever it says.
+    /// There is text before it on its line, so it is content, whatever it says.
     pub(crate) glued: bool,
 }
 
 impl MarkerLine<'_> {
-    /// Outside of blocks this underlines something, as compilers do: carets alone, or indented with two or more words behind them.
+    /// Outside blocks, such a line underlines something, as compilers do: carets alone, or indented
+    /// carets followed by two or more words.
     ///
-    /// Carets with one word always open a block, and `^^^delete src/old.rs` is never prose: half a reply must not pass for
-    /// prose that surrounds the rest of it.
+    /// Carets with a single word always open a block, and `^^^delete src/old.rs` is never prose:
+    /// otherwise half of a reply could pass for prose that surrounds the rest.
     pub(crate) fn is_underline(&self) -> bool {
         match self.marker.role {
             Role::Bare => true,
@@ -131,7 +132,8 @@ impl MarkerLine<'_> {
     }
 }
 
-/// Every marker line of a text in order, found in one pass; lines ending in `^^^end` too, as `glued`.
+/// Every marker line of a text in order, found in one pass. Includes lines that end in `^^^end`,
+/// marked as `glued`.
 #[derive(Debug, Clone)]
 pub(crate) struct MarkerLines<'t> {
     text: &'t str,
@@ -143,7 +145,7 @@ impl<'t> MarkerLines<'t> {
         Self::starting(text, 0)
     }
 
-    /// From the line that begins at `at`.
+    /// Starts at `at`, which must be the beginning of a line.
     pub(crate) fn starting(text: &'t str, at: usize) -> Self {
         Self { text, at }
     }
@@ -167,7 +169,7 @@ impl<'t> Iterator for MarkerLines<'t> {
 }
 
 impl<'t> MarkerLines<'t> {
-    /// Reads the line whose first sigil is at `at`, and goes on behind it.
+    /// Reads the line whose first sigil is at `at`, and moves past it.
     fn read_line(&mut self, start: usize, at: usize) -> Option<MarkerLine<'t>> {
         let tail = self.text.get(at..)?;
         let length = memchr(b'\n', tail.as_bytes()).map_or(tail.len(), |newline| newline + 1);
@@ -177,8 +179,8 @@ impl<'t> MarkerLines<'t> {
         Some(MarkerLine { marker, span: at..at + said.len(), line: start..self.at, glued: false })
     }
 
-    /// Reads a run of sigils that has text in front of it, and goes on behind it without looking for the line's
-    /// end, which many runs may share.
+    /// Reads a run of sigils with text before it and moves past it. Does not search for the end of
+    /// the line, because many runs may be on the same line.
     fn read_glued(&mut self, at: usize) -> Option<MarkerLine<'t>> {
         let tail = self.text.get(at..)?;
         let Ok((left, (kind, length))) = glued_end(tail) else {
@@ -193,8 +195,8 @@ impl<'t> MarkerLines<'t> {
     }
 }
 
-/// Where the line of the marker at `at` begins, if nothing but blanks stands in front of it. A byte order mark at
-/// the very start counts as a blank.
+/// The beginning of the line, if there is only white space before the marker at `at`. A byte order
+/// mark at the start of the text counts as white space.
 fn line_start(text: &str, at: usize) -> Option<usize> {
     let head = text.get(..at)?;
     let head = if head.ends_with('\n') { head } else { head.trim_end_matches(is_blank) };

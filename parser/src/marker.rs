@@ -15,45 +15,47 @@ use memchr::{memchr, memmem};
 /// A piece of an agent's output, in the order of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Text between markers. It comes in as many pieces as it arrives in.
+    /// Text between markers. It may be split into several pieces.
     Text(String),
-    /// A whole marker.
+    /// A complete marker.
     Marker {
         /// One of the allowed names.
         name: String,
-        /// Everything between the two tags, blanks and line ends included.
+        /// Everything between the two tags, including white space and line endings.
         content: String,
     },
 }
 
-/// What is left when the output ends.
+/// What remains when the output ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct End {
-    /// Text that could still have become a tag, or nothing.
+    /// Text that could still have become a tag; usually empty.
     pub text: String,
-    /// A marker that was opened and never closed: dropped, and to be reported.
+    /// A marker that was opened but never closed. It is dropped, and should be reported.
     pub half: Option<HalfMarker>,
 }
 
-/// A marker without its end.
+/// A marker without its closing tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HalfMarker {
     /// Its name.
     pub name: String,
-    /// What had arrived of its content.
+    /// The content that had arrived.
     pub content: String,
 }
 
-/// Reads markers out of a text that arrives in pieces.
+/// Reads markers from a text that arrives in pieces.
 ///
-/// Only the names that it is given are markers; every other tag, a closing tag without its opening, and tags inside
-/// a marker's content are text. A tag is exactly `<NAME>` or `</NAME>`, without blanks.
+/// Only the given names are markers. Every other tag, a closing tag without its opening, and tags
+/// inside a marker's content are text. A tag is exactly `<NAME>` or `</NAME>`, without white space.
 #[derive(Debug, Clone)]
 pub struct Markers {
     names: Vec<String>,
-    /// What has arrived and is not yet told: the content of an open marker, or the start of what may be a tag.
+    /// Text that has arrived but is not reported yet: the content of an open marker, or the
+    /// possible beginning of a tag.
     pending: String,
-    /// The name of the open marker, and how much of `pending` cannot hold the start of its closing tag.
+    /// The name of the open marker, and the length of the part of `pending` in which its closing
+    /// tag cannot begin.
     open: Option<(String, usize)>,
 }
 
@@ -64,7 +66,7 @@ impl Markers {
         Self { names, pending: String::new(), open: None }
     }
 
-    /// Takes the next piece and tells what is certain by now.
+    /// Takes the next piece and returns everything that is certain by now.
     pub fn push(&mut self, piece: &str) -> Vec<Event> {
         self.pending.push_str(piece);
         let mut events = Vec::new();
@@ -94,7 +96,7 @@ impl Markers {
         }
     }
 
-    /// From `told` on nothing is open: looks for the next opening tag.
+    /// No marker is open from `told` on: looks for the next opening tag.
     fn read_text(&mut self, told: usize, events: &mut Vec<Event>) -> Step {
         let mut at = told;
         loop {
@@ -139,7 +141,7 @@ impl Markers {
         Tag::No
     }
 
-    /// Content begins at `start`; its closing tag does not begin before `searched`.
+    /// The content begins at `start`; its closing tag does not begin before `searched`.
     fn read_content(&mut self, name: String, start: usize, searched: usize, events: &mut Vec<Event>) -> Step {
         let closing = format!("</{name}>");
         let unsearched = self.pending.as_bytes().get(searched..).unwrap_or_default();
@@ -154,18 +156,18 @@ impl Markers {
     }
 }
 
-/// How far reading came.
+/// How far reading got.
 enum Step {
-    /// To here, and there may be more to tell.
+    /// Up to here; there may be more to report.
     Went(usize),
-    /// To here, and no further without the next piece.
+    /// Up to here; the next piece is needed.
     Wait(usize),
 }
 
-/// What begins with a `<`.
+/// What a `<` begins.
 enum Tag {
     Opening(String),
-    /// It may become a tag when more arrives.
+    /// It could become a tag once more text arrives.
     Perhaps,
     No,
 }

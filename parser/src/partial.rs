@@ -1,5 +1,5 @@
-//! Which files a reply names while it is still arriving, so that a stream that asks for something forbidden can be
-//! stopped early. The verdict on the reply is [`parse`](crate::parse)'s alone.
+//! Finds the file names in a reply that is still arriving, so that a stream that asks for something
+//! forbidden can be stopped early. Only [`parse`](crate::parse) decides whether the reply is valid.
 
 use memchr::memrchr;
 
@@ -17,16 +17,16 @@ use crate::line::{MarkerLine, MarkerLines, Role};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Openers {
-    /// Whole lines that have been read, in bytes.
+    /// Bytes of complete lines that have been read.
     read: usize,
-    /// Bytes that have been looked at for a line's end.
+    /// Bytes that have been searched for the end of a line.
     seen: usize,
     open: Option<(Kind, usize)>,
 }
 
 impl Openers {
-    /// The paths of the openings that have become whole since the last call. `text` is all that has arrived, so it
-    /// begins with the text of the call before.
+    /// The paths of openings that have become complete since the last call. `text` is everything
+    /// that has arrived, so it begins with the text of the previous call.
     pub fn read<'t>(&mut self, text: &'t str) -> Vec<&'t str> {
         let unseen = text.as_bytes().get(self.seen..).unwrap_or_default();
         let last_newline = memrchr(b'\n', unseen).map(|newline| self.seen + newline + 1);
@@ -37,7 +37,7 @@ impl Openers {
         lines.filter(|line| !line.glued).filter_map(|line| self.step(&line)).collect()
     }
 
-    /// The rules of a block's begin and end, as `parse` has them, errors left aside.
+    /// Where blocks begin and end, by the same rules as `parse`, without error handling.
     fn step<'t>(&mut self, line: &MarkerLine<'t>) -> Option<&'t str> {
         let this = (line.marker.kind, line.marker.length);
         match line.marker.role {
@@ -54,7 +54,7 @@ impl Openers {
     fn may_open(&self, line: &MarkerLine<'_>) -> bool {
         match self.open {
             None => !line.is_underline(),
-            // Between thought markers lines of carets are content.
+            // Between thought markers, lines of carets are content.
             Some((kind, length)) => {
                 (length, line.marker.length) == (PLAIN, PLAIN)
                     && (kind == Kind::File || line.marker.kind != Kind::File)

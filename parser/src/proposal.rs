@@ -1,5 +1,5 @@
-//! The strict JSON write proposal of S2 §4.2: one object with `summary` and `writes`, nothing before, behind or
-//! besides.
+//! The strict JSON write proposal of S2 §4.2: one object with `summary` and `writes`, with nothing
+//! before or after it.
 
 mod json;
 mod read;
@@ -9,64 +9,65 @@ use std::borrow::Cow;
 use crate::code::{Wording, codes};
 use crate::diagnostic::Errors;
 
-/// What a model proposes to write.
+/// The files that a model proposes to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal<'t> {
-    /// What the model says it did.
+    /// The model's own description of the change.
     pub summary: Cow<'t, str>,
-    /// At least one file, no path twice.
+    /// At least one file; no path occurs twice.
     pub writes: Vec<FileWrite<'t>>,
 }
 
 /// The full new content of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileWrite<'t> {
-    /// The path as the model wrote it: not yet judged.
+    /// The path as the model wrote it: not checked yet.
     pub path: Cow<'t, str>,
-    /// The hash of the content that the model believes to replace, as it wrote it: what is no hash is that of no content (S2 §6.4).
+    /// The hash of the content that the model wants to replace, as it wrote it. An invalid hash
+    /// counts as the hash of an empty file (S2 §6.4).
     pub base_sha256: Cow<'t, str>,
     /// The whole new content.
     pub content: Cow<'t, str>,
 }
 
-/// How large a proposal may be (S2 §4.2).
+/// Size limits of a proposal (S2 §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of one file's content.
+    /// Maximum size of one file's content, in bytes.
     pub file_bytes: usize,
-    /// The most bytes of all contents together.
+    /// Maximum size of all contents together, in bytes.
     pub total_bytes: usize,
 }
 
 impl Default for Limits {
-    /// 200 KB a file and 500 KB in all, a KB being 1,024 bytes.
+    /// 200 KB per file and 500 KB in total, where a KB is 1,024 bytes.
     fn default() -> Self {
         Self { file_bytes: 200 * 1024, total_bytes: 500 * 1024 }
     }
 }
 
 codes! {
-    /// What makes a proposal unusable.
+    /// A reason why a proposal cannot be used.
     ProposalCode {
         /// Bytes that are not UTF-8.
         InvalidUtf8 = "invalid-utf8",
-        /// The object stands in a Markdown fence.
+        /// The object is wrapped in a Markdown fence.
         MarkdownFence = "markdown-fence",
         /// Not JSON.
         Syntax = "syntax",
         /// The text ends before the object does.
         CutOff = "cut-off",
-        /// Something behind the object.
+        /// Text after the object.
         TrailingData = "trailing-data",
-        /// `NaN` or an infinity, which JSON has not.
+        /// `NaN` or an infinity, which JSON does not have.
         NotANumber = "not-a-number",
         /// A string with a raw control character, an unknown escape or half a surrogate pair.
         BadString = "bad-string",
-        /// A value of another type than is due.
+        /// A value of the wrong type.
         WrongType = "wrong-type",
         /// A key that is not in the schema.
         UnknownKey = "unknown-key",
-        /// A key of the schema that is not there.
+        /// A required key is missing.
         MissingKey = "missing-key",
         /// The same key twice in one object.
         DuplicateKey = "duplicate-key",
@@ -76,16 +77,16 @@ codes! {
         EmptyPath = "empty-path",
         /// The same path twice.
         DuplicatePath = "duplicate-path",
-        /// A content with a NUL character: not text (S2 §4.2).
+        /// Content with a NUL character, so it is not text (S2 §4.2).
         BinaryContent = "binary-content",
-        /// A content over the limit of a file.
+        /// A file's content exceeds its limit.
         FileTooLarge = "file-too-large",
-        /// Contents over the limit of a proposal.
+        /// All contents together exceed the limit.
         ProposalTooLarge = "proposal-too-large",
     }
 }
 
-/// Reads a proposal. A mistake of syntax ends the reading; all others are reported together.
+/// Reads a proposal. A syntax error ends reading; all other errors are reported together.
 pub fn parse<'t>(bytes: &'t [u8], limits: &Limits) -> Result<Proposal<'t>, Errors<ProposalCode>> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| Errors::invalid_utf8(ProposalCode::InvalidUtf8, bytes, error))?;
@@ -96,7 +97,7 @@ impl Wording for ProposalCode {
     fn message(self, subject: &str) -> String {
         match self {
             Self::InvalidUtf8 => "the proposal is not valid UTF-8".to_owned(),
-            Self::MarkdownFence => "the proposal stands in a Markdown fence".to_owned(),
+            Self::MarkdownFence => "the proposal is wrapped in a Markdown fence".to_owned(),
             Self::Syntax => format!("`{subject}` is not JSON here"),
             Self::CutOff => "the proposal ends too early".to_owned(),
             Self::TrailingData => "there is something behind the proposal".to_owned(),

@@ -1,27 +1,27 @@
-//! A reply without errors.
+//! A valid reply.
 
 use crate::Span;
 use crate::code::WarningCode;
 use crate::diagnostic::Diagnostic;
 use crate::fence::Kind;
 
-/// One block of a reply, as places in its text.
+/// One block of a reply, as positions in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// What the block asks for.
     pub ask: Ask,
     /// The whole block: from the start of its first line to the end of its last, newline included.
     pub span: Span,
-    /// What lies between the two marker lines, not a byte more or less.
+    /// Everything between the two marker lines, byte for byte.
     pub content: Span,
 }
 
 /// What a [`Block`] asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
-    /// Replace the file whose path lies at this place with the content.
+    /// Replace the file with the content. The range is that of its path.
     Write(Span),
-    /// Delete the file whose path lies at this place.
+    /// Delete the file. The range is that of its path.
     Delete(Span),
     /// Show the content to the user (`&&&`).
     User,
@@ -32,7 +32,7 @@ pub enum Ask {
 }
 
 impl Ask {
-    /// The syntax in which this is asked.
+    /// The kind of block that asks for this.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Write(_) | Self::Delete(_) => Kind::File,
@@ -43,7 +43,8 @@ impl Ask {
     }
 }
 
-/// A reply that follows the grammar from end to end. It borrows the text and copies none of it.
+/// A reply that follows the grammar from beginning to end. It borrows the text and copies none of
+/// it.
 #[derive(Debug, Clone)]
 pub struct Reply<'t> {
     pub(crate) text: &'t str,
@@ -51,23 +52,23 @@ pub struct Reply<'t> {
     pub(crate) warnings: Vec<Diagnostic<WarningCode>>,
 }
 
-/// A file that the reply wants replaced or deleted.
+/// A file to replace or delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileBlock<'t> {
-    /// The path as the model wrote it: not yet judged, nor safe to use.
+    /// The path as the model wrote it: not checked, and not safe to use.
     pub path: &'t str,
-    /// What is to become of the file.
+    /// What to do with the file.
     pub action: FileAction<'t>,
     /// The whole block in the reply, markers included.
     pub span: Span,
 }
 
-/// What is to become of a file.
+/// What to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAction<'t> {
-    /// This becomes its whole content.
+    /// Replace the whole content with this.
     Write(&'t str),
-    /// It goes away.
+    /// Delete it.
     Delete,
 }
 
@@ -77,12 +78,12 @@ impl<'t> Reply<'t> {
         self.text
     }
 
-    /// All blocks in the order of the text.
+    /// All blocks, in order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// The files to be replaced or deleted, no path twice.
+    /// The files to replace or delete; no path occurs twice.
     pub fn files(&self) -> impl Iterator<Item = FileBlock<'t>> {
         self.blocks.iter().filter_map(|block| {
             let (path, action) = match &block.ask {
@@ -94,12 +95,12 @@ impl<'t> Reply<'t> {
         })
     }
 
-    /// What the model wants the user to read (S0: printed at once, and kept in a file).
+    /// Text for the user (S0: printed at once, and appended to a file).
     pub fn user(&self) -> impl Iterator<Item = &'t str> {
         thoughts(self.text, &self.blocks, Kind::User)
     }
 
-    /// What the model wants to know again if the build fails.
+    /// Text that the model wants to see again if the build fails.
     pub fn debug(&self) -> impl Iterator<Item = &'t str> {
         thoughts(self.text, &self.blocks, Kind::Debug)
     }
@@ -109,7 +110,7 @@ impl<'t> Reply<'t> {
         thoughts(self.text, &self.blocks, Kind::NoChange)
     }
 
-    /// What is allowed but looks like a mistake.
+    /// Problems that are allowed but probably mistakes.
     pub fn warnings(&self) -> &[Diagnostic<WarningCode>] {
         &self.warnings
     }
@@ -120,7 +121,7 @@ pub(crate) fn thoughts<'t>(text: &'t str, blocks: &[Block], kind: Kind) -> impl 
     blocks.iter().filter(move |block| block.ask.kind() == kind).map(|block| slice(text, &block.content))
 }
 
-/// The text at a place that was found in it.
+/// The text at a position that was found in it.
 pub(crate) fn slice<'t>(text: &'t str, span: &Span) -> &'t str {
     text.get(span.clone()).unwrap_or_default()
 }

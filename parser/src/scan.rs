@@ -1,4 +1,4 @@
-//! Where a run of three or more fence characters begins, at the speed of memory.
+//! A fast search for runs of three or more fence characters.
 
 use std::sync::LazyLock;
 
@@ -6,14 +6,17 @@ use aho_corasick::packed::Searcher;
 
 use crate::fence::{Kind, PLAIN};
 
-/// Searches for the four plain fences at once with vector instructions; nothing on machines that lack them.
+/// Searches for all four plain fences at once with vector instructions; `None` on machines without
+/// them.
 static FENCES: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(Kind::ALL.map(Kind::fence)));
 
-/// The start of the first run of at least three equal sigils at or after `from`, which must not lie inside a run.
+/// The start of the first run of at least three equal sigils at or after `from`. `from` must not be
+/// inside a run.
 pub(crate) fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
     if rest.get(..PLAIN).is_some_and(is_run) {
-        // Marker lines without text between them: not worth the search's beginning.
+        // Marker lines without text between them: setting up the search would cost more than it
+        // saves.
         return Some(from);
     }
     match FENCES.as_ref() {

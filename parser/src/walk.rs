@@ -1,4 +1,4 @@
-//! From marker lines to blocks: the rules of S0 and S1, in one pass.
+//! Builds blocks from marker lines by the rules of S0 and S1, in a single pass.
 
 mod open;
 
@@ -12,32 +12,35 @@ use crate::line::{MarkerLine, Role};
 use crate::reply::{Ask, Block, slice};
 use open::{Open, is_in_markdown_fence};
 
-/// Room is made for as many names as there are blocks if they have this length; more names take more room.
+/// The names table is allocated for blocks of this average size; it grows if there are more.
 const BYTES_A_BLOCK: usize = 8192;
 
-/// A reply as far as it has been read.
+/// The part of a reply that has been read.
 #[derive(Debug)]
 pub(crate) struct Walk<'t> {
     text: &'t str,
     pub(crate) blocks: Vec<Block>,
     pub(crate) errors: Findings<ErrorCode>,
     pub(crate) warnings: Findings<WarningCode>,
-    /// Where each file is named first. Filled as the names are read: later they would have to be fetched from memory again.
+    /// The first position of each file name. Filled while names are read, because fetching them
+    /// from memory again later would be slow.
     first_named: HashMap<&'t str, usize>,
     open: Option<Open<'t>>,
-    /// The kind of a block that could not be read to its end: the end is still to come, and is no further error.
+    /// The kind of a block that was abandoned because of an error. Its end marker is still to come,
+    /// and is not another error.
     cut_short: Option<Kind>,
-    /// Where a `^^^delete` line ended, as long as nothing but blanks has followed.
+    /// The end of a `^^^delete` line, as long as only white space follows.
     deleted: Option<usize>,
-    /// The last line of carets that has opened no file since the last block: a stray end shows that it was meant to.
+    /// The last line of carets since the previous block that did not open a file. A stray end
+    /// marker shows that it was meant to.
     unopened: Option<Unopened<'t>>,
 }
 
-/// A line of carets that was taken for prose, or for content of a thought.
+/// A line of carets that was taken for prose, or for the content of a thought.
 #[derive(Debug)]
 struct Unopened<'t> {
     line: MarkerLine<'t>,
-    /// The opening of the thought in which it stands.
+    /// The opening of the surrounding thought.
     thought: Option<Span>,
 }
 
@@ -90,7 +93,8 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// What is wrong is rather the line of carets that was to open the block than the end.
+    /// The actual mistake is the line of carets that should have opened the block, not the end
+    /// marker.
     fn stray_end(&mut self, end: MarkerLine<'t>) {
         match self.unopened_for(&end) {
             Some(Unopened { line, thought: Some(thought) }) => {
@@ -110,7 +114,7 @@ impl<'t> Walk<'t> {
         self.unopened.take().filter(|opening| fence(&opening.line) == fence(end))
     }
 
-    /// Asked once for each deletion, since what lies between may be long.
+    /// Called once per deletion, because the text in between may be long.
     fn is_behind_delete(&mut self, line: &MarkerLine<'_>) -> bool {
         let between = self.deleted.take().and_then(|end| self.text.get(end..line.line.start));
         line.marker.kind == Kind::File && between.is_some_and(|between| between.trim().is_empty())
@@ -139,8 +143,9 @@ impl<'t> Walk<'t> {
         self.open = Some(Open { opening, name, faulty: code.is_some(), near_end: None, inner: None });
     }
 
-    /// Inside a block a line of its own length counts; in a plain block any other marker of that length is an error, but for lines
-    /// of carets in a thought: models quote what compilers print.
+    /// Inside a block, only markers of the block's own length count. In a plain block, any other
+    /// marker of that length is an error, except for lines of carets in a thought: models quote
+    /// compiler output.
     fn inside(&mut self, mut open: Open<'t>, line: MarkerLine<'t>) {
         let (own, marker) = (open.opening.marker, line.marker);
         let same = (marker.kind, marker.length) == (own.kind, own.length);
@@ -225,7 +230,7 @@ impl<'t> Walk<'t> {
         self.blocks.push(block);
     }
 
-    /// An opening inside a plain block ends that block; what follows is read as the new one.
+    /// An opening inside a plain block ends that block; what follows is read as the new block.
     fn nest(&mut self, outer: &Open<'t>, line: MarkerLine<'t>, name: &'t str) {
         let opening = Some(outer.opening.span.clone());
         if let Some((code, span)) = &outer.near_end {
@@ -237,14 +242,15 @@ impl<'t> Walk<'t> {
         self.open(line, name);
     }
 
-    /// The end of a block of another kind.
+    /// The end marker of another kind of block.
     fn foreign_end(&mut self, mut open: Open<'t>, line: MarkerLine<'t>) {
         if line.marker.role == Role::End && self.cut_short == Some(line.marker.kind) {
             self.cut_short = None;
         } else if let Some(inner) = open.inner.take_if(|_| line.marker.kind == Kind::File)
             && let Role::Open(name) = inner.marker.role
         {
-            // The thought should have ended in front of the file: that is the slip, not the file's end.
+            // The mistake is the missing end of the thought before the file, not the file's end
+            // marker.
             self.nest(&open, inner, name);
             return self.step(line);
         } else {
@@ -253,7 +259,7 @@ impl<'t> Walk<'t> {
         self.open = Some(open);
     }
 
-    /// Ends the reading: an open block is an error, and so is what the blocks say together.
+    /// Finishes reading. Reports an open block, and errors that concern the reply as a whole.
     pub(crate) fn finish(&mut self) {
         if let Some(open) = self.open.take() {
             match open.near_end {

@@ -104,27 +104,27 @@ fn an_unterminated_block_is_an_error() {
 fn an_opening_inside_a_block_is_one_error_whatever_was_meant() {
     insta::assert_snapshot!(check("^^^a\nx\n^^^b\ny\n^^^end\n"), @r#"
     nested 3:1 "^^^b"
-      line 3: `^^^b` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 3: `^^^b` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
     insta::assert_snapshot!(check("^^^a\n^^^b\ny\n^^^end\n^^^end\n"), @r#"
     nested 2:1 "^^^b"
-      line 2: `^^^b` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 2: `^^^b` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
     insta::assert_snapshot!(check("^^^a\n&&&start\n^^^end\n&&&end\n"), @r#"
     nested 2:1 "&&&start"
-      line 2: `&&&start` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 2: `&&&start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
     insta::assert_snapshot!(check("^^^a\n%%%start\n%%%end\n^^^end\n"), @r#"
     nested 2:1 "%%%start"
-      line 2: `%%%start` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 2: `%%%start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
     insta::assert_snapshot!(check("&&&start\n^^^a\n^^^end\n&&&end\n"), @r#"
     nested 2:1 "^^^a"
-      line 2: `^^^a` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 2: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
     insta::assert_snapshot!(check("&&&start\n&&&start\n&&&end\n"), @r#"
     nested 2:1 "&&&start"
-      line 2: `&&&start` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 2: `&&&start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
 }
 
@@ -140,13 +140,13 @@ fn an_end_without_its_opening_is_an_error() {
     "#);
     insta::assert_snapshot!(check("^^^a\n%%%end\n^^^end\n"), @r#"
     nested 2:1 "%%%end"
-      line 2: `%%%end` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 2: `%%%end` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
     insta::assert_snapshot!(check("&&&start\n^^^end\n^^^delete\n&&&end\n$$$start\n$$$end\n"), @r#"
     nested 2:1 "^^^end"
-      line 2: `^^^end` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 2: `^^^end` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     nested 3:1 "^^^delete"
-      line 3: `^^^delete` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 3: `^^^delete` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
 }
 
@@ -174,7 +174,7 @@ fn an_end_after_a_delete_has_its_own_error() {
 fn content_before_a_delete_is_an_error() {
     insta::assert_snapshot!(check("^^^a\nold\n^^^delete\n"), @r#"
     content-before-delete 3:1 "^^^delete"
-      line 3: the file that is to be deleted has content too (see line 1); write `^^^delete` right after `^^^PATH`, or `^^^end` to replace the file
+      line 3: the file to delete has content, too (see line 1); write `^^^delete` right after `^^^PATH`, or `^^^end` to replace the file
     "#);
 }
 
@@ -182,7 +182,7 @@ fn content_before_a_delete_is_an_error() {
 fn a_fence_without_a_name_is_an_error() {
     insta::assert_snapshot!(check("^^^\nx\n^^^end\n"), @r#"
     missing-name 1:1 "^^^"
-      line 1: `^^^` has no file name; write the path behind the fence, as in `^^^src/main.rs`
+      line 1: `^^^` has no file name; write the path after the fence, as in `^^^src/main.rs`
     "#);
 }
 
@@ -225,15 +225,15 @@ fn names_with_brackets_inside_are_names() {
 fn an_end_glued_to_the_last_line_has_its_own_error() {
     insta::assert_snapshot!(check("^^^a\nx\n}^^^end\n"), @r#"
     glued-end 3:2 "^^^end"
-      line 3: `^^^end` stands at the end of a line of content (see line 1); write it on a line of its own
+      line 3: `^^^end` is at the end of a line of content (see line 1); write it on its own line
     "#);
     insta::assert_snapshot!(check("^^^a\n}^^^end \r\nmore\n^^^b\ny\n^^^end\n"), @r#"
     glued-end 2:2 "^^^end"
-      line 2: `^^^end` stands at the end of a line of content (see line 1); write it on a line of its own
+      line 2: `^^^end` is at the end of a line of content (see line 1); write it on its own line
     "#);
     insta::assert_snapshot!(check("%%%start\nnote %%%end\n^^^a\n^^^end\n"), @r#"
     glued-end 2:6 "%%%end"
-      line 2: `%%%end` stands at the end of a line of content (see line 1); write it on a line of its own
+      line 2: `%%%end` is at the end of a line of content (see line 1); write it on its own line
     "#);
 }
 
@@ -241,11 +241,11 @@ fn an_end_glued_to_the_last_line_has_its_own_error() {
 fn an_end_of_another_length_has_its_own_error() {
     insta::assert_snapshot!(check("^^^^a\nx\n^^^end\n"), @r#"
     end-length 3:1 "^^^end"
-      line 3: `^^^end` has not the length of the fence it should close (see line 1); close a block with exactly as many characters as opened it
+      line 3: `^^^end` does not have the length of the fence that it should close (see line 1); close a block with exactly as many characters as opened it
     "#);
     insta::assert_snapshot!(check("^^^a\nx\n^^^^end\n^^^b\n^^^end\n"), @r#"
     end-length 3:1 "^^^^end"
-      line 3: `^^^^end` has not the length of the fence it should close (see line 1); close a block with exactly as many characters as opened it
+      line 3: `^^^^end` does not have the length of the fence that it should close (see line 1); close a block with exactly as many characters as opened it
     "#);
 }
 
@@ -253,13 +253,13 @@ fn an_end_of_another_length_has_its_own_error() {
 fn a_word_with_something_around_it_has_its_own_error() {
     insta::assert_snapshot!(check("^^^a\nx\n^^^END\n^^^b\ny\n^^^end b\n^^^Delete c\n^^^d\n^^^end."), @r#"
     reserved-name 3:1 "^^^END"
-      line 3: `^^^END` is neither an end nor a file's name (see line 1); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+      line 3: `^^^END` is neither an end marker nor a file name (see line 1); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
     reserved-name 6:1 "^^^end b"
-      line 6: `^^^end b` is neither an end nor a file's name (see line 4); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+      line 6: `^^^end b` is neither an end marker nor a file name (see line 4); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
     reserved-name 7:1 "^^^Delete c"
-      line 7: `^^^Delete c` is neither an end nor a file's name; write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+      line 7: `^^^Delete c` is neither an end marker nor a file name; write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
     reserved-name 9:1 "^^^end."
-      line 9: `^^^end.` is neither an end nor a file's name (see line 8); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+      line 9: `^^^end.` is neither an end marker nor a file name (see line 8); write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
     "#);
     insta::assert_snapshot!(check("^^^end.rs\n^^^end\n^^^deleted\n^^^end\n^^^endless fun.txt\n^^^end\n"), @r#"
     write "end.rs" "" at 0..17
@@ -276,7 +276,7 @@ fn a_bare_fence_in_place_of_an_end_has_its_own_error() {
     "#);
     insta::assert_snapshot!(check("^^^a\n^^^\nx\n}^^^end\n"), @r#"
     glued-end 4:2 "^^^end"
-      line 4: `^^^end` stands at the end of a line of content (see line 1); write it on a line of its own
+      line 4: `^^^end` is at the end of a line of content (see line 1); write it on its own line
     "#);
 }
 
@@ -294,7 +294,7 @@ fn the_same_file_twice_is_an_error() {
 fn no_change_together_with_files_is_an_error() {
     insta::assert_snapshot!(check("  $$$start\nok\n$$$end\n^^^a\n^^^end\n"), @r#"
     no-change-with-files 1:3 "$$$start"
-      line 1: `$$$start` says that nothing needs to change, yet files are given (see line 4); leave out either the `$$$` block or the files
+      line 1: `$$$start` says that nothing needs to change, but the reply has files (see line 4); leave out either the `$$$` block or the files
     "#);
 }
 
@@ -302,11 +302,11 @@ fn no_change_together_with_files_is_an_error() {
 fn nothing_actionable_is_an_error() {
     insta::assert_snapshot!(check(""), @r#"
     nothing-actionable 1:1 ""
-      line 1: the reply has no file and no `$$$start`; give each changed file as `^^^PATH`, its whole content, `^^^end`; if nothing needs to change, say why between `$$$start` and `$$$end`
+      line 1: the reply has neither a file nor `$$$start`; give each changed file as `^^^PATH`, its whole content, `^^^end`; if nothing needs to change, say why between `$$$start` and `$$$end`
     "#);
     insta::assert_snapshot!(check("&&&start\nI cannot.\n&&&end\n"), @r#"
     nothing-actionable 1:1 ""
-      line 1: the reply has no file and no `$$$start`; give each changed file as `^^^PATH`, its whole content, `^^^end`; if nothing needs to change, say why between `$$$start` and `$$$end`
+      line 1: the reply has neither a file nor `$$$start`; give each changed file as `^^^PATH`, its whole content, `^^^end`; if nothing needs to change, say why between `$$$start` and `$$$end`
     "#);
 }
 
@@ -325,13 +325,13 @@ fn all_errors_are_told_in_order_of_position() {
     stray-end 1:1 "^^^end"
       line 1: `^^^end` closes nothing; remove it, or open its block before it, at the beginning of a line
     nested 6:1 "^^^`b`"
-      line 6: `^^^`b`` stands inside another block (see line 5); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 6: `^^^`b`` is inside another block (see line 5); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     quoted-name 6:1 "^^^`b`"
       line 6: the file name in `^^^`b`` is in quotes or brackets; write the bare path and nothing else on that line
     duplicate-file 10:4 "c"
       line 10: `c` already has a block (see line 8); give each file once, with its final content
     glued-end 13:2 "$$$end"
-      line 13: `$$$end` stands at the end of a line of content (see line 12); write it on a line of its own
+      line 13: `$$$end` is at the end of a line of content (see line 12); write it on its own line
     "#
     );
 }
@@ -340,7 +340,7 @@ fn all_errors_are_told_in_order_of_position() {
 fn an_opening_of_the_same_length_in_a_longer_fence_is_a_warning() {
     insta::assert_snapshot!(check("^^^^a\nx\n^^^^b\ny\n^^^^end\n"), @r#"
     write "a" "x\n^^^^b\ny\n" at 0..24
-    warning opening-inside line 3: `^^^^b` is content of the block around it (see line 1); if it is to open a block, close the other one before it
+    warning opening-inside line 3: `^^^^b` is content of the block around it (see line 1); if it should open a block, close the other one before it
     "#);
 }
 
@@ -348,7 +348,7 @@ fn an_opening_of_the_same_length_in_a_longer_fence_is_a_warning() {
 fn content_in_a_markdown_fence_is_a_warning() {
     insta::assert_snapshot!(check("^^^a.rs\n```rust\nfn a() {}\n```\n^^^end\n"), @r#"
     write "a.rs" "```rust\nfn a() {}\n```\n" at 0..37
-    warning markdown-fence line 1: the whole content of `^^^a.rs` stands in a Markdown fence; leave out the lines of backquotes: they become part of the file
+    warning markdown-fence line 1: the whole content of `^^^a.rs` is wrapped in a Markdown fence; leave out the lines of backquotes: they become part of the file
     "#);
     insta::assert_snapshot!(check("^^^a.md\n```rust\n```\n^^^end\n^^^b.rs\n```\n^^^end\n"), @r#"
     write "a.md" "```rust\n```\n" at 0..27
@@ -527,11 +527,11 @@ fn a_thought_marker_with_text_on_its_line_is_an_error_wherever_it_counts() {
     assert_eq!(codes("$$$start all is well $$$end\n"), ["text-after-marker 1"]);
     insta::assert_snapshot!(check("&&&start Done. &&&end\n^^^a\n^^^end\n"), @r#"
     text-after-marker 1:1 "&&&start Done. &&&end"
-      line 1: `&&&start Done. &&&end` has text on the line of a marker; write `&&&start` and `&&&end` each alone on a line, the text between them; if this line is content, give the block around it a longer fence
+      line 1: `&&&start Done. &&&end` has text on the line of a marker; write `&&&start` and `&&&end` each alone on a line, with the text between them; if this line is content, give the block around it a longer fence
     "#);
     insta::assert_snapshot!(check("&&&&start\nDone.\n&&&&end.\n^^^a\n^^^end\n"), @r#"
     text-after-marker 3:1 "&&&&end."
-      line 3: `&&&&end.` has text on the line of a marker (see line 1); write `&&&&start` and `&&&&end` each alone on a line, the text between them; if this line is content, give the block around it a longer fence
+      line 3: `&&&&end.` has text on the line of a marker (see line 1); write `&&&&start` and `&&&&end` each alone on a line, with the text between them; if this line is content, give the block around it a longer fence
     "#);
 }
 
@@ -554,7 +554,7 @@ fn an_indented_underline_with_words_is_prose_outside_of_blocks() {
     // Inside of a block of carets the same line of three is an error, as any opening: the file's end may have been forgotten.
     insta::assert_snapshot!(check("^^^a\n    ^^^ expected one of `;`\n^^^end\n"), @r#"
     nested 2:5 "^^^ expected one of `;`"
-      line 2: `^^^ expected one of `;`` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 2: `^^^ expected one of `;`` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
 }
 
@@ -579,12 +579,12 @@ fn an_end_whose_block_was_taken_for_prose_names_the_line_that_opened_none() {
     "#);
     insta::assert_snapshot!(check("  ^^^delete my file.rs\n^^^b\n^^^end\n"), @r#"
     reserved-name 1:3 "^^^delete my file.rs"
-      line 1: `^^^delete my file.rs` is neither an end nor a file's name; write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, behind its own `^^^`
+      line 1: `^^^delete my file.rs` is neither an end marker nor a file name; write `^^^end` or `^^^delete` and nothing else on that line; a path goes before it, after its own `^^^`
     "#);
     // Only a bare fence of the end's own length was meant as its opening.
     insta::assert_snapshot!(check("^^^^^^\nx\n^^^\nsrc/a.rs\n^^^end\n"), @r#"
     missing-name 3:1 "^^^"
-      line 3: `^^^` has no file name; write the path behind the fence, as in `^^^src/main.rs`
+      line 3: `^^^` has no file name; write the path after the fence, as in `^^^src/main.rs`
     "#);
     insta::assert_snapshot!(check("^^^^^^\nx\n^^^end\n"), @r#"
     stray-end 3:1 "^^^end"
@@ -609,19 +609,19 @@ fn caret_lines_between_thought_markers_are_content_but_for_end_and_delete() {
     // A file inside of a thought, or behind one whose end was forgotten: the opening is what stands in the wrong place.
     insta::assert_snapshot!(check("%%%start\nnote\n^^^a\nx\n^^^end\n"), @r#"
     nested 3:1 "^^^a"
-      line 3: `^^^a` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 3: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
     insta::assert_snapshot!(check("%%%start\nnote\n^^^a\nx\n^^^end\n%%%end\n^^^b\n^^^delete\n"), @r#"
     nested 3:1 "^^^a"
-      line 3: `^^^a` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 3: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
     insta::assert_snapshot!(check("%%%start\n^^^a\n%%%end\nx\n^^^end\n"), @r#"
     nested 2:1 "^^^a"
-      line 2: `^^^a` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 2: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
     insta::assert_snapshot!(check("&&&start\nnote\n^^^a\n^^^delete\n&&&end\n"), @r#"
     nested 3:1 "^^^a"
-      line 3: `^^^a` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
+      line 3: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
 }
 

@@ -249,7 +249,7 @@ fn a_bad_string_is_an_error() {
 fn a_markdown_fence_has_its_own_error() {
     insta::assert_snapshot!(check(&format!("\n```json\n{}\n```", proposal(&write("a", "")))), @r#"
     markdown-fence 2:1 "```"
-      line 2: the proposal stands in a Markdown fence; begin with `{` and end with `}`, without lines of backquotes
+      line 2: the proposal is wrapped in a Markdown fence; begin with `{` and end with `}`, without lines of backquotes
     "#);
 }
 

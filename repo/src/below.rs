@@ -1,20 +1,21 @@
-//! The repositories inside of a work tree.
+//! Repositories inside a work tree.
 
 use std::path::PathBuf;
 
 use crate::{RepoError, WorkTree};
 
 impl WorkTree {
-    /// The folders below the root that are the top of another repository, relative to the root: submodules, also those that are not checked
-    /// out and those of submodules, and repositories that git neither tracks nor ignores. As the last look at what is
-    /// [not committed](Self::dirty_paths) showed it; where there was none, one is taken.
+    /// The folders below the root that are the top of another repository, relative to the root:
+    /// submodules, even if they are not checked out, and their own submodules; and repositories
+    /// that git neither tracks nor ignores. Uses the result of the last scan for [uncommitted
+    /// files](Self::dirty_paths), or scans if there was none.
     pub fn repositories_below(&self) -> Result<Vec<PathBuf>, RepoError> {
         if self.below.borrow().is_none() {
             self.dirty_paths()?;
         }
         let mut all = self.below.borrow().clone().unwrap_or_default();
         for folder in all.clone() {
-            // One that cannot be opened or looked at has none that git would look into.
+            // A repository that cannot be opened or scanned has none that git would enter.
             if let Ok(inner) = Self::at(&self.root.join(&folder))
                 && inner.root == inner.top
                 && inner.top != self.top

@@ -1,4 +1,4 @@
-//! What of a work tree is not committed, for about the price of one `git status`.
+//! Finds what is not committed in a work tree, at about the cost of one `git status`.
 
 mod work_tree;
 
@@ -10,23 +10,24 @@ use gix::status::tree_index::TrackRenames;
 
 use work_tree::Threads;
 
-/// An index of so many bytes names some two thousand files: up to there one thread is done sooner than several have begun.
+/// An index of this size lists about two thousand files. Up to there, one thread finishes sooner
+/// than several have started.
 const ONE_THREAD_BYTES: u64 = 200_000;
 
-/// What a look at the whole work tree shows, from its top, in no order.
+/// The result of scanning the whole work tree, relative to its top, in no order.
 pub(crate) struct Seen {
-    /// Staged, changed and untracked files, some more than once.
+    /// Staged, changed and untracked files; some may occur more than once.
     pub(crate) paths: Vec<BString>,
     /// Submodules, and untracked repositories.
     pub(crate) repositories: Vec<BString>,
 }
 
-/// Looks at the tree. The index that it was compared with is shown to `at_index`.
+/// Scans the tree. `at_index` is called with the index that it was compared with.
 pub(crate) fn look(
     repository: &gix::Repository,
     at_index: impl FnOnce(&gix::index::State),
 ) -> gix::Result<Seen> {
-    // Without its checksum, which git does not look at either.
+    // Skips the checksum, which git does not check either.
     let skip_hash = true;
     let threads = if is_small(repository) { Threads::One } else { Threads::Many };
     let decode = gix::index::decode::Options { thread_limit: threads.limit(), ..Default::default() };
@@ -42,22 +43,22 @@ pub(crate) fn look(
     Ok(Seen { paths, repositories: submodules.chain(untracked.repositories).collect() })
 }
 
-/// Whether one thread is enough for all that git tracks.
+/// Whether one thread is enough for all files that git tracks.
 pub(crate) fn is_small(repository: &gix::Repository) -> bool {
     fs::metadata(repository.index_path()).map_or(true, |index| index.len() <= ONE_THREAD_BYTES)
 }
 
-/// The commit that is checked out; none where there is none yet.
+/// The checked-out commit; `None` if there is none yet.
 pub(crate) fn head(repository: &gix::Repository) -> gix::Result<Option<gix::Id<'_>>> {
     let head = repository.head()?;
     match head.id() {
         Some(id) => Ok(Some(id)),
-        // A branch that stands for another branch.
+        // A branch that points to another branch.
         None => head.try_into_peeled_id(),
     }
 }
 
-/// What the index holds other than the commit that is checked out.
+/// The differences between the index and the checked-out commit.
 fn staged(repository: &gix::Repository, index: &gix::index::State) -> gix::Result<Vec<BString>> {
     let head = match head(repository)? {
         Some(commit) => commit.object()?.peel_to_commit()?.tree_id()?.detach(),
@@ -87,8 +88,8 @@ fn staged(repository: &gix::Repository, index: &gix::index::State) -> gix::Resul
     Ok(found)
 }
 
-/// Whether the index says of itself that it is this tree: git keeps the id there until an entry changes. Saves reading every tree
-/// object of a large repository.
+/// Whether the index records that it is identical to this tree: git stores the tree's ID there
+/// until an entry changes. Saves reading every tree object of a large repository.
 fn is_tree(index: &gix::index::State, tree: &gix::oid) -> bool {
     let entries = index.entries().len();
     let is_whole = |count: u32| usize::try_from(count).is_ok_and(|count| count == entries);

@@ -1,4 +1,4 @@
-//! What of the repository lies outside of the folder that is worked on.
+//! Parts of the repository that are outside the run's folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,14 +30,14 @@ impl WorkTree {
         outside
     }
 
-    /// Whether `core.worktree` of a submodule's git directory leads here.
+    /// Whether `core.worktree` of a submodule's git directory points to us.
     fn is_set_up_for_us(&self, git_dir: &Path) -> bool {
         let set = self.repository().config_snapshot().string("core.worktree").map(|set| set.to_string());
         set.and_then(|set| fs::canonicalize(git_dir.join(set)).ok()).as_deref() == Some(self.top())
     }
 }
 
-/// Whether a file holds this path and no more than a line end behind it.
+/// Whether a file contains exactly this path, with at most a line ending after it.
 fn points_to(file: &Path, path: &Path) -> bool {
     let text = fs::read_to_string(file).unwrap_or_default();
     fs::canonicalize(text.trim_end_matches('\n')).is_ok_and(|there| there == path)

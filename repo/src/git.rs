@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{OpenError, RepoError, WorkTree};
 
-/// What passes from the caller's environment.
+/// Variables that are passed on from the caller's environment.
 const PASSED: [&str; 11] = [
     "PATH",
     "HOME",
@@ -33,26 +33,26 @@ const PASSED: [&str; 11] = [
     "GIT_COMMITTER_DATE",
 ];
 
-/// Why git did not do what it was asked.
+/// Why a git command failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
-    /// There is no git, or it could not be started.
+    /// Git is not installed, or could not be started.
     #[error("cannot start git in {}", folder.display())]
     Start {
         /// The work tree, or a folder of it.
         folder: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// It ran and failed.
     #[error("git {command} failed in {}: {message}", folder.display())]
     Failed {
-        /// What was asked: `reset`, `clean`, `commit`.
+        /// The git command: `reset`, `clean`, `commit`.
         command: String,
         /// The work tree, or a folder of it.
         folder: PathBuf,
-        /// What it said.
+        /// Git's message.
         message: String,
     },
     /// The work tree could not be opened.
@@ -61,22 +61,22 @@ pub enum GitError {
     /// Git's own files could not be read.
     #[error(transparent)]
     Look(#[from] RepoError),
-    /// Another git holds the index, or was killed while it did.
-    #[error("{} is there: another git is at work here, or one was killed; if none is, remove that file", path.display())]
+    /// Another git process holds the index, or was killed while holding it.
+    #[error("{} exists: another git process is running here, or was killed; if none is running, remove that file", path.display())]
     Locked {
         /// The lock.
         path: PathBuf,
     },
-    /// The index could not be held or replaced.
+    /// The index could not be locked or replaced.
     #[error("cannot use {}", path.display())]
     Index {
-        /// Which file.
+        /// The file concerned.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It did what it was asked, and still the tree is not as it was.
-    #[error("after a reset and a clean the tree still differs: {}", paths.join(", "))]
+    /// Git reported success, but the work tree is still not as it was.
+    #[error("after a reset and a clean, the work tree still differs: {}", paths.join(", "))]
     StillDirty {
         /// What differs, relative to the top.
         paths: Vec<String>,
@@ -84,13 +84,13 @@ pub enum GitError {
 }
 
 impl GitError {
-    /// What a person can do about it.
+    /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
-        if let Self::Look(error) = self { error.hint() } else { "see what git status says" }
+        if let Self::Look(error) = self { error.hint() } else { "run git status" }
     }
 }
 
-/// The name under which a commit is made when the configuration has none.
+/// The identity for commits if the configuration has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity<'a> {
     /// `user.name`.
@@ -108,7 +108,7 @@ pub enum Head {
     Detached,
 }
 
-/// The git program for one work tree.
+/// Runs git in one work tree.
 #[derive(Debug, Clone)]
 pub struct Git {
     folder: PathBuf,
@@ -116,8 +116,9 @@ pub struct Git {
 }
 
 impl Git {
-    /// For the work tree that has `folder` as its top; commits may also be looked at, and [made of paths](Self::commit_paths), from a
-    /// folder below the top. Of `environment` it takes what git may have.
+    /// For the work tree with `folder` as its top. A folder below the top is enough to read commits
+    /// and to [commit paths](Self::commit_paths). Only permitted variables are taken from
+    /// `environment`.
     pub fn new(
         folder: impl Into<PathBuf>,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -127,18 +128,18 @@ impl Git {
         Self { folder: folder.into(), environment }
     }
 
-    /// The same program for another work tree.
+    /// The same for another work tree.
     #[must_use]
     pub fn at(&self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), environment: self.environment.clone() }
     }
 
-    /// Where it works: the top of the work tree, or a folder below it.
+    /// The folder it works in: the top of the work tree, or a folder below it.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The commit that `name` stands for, in hex; none where there is no such commit.
+    /// The commit that `name` refers to, in hex; `None` if there is no such commit.
     pub fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
         let name = format!("{name}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &name];
@@ -151,8 +152,9 @@ impl Git {
         Ok(branch.map_or(Head::Detached, |name| Head::Branch(text(&name).trim().to_owned())))
     }
 
-    /// What differs from the commit that is checked out: staged, changed or untracked, relative to the top. Changes within a submodule
-    /// are not looked for: git would start another git there, which would start what the submodule's configuration names.
+    /// What differs from the checked-out commit: staged, changed or untracked files, relative to
+    /// the top. Does not search submodules for changes: that would start another git in the
+    /// submodule, which would run programs that the submodule's configuration names.
     pub fn dirty_paths(&self) -> Result<Vec<PathBuf>, GitError> {
         let listed = self.run_for_bytes(&[
             "--no-optional-locks",
@@ -167,7 +169,7 @@ impl Git {
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
-    /// The same for a person: of names that are not UTF-8 nobody can tell which they are.
+    /// The same for messages. Names that are not valid UTF-8 are shown with replacement characters.
     pub fn dirty(&self) -> Result<Vec<String>, GitError> {
         Ok(self.dirty_paths()?.iter().map(|path| path.display().to_string()).collect())
     }
@@ -180,7 +182,8 @@ impl Git {
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
-    /// Files that git takes for unchanged without looking (`--assume-unchanged`), relative to the top: nobody can tell whether they are.
+    /// Files that git assumes to be unchanged without checking (`--assume-unchanged`), relative to
+    /// the top: nobody can tell whether they are.
     pub fn assumed_unchanged(&self) -> Result<Vec<String>, GitError> {
         let listed = self.run(&["ls-files", "-v", "-z"])?;
         let files =
@@ -188,19 +191,22 @@ impl Git {
         Ok(files.filter_map(|entry| entry.get(2..)).map(str::to_owned).collect())
     }
 
-    /// Files that a pattern ignores, and folders that are ignored as a whole, relative to the top.
+    /// Ignored files and folders, relative to the top. A folder is listed as a whole if a pattern
+    /// matches it.
     pub fn ignored(&self) -> Result<Vec<String>, GitError> {
         let words = ["--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all"];
         let listed = self.run(&[&words[..], &["--no-renames", "--ignored=matching"]].concat())?;
         Ok(listed.split('\0').filter_map(|entry| entry.strip_prefix("!! ")).map(str::to_owned).collect())
     }
 
-    /// Removes what is neither tracked nor ignored, folders and nested repositories too.
+    /// Removes everything that is neither tracked nor ignored, including folders and nested
+    /// repositories.
     pub fn clean(&self) -> Result<(), GitError> {
         self.run(&["clean", "--quiet", "-ffd"]).map(drop)
     }
 
-    /// Puts everything that git knows of back as it was when `head` was at `commit`, and looks whether it is.
+    /// Restores everything that git knows about to the state when `head` was at `commit`, and
+    /// checks the result.
     pub fn roll_back(&self, head: &Head, commit: &str) -> Result<(), GitError> {
         if self.head()? != *head {
             match head {
@@ -218,7 +224,7 @@ impl Git {
         if paths.is_empty() { Ok(()) } else { Err(GitError::StillDirty { paths }) }
     }
 
-    /// What differs from the commit, within submodules too.
+    /// What differs from the commit, including changes in submodules.
     fn differing(&self) -> Result<Vec<String>, GitError> {
         let mut paths = self.dirty()?;
         paths.extend(WorkTree::at(&self.folder)?.dirty()?);
@@ -227,7 +233,7 @@ impl Git {
         Ok(paths)
     }
 
-    /// Whether configuration or environment say in whose name a commit is made.
+    /// Whether the configuration or the environment has an identity for commits.
     pub fn knows_identity(&self) -> Result<bool, GitError> {
         let known = |whose| self.start(&["var", whose]).map(|done| done.status.success());
         Ok(known("GIT_AUTHOR_IDENT")? && known("GIT_COMMITTER_IDENT")?)

@@ -26,23 +26,23 @@ pub use stable_hash::{
 pub use state::{hide_from_git, may_hold_state, state_dir_in_tree};
 pub use tracked::{Besides, Tracked};
 
-/// Why a folder is no work tree to run in.
+/// Why a folder is not in a usable work tree.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Neither the folder nor one above it belongs to a repository.
+    /// Neither the folder nor any parent of it belongs to a repository.
     #[error("{} is not in a git work tree", folder.display())]
     NotARepository {
-        /// The folder asked for.
+        /// The requested folder.
         folder: PathBuf,
     },
-    /// There is a repository, but without a work tree.
+    /// The repository has no work tree.
     #[error("the repository {} is bare: it has no work tree", git_dir.display())]
     Bare {
         /// Its git directory.
         git_dir: PathBuf,
     },
-    /// The repository belongs to somebody else, and `safe.directory` does not name it.
+    /// Somebody else owns the repository, and `safe.directory` does not list it.
     #[error("the git repository {} belongs to another user", git_dir.display())]
     ForeignOwner {
         /// Its git directory.
@@ -50,46 +50,47 @@ pub enum OpenError {
         /// The top of its work tree, as `safe.directory` would name it.
         top: PathBuf,
     },
-    /// Something is there, but git's files cannot be read.
+    /// There is a repository, but git's files cannot be read.
     #[error("cannot open the git repository of {}: {reason}", folder.display())]
     Unreadable {
-        /// The folder asked for.
+        /// The requested folder.
         folder: PathBuf,
-        /// What gix says.
+        /// The message from gix.
         reason: String,
     },
 }
 
-/// Why a question to the repository has no answer.
+/// Why a query of the repository failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepoError {
     /// Git's own files could not be read.
     #[error("cannot {doing} in {}: {reason}", top.display())]
     Git {
-        /// What was asked: `compare the work tree`, `read the index`.
+        /// The operation: `compare the work tree`, `read the index`.
         doing: &'static str,
         /// The top of the work tree.
         top: PathBuf,
-        /// What gix says.
+        /// The message from gix.
         reason: String,
     },
-    /// Branches and tags are kept in one binary table, which gix does not read.
-    #[error("git keeps the references of {} as reftable, which is not read yet", top.display())]
+    /// Branches and tags are stored in a binary table, which gix cannot read.
+    #[error("git stores the references of {} as reftable, which is not supported yet", top.display())]
     Reftable {
         /// The top of the work tree.
         top: PathBuf,
     },
-    /// A folder could not be made or looked at.
+    /// A folder could not be created or read.
     #[error("cannot use {}", path.display())]
     Io {
-        /// Which.
+        /// The path concerned.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A folder of the harness's name that no run has made: a clone or an archive may have brought it along.
-    #[error("{} was not made by a run here, or git tracks what is in it", path.display())]
+    /// A folder with the harness's name that no run created: a clone or an archive may have brought
+    /// it along.
+    #[error("{} was not created by a run here, or git tracks files in it", path.display())]
     NotMadeHere {
         /// The folder.
         path: PathBuf,
@@ -97,10 +98,10 @@ pub enum RepoError {
 }
 
 impl RepoError {
-    /// What a person can do about it.
+    /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Git { .. } => "see what git status says there",
+            Self::Git { .. } => "run git status there",
             Self::Reftable { .. } => "have git keep them as files: git refs migrate --ref-format=files",
             Self::Io { .. } => "see that it is a folder of yours",
             Self::NotMadeHere { .. } => {
@@ -110,12 +111,13 @@ impl RepoError {
     }
 }
 
-/// A git work tree, looked at from one folder of it: the root of the run.
+/// A git work tree, seen from one folder in it: the root of the run.
 pub struct WorkTree {
     root: PathBuf,
     top: PathBuf,
     repository: gix::Repository,
-    /// What the last look showed of [`repositories_below`](Self::repositories_below), without what is in them.
+    /// The result of the last scan for [`repositories_below`](Self::repositories_below), without
+    /// nested levels.
     below: RefCell<Option<Vec<PathBuf>>>,
 }
 
@@ -126,7 +128,8 @@ impl std::fmt::Debug for WorkTree {
 }
 
 impl WorkTree {
-    /// The work tree that `root` is the top of or lies in. `GIT_DIR` and its like are not looked at: the folder decides.
+    /// The work tree that contains `root`. Ignores `GIT_DIR` and similar variables: only the folder
+    /// decides.
     pub fn at(root: &Path) -> Result<Self, OpenError> {
         let unreadable = |reason: String| OpenError::Unreadable { folder: root.to_owned(), reason };
         let root = fs::canonicalize(root).map_err(|e| unreadable(e.to_string()))?;
@@ -138,11 +141,12 @@ impl WorkTree {
             .with(Trust::Reduced)
             .filter_config_section(may_start_programs)
             .permissions(permissions());
-        // By its work tree: of a submodule's git directory, and of one that lies elsewhere, gix does not know whose it is.
+        // Opened by its work tree: for the git directory of a submodule, or one that is elsewhere,
+        // gix cannot determine the owner.
         let repository = gix::open_opts(&top, options).map_err(|e| unreadable(with_causes(&e)))?;
         let top = repository.workdir().map_or(top, Path::to_owned);
         let top = fs::canonicalize(&top).map_err(|e| unreadable(e.to_string()))?;
-        // The trust of an open repository is full where `safe.directory` says so.
+        // An open repository has full trust if `safe.directory` lists it.
         if trust != Trust::Full && repository.git_dir_trust() != Trust::Full {
             return Err(OpenError::ForeignOwner { git_dir, top });
         }
@@ -152,7 +156,7 @@ impl WorkTree {
         Ok(Self { root, top, repository, below: RefCell::default() })
     }
 
-    /// The folder that was asked for, symlinks resolved: everything a run touches lies below it.
+    /// The requested folder with symlinks resolved. Everything that a run touches is below it.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -162,25 +166,25 @@ impl WorkTree {
         &self.top
     }
 
-    /// The git directory of this work tree (of a linked one: its own below `.git/worktrees`).
+    /// The git directory of this work tree (for a linked one, its own folder in `.git/worktrees`).
     pub fn git_dir(&self) -> &Path {
         self.repository.git_dir()
     }
 
-    /// As it was opened: what is set below `.git` is not trusted.
+    /// The repository as it was opened: its own configuration is not trusted.
     pub fn repository(&self) -> &gix::Repository {
         &self.repository
     }
 
-    /// The commit that is checked out, in hex; none in a repository without commits.
+    /// The checked-out commit, in hex; `None` in a repository without commits.
     pub fn head(&self) -> Result<Option<String>, RepoError> {
         self.has_readable_references()?;
         let head = dirty::head(&self.repository).map_err(|e| self.git_error("read HEAD", &e))?;
         Ok(head.map(|id| id.to_string()))
     }
 
-    /// What a person has begun with git and not ended, where putting the tree back would end it, its changes lost: a hard reset forgets
-    /// it, however clean the tree is.
+    /// A git operation in progress (such as a merge) that restoring the tree would end, with its
+    /// changes lost: a hard reset forgets it, however clean the tree is.
     pub fn under_way(&self) -> Option<&'static str> {
         use gix::state::InProgress as Is;
         match self.repository.state()? {
@@ -193,12 +197,13 @@ impl WorkTree {
         }
     }
 
-    /// Whether git tracks so few files that it takes longer to start a thread than to look at them all.
+    /// Whether git tracks so few files that starting a thread takes longer than scanning them all.
     pub fn is_small(&self) -> bool {
         dirty::is_small(&self.repository)
     }
 
-    /// Whether git ignores a file at this path, relative to the root, as long as it does not track it.
+    /// Whether git ignores a file at this path, relative to the root, provided that it does not
+    /// track it.
     pub fn ignores(&self, file: &Path) -> Result<bool, RepoError> {
         let from_top = self.root.join(file).strip_prefix(&self.top).map(Path::to_owned).unwrap_or_default();
         let nothing_tracked = gix::index::State::new(self.repository.object_hash());
@@ -210,7 +215,8 @@ impl WorkTree {
         asked.map_err(|e| self.git_error("read the ignore rules", &e))
     }
 
-    /// Whether its own configuration names filters, which are not run: files that go through them look changed.
+    /// Whether the repository's own configuration names filters. They do not run, so files that go
+    /// through them look changed.
     pub fn has_own_filters(&self) -> bool {
         !self.own_filters().is_empty()
     }
@@ -223,7 +229,7 @@ impl WorkTree {
         own.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned)).collect()
     }
 
-    /// Those of these paths, relative to the root, that git has as submodules.
+    /// Those of these paths, relative to the root, that are submodules.
     pub fn submodules_of(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, RepoError> {
         let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
         let submodules = index.entries().iter().filter(|entry| entry.mode.is_submodule());
@@ -231,7 +237,7 @@ impl WorkTree {
         Ok(below.filter(|path| paths.contains(path)).collect())
     }
 
-    /// Relative to the root. An index may hold any text for a path, also one that leads out.
+    /// Relative to the root. An index may contain any text as a path, even one that leads outside.
     fn relative(&self, path: &BStr) -> Option<PathBuf> {
         let path = gix::path::from_bstr(path).ok()?;
         if !path.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -256,27 +262,29 @@ impl WorkTree {
     }
 }
 
-/// On one line; the outermost says no more than what was tried. A cause may quote the lines of a file that cannot be read.
+/// In one line. The outermost error says only what was tried, and a cause may quote lines of an
+/// unreadable file.
 fn with_causes(error: &gix::Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
     let all = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
     all.chars().map(|c| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() }).collect()
 }
 
-/// Whether filters and monitors that this part of the configuration names are started: never those of the repository itself, even if
-/// `safe.directory` calls it safe.
+/// Whether filters and monitors of this part of the configuration may run: never those of the
+/// repository itself, even if `safe.directory` lists it.
 fn may_start_programs(part: &gix::config::file::Metadata) -> bool {
     part.source.kind() != Kind::Repository && part.trust == Trust::Full
 }
 
-/// As git has them, but for `GIT_*`: a caller's `GIT_INDEX_FILE` or `GIT_WORK_TREE`, as hooks have it, is about another tree.
+/// Like git's, without `GIT_*` variables: the `GIT_INDEX_FILE` or `GIT_WORK_TREE` of a caller such
+/// as a hook refers to another tree.
 fn permissions() -> gix::open::Permissions {
     let all = gix::open::Permissions::all();
     let env = gix::open::permissions::Environment { git_prefix: gix::sec::Permission::Deny, ..all.env };
     gix::open::Permissions { env, ..all }
 }
 
-/// Makes a repository without commits in `folder`.
+/// Creates a repository without commits in `folder`.
 pub fn init(folder: &Path) -> Result<(), RepoError> {
     gix::init(folder).map(drop).map_err(|error| RepoError::Git {
         doing: "make a repository",

@@ -1,4 +1,4 @@
-//! What of a work tree is not committed, and what its index tells beside.
+//! What is not committed in a work tree, and further facts from the same read of the index.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -9,39 +9,41 @@ use names::ours::STATE;
 
 use crate::{RepoError, WorkTree, dirty};
 
-/// What a look shall tell of the files that git tracks.
+/// What to report about tracked files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked<'a> {
-    /// Those that were last changed after this moment.
+    /// Files that changed after this time.
     pub since: Option<SystemTime>,
-    /// Those whose path from the root begins with one of these.
+    /// Files whose path relative to the root begins with one of these.
     pub beginnings: &'a [String],
 }
 
-/// What [`WorkTree::look`] has seen; paths are relative to the root.
+/// The result of [`WorkTree::look`]; paths are relative to the root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Look {
-    /// As [`WorkTree::dirty_paths`] has it.
+    /// The same as [`WorkTree::dirty_paths`].
     pub dirty: Vec<PathBuf>,
-    /// What was changed [since](Asked::since), as far as git noted it when it last wrote its index; later changes are `dirty`.
+    /// Files that changed [since](Asked::since), according to the index; later changes are in
+    /// `dirty`.
     pub since: Vec<PathBuf>,
-    /// What has one of the [beginnings](Asked::beginnings).
+    /// Files with one of the [beginnings](Asked::beginnings).
     pub tracked: Vec<PathBuf>,
 }
 
 impl WorkTree {
-    /// What lies below the root and is not committed: staged, changed or untracked files, relative to the root, sorted. Files that
-    /// git ignores and the harness's own are left out.
+    /// The uncommitted files below the root: staged, changed or untracked, relative to the root,
+    /// sorted. Leaves out files that git ignores and the harness's own.
     pub fn dirty(&self) -> Result<Vec<String>, RepoError> {
         Ok(self.dirty_paths()?.iter().map(|path| path.display().to_string()).collect())
     }
 
-    /// The same as they are spelled on disk: names need not be UTF-8.
+    /// The same, spelled as on disk: names need not be valid UTF-8.
     pub fn dirty_paths(&self) -> Result<Vec<PathBuf>, RepoError> {
         Ok(self.look(&Asked::default())?.dirty)
     }
 
-    /// The same, and by the same reading of the index what is asked of the files that git tracks.
+    /// The same, together with the requested facts about tracked files, in a single read of the
+    /// index.
     pub fn look(&self, asked: &Asked<'_>) -> Result<Look, RepoError> {
         self.has_readable_references()?;
         let mut look = Look::default();
@@ -66,7 +68,7 @@ impl WorkTree {
     }
 }
 
-/// Since 1970.
+/// The time since 1970.
 fn modified(entry: &Entry) -> Duration {
     let time = entry.stat.mtime;
     Duration::from_secs(time.secs.into()) + Duration::from_nanos(time.nsecs.into())

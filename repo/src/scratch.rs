@@ -8,7 +8,7 @@ use std::process::Command;
 pub(crate) struct Scratch(tempfile::TempDir);
 
 impl Scratch {
-    /// Without a commit.
+    /// A repository without a commit.
     pub(crate) fn new() -> Self {
         Self::initialised(&[])
     }
@@ -24,7 +24,7 @@ impl Scratch {
         self.0.path()
     }
 
-    /// What git prints.
+    /// Runs git and returns its output.
     pub(crate) fn git(&self, args: &[&str]) -> String {
         let done = Command::new("git")
             .args(["-c", "user.name=T", "-c", "user.email=t@example.invalid"])
@@ -45,7 +45,7 @@ impl Scratch {
         fs::write(path, text).unwrap();
     }
 
-    /// Everything that is there.
+    /// Commits everything.
     pub(crate) fn commit(&self) {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-qm", "c", "--allow-empty"]);

@@ -1,4 +1,4 @@
-//! A tree as one hash, and what of a tree git does not see.
+//! A hash over a whole tree, and empty folders, which git does not see.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -16,13 +16,14 @@ use sha2::{Digest as _, Sha256};
 #[error("cannot read {}", path.display())]
 #[non_exhaustive]
 pub struct TreeError {
-    /// Which file or folder.
+    /// The path concerned.
     pub path: PathBuf,
-    /// Why.
+    /// The cause.
     pub source: io::Error,
 }
 
-/// A folder with nothing in it but such folders. Git knows none of them, so a clean takes them away.
+/// A folder that contains nothing but such folders. Git does not track them, so a clean removes
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmptyFolder {
     /// Relative to the root.
@@ -62,12 +63,13 @@ pub fn stable_hash(root: &Path) -> Result<String, TreeError> {
     Ok(hex(&hasher.finalize()))
 }
 
-/// Whether a folder of this name does not count in the hash of a tree.
+/// Whether folders of this name are left out of the hash.
 pub fn is_left_out(name: &OsStr) -> bool {
     names::left_out(By::Hash).any(|folder| name == folder)
 }
 
-/// Every folder below `root` that git does not know of because there is no file in it, outermost first.
+/// Every folder below `root` that git does not know about, because there is no file in it;
+/// outermost first.
 pub fn empty_folders(root: &Path) -> Result<Vec<EmptyFolder>, TreeError> {
     let (mut folders, mut filled) = (Vec::new(), Vec::new());
     walk(root, &mut |entry| match entry {
@@ -100,7 +102,7 @@ pub fn empty_folders(root: &Path) -> Result<Vec<EmptyFolder>, TreeError> {
         .collect()
 }
 
-/// Makes those of `folders` that are not there any more, none through a link.
+/// Creates those of `folders` that no longer exist, and never through a symlink.
 pub fn restore_empty_folders(root: &Path, folders: &[EmptyFolder]) -> Result<(), TreeError> {
     for folder in folders {
         let path = root.join(&folder.path);
@@ -122,7 +124,7 @@ pub fn restore_empty_folders(root: &Path, folders: &[EmptyFolder]) -> Result<(),
 enum Entry {
     File(PathBuf),
     Folder(PathBuf),
-    /// A link, a FIFO, a socket, a device.
+    /// A symlink, a FIFO, a socket, a device.
     Other(PathBuf),
 }
 

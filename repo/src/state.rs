@@ -1,4 +1,4 @@
-//! Where the harness keeps its own state, and whether what stands there is its own.
+//! The harness's own state folder, and whether an existing one can be trusted.
 
 use std::fs;
 use std::io;
@@ -10,11 +10,12 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use crate::{RepoError, WorkTree};
 
-/// Name of the harness's folder inside of the git directory.
+/// The name of the harness's folder in the git directory.
 const STATE_IN_GIT: &str = "code-commit";
 /// Below the state folder: what is of roots below the top.
 const OF_ROOTS: &str = "below";
-/// Below [`STATE_IN_GIT`]: holds a file for each folder in the tree that was made here, named by its inode.
+/// In [`STATE_IN_GIT`]: one file for each state folder in the tree that was created here, named
+/// after its inode.
 const MADE_HERE: &str = "in-tree";
 
 impl WorkTree {
@@ -27,7 +28,7 @@ impl WorkTree {
         let own = self.git_dir().join(STATE_IN_GIT);
         if same_disk(self.git_dir(), self.root())? {
             fs::create_dir_all(&own).map_err(io_error(&own))?;
-            // A container may have mounted just this folder.
+            // A container may have mounted only this folder.
             if same_disk(&own, self.root())? {
                 return Ok(own);
             }
@@ -40,7 +41,8 @@ impl WorkTree {
         let inode = make(&state).map_err(io_error(&state))?.ok_or_else(not_made_here)?;
         let marks = own.join(MADE_HERE);
         let mark = marks.join(inode.to_string());
-        // An empty one says nothing that could be believed; it is what is left of a start that was killed right here.
+        // An empty folder contains nothing that could be trusted; it is left by a start that was
+        // killed at this point.
         if is_empty(&state).map_err(io_error(&state))? {
             fs::create_dir_all(&marks).map_err(io_error(&marks))?;
             fs::File::create(&mark).map_err(io_error(&mark))?;
@@ -51,8 +53,8 @@ impl WorkTree {
         Ok(state)
     }
 
-    /// A folder in there for what is of this root alone, such as its runs: projects in folders of one work tree share the rest. Need not
-    /// be there yet.
+    /// The part of the state folder for this root alone, such as its runs. Projects in different
+    /// folders of one work tree share the rest. Need not exist yet.
     pub fn state_of_root(&self) -> Result<PathBuf, RepoError> {
         let state = self.state_dir()?;
         let below = self.root().strip_prefix(self.top()).unwrap_or(Path::new(""));
@@ -66,8 +68,8 @@ impl WorkTree {
     }
 }
 
-/// `.code-commit/` at `root`, with a `.gitignore` that hides it from git. Made if it is not there. For a folder without a repository,
-/// where nothing can say who made it.
+/// `.code-commit/` at `root`, with a `.gitignore` that hides it from git; created if necessary. For
+/// a folder without a repository, where nothing can tell who created it.
 pub fn state_dir_in_tree(root: &Path) -> Result<PathBuf, RepoError> {
     let state = root.join(STATE);
     if make(&state).map_err(io_error(&state))?.is_none() {
@@ -77,8 +79,8 @@ pub fn state_dir_in_tree(root: &Path) -> Result<PathBuf, RepoError> {
     Ok(state)
 }
 
-/// Whether the state folder of `folder` may hold `name`: a folder, or a file that is not empty. A look that opens nothing and makes
-/// nothing: false only where it is certain.
+/// Whether the state folder of `folder` may contain `name`, as a folder or a non-empty file. Opens
+/// and creates nothing; returns false only if that is certain.
 pub fn may_hold_state(folder: &Path, name: &str) -> bool {
     let Ok(folder) = fs::canonicalize(folder) else { return true };
     let is_there = |path: &Path| {
@@ -88,14 +90,14 @@ pub fn may_hold_state(folder: &Path, name: &str) -> bool {
         return true;
     }
     let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok());
-    // A `.git` that is a file or a link leads elsewhere.
+    // A `.git` that is a file or a symlink points elsewhere.
     git.is_some_and(|git| {
         !git.symlink_metadata().is_ok_and(|found| found.is_dir())
             || is_there(&git.join(STATE_IN_GIT).join(name))
     })
 }
 
-/// Its inode; none if a link or a file stands there, which would lead elsewhere.
+/// Its inode; `None` if it is a symlink or a file, which would lead elsewhere.
 fn make(state: &Path) -> io::Result<Option<u64>> {
     match fs::create_dir(state) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -109,11 +111,12 @@ fn is_empty(folder: &Path) -> io::Result<bool> {
     Ok(fs::read_dir(folder)?.next().is_none())
 }
 
-/// Puts a `.gitignore` into a folder that ignores all of it, itself too. One that is there stays as it is.
+/// Puts a `.gitignore` into a folder that ignores everything in it, including itself. An existing
+/// one is kept.
 pub fn hide_from_git(folder: &Path) -> Result<(), RepoError> {
     let ignore = folder.join(".gitignore");
     match fs::OpenOptions::new().write(true).create_new(true).open(&ignore) {
-        // An empty one would hide nothing, and the next start would take it for somebody's.
+        // An empty one would hide nothing, and the next start would mistake it for somebody else's.
         Ok(mut file) => {
             io::Write::write_all(&mut file, b"*\n").inspect_err(|_| drop(fs::remove_file(&ignore)))
         }
@@ -123,13 +126,14 @@ pub fn hide_from_git(folder: &Path) -> Result<(), RepoError> {
     .map_err(io_error(&ignore))
 }
 
-/// Whether files can be renamed from one to the other. The same disk mounted twice, as containers do with a `.git`, is not enough.
+/// Whether files can be renamed from one to the other. It is not enough that both are on the same
+/// disk: it may be mounted twice, as containers do with a `.git`.
 fn same_disk(one: &Path, other: &Path) -> Result<bool, RepoError> {
     let place = |path: &Path| place(path).map_err(io_error(path));
     Ok(place(one)? == place(other)?)
 }
 
-/// The device, and the mount where the kernel tells it (Linux 5.8).
+/// The device and, if the kernel reports it (Linux 5.8), the mount.
 fn place(path: &Path) -> io::Result<(u64, Option<u64>)> {
     let device = fs::metadata(path)?.dev();
     let mount = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok();

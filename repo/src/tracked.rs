@@ -1,4 +1,4 @@
-//! What git tracks, by its index.
+//! The files that git tracks, from its index.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::{RepoError, WorkTree};
 pub struct Tracked {
     /// Relative to the root of the run.
     pub path: String,
-    /// Its length when git last looked; a hint only.
+    /// Its length when git last checked; only an estimate.
     pub bytes: u64,
 }
 
-/// What git tracks that is no regular file with a name in UTF-8.
+/// Tracked entries that are not regular files with a UTF-8 name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Besides {
     /// Symbolic links, relative to the root of the run.
@@ -27,8 +27,9 @@ pub struct Besides {
 }
 
 impl WorkTree {
-    /// The regular files below the root that git tracks, relative to the root, in git's order, with the length git last saw. Names that
-    /// are not UTF-8 are left out, see [`besides`](Self::besides).
+    /// The regular files below the root that git tracks, relative to the root, in git's order, with
+    /// the length that git last saw. Leaves out names that are not UTF-8; see
+    /// [`besides`](Self::besides).
     pub fn tracked(&self) -> Result<Vec<Tracked>, RepoError> {
         let found = self.entries(|mode, _| matches!(mode, Mode::FILE | Mode::FILE_EXECUTABLE))?;
         let named =
@@ -36,7 +37,7 @@ impl WorkTree {
         Ok(named.collect())
     }
 
-    /// What git tracks below the root besides [`tracked`](Self::tracked), submodules apart.
+    /// What git tracks below the root in addition to [`tracked`](Self::tracked), except submodules.
     pub fn besides(&self) -> Result<Besides, RepoError> {
         let found = self.entries(|mode, path| {
             mode == Mode::SYMLINK
@@ -46,7 +47,7 @@ impl WorkTree {
         for (path, mode, _) in found {
             match named(path) {
                 Ok(link) if mode == Mode::SYMLINK => besides.links.push(link),
-                // A file below a folder of another encoding, which is above the root.
+                // A file in a folder above the root whose name has another encoding.
                 Ok(_) => (),
                 Err(odd) => besides.not_utf8.push(odd),
             }
@@ -54,19 +55,19 @@ impl WorkTree {
         Ok(besides)
     }
 
-    /// The entries of this index whose paths from the root begin with one of these.
+    /// The index entries whose paths relative to the root begin with one of these.
     pub(crate) fn beginning_with(&self, beginnings: &[String], index: &gix::index::State) -> Vec<PathBuf> {
         let below = self.root.strip_prefix(&self.top).unwrap_or(Path::new(""));
         let entries = beginnings.iter().flat_map(|beginning| {
-            // Joined, so that a final slash stays and none begins it.
+            // Joined as text, so that a trailing slash is kept and there is no leading one.
             let from_top = below.join(beginning);
             index.prefixed_entries(from_top.as_os_str().as_bytes().as_bstr()).unwrap_or_default()
         });
         entries.filter_map(|entry| self.relative(entry.path(index))).collect()
     }
 
-    /// The entries of the index below the root that are wanted by their mode and their path from git's top, with the length git last
-    /// saw.
+    /// The index entries below the root that are selected by mode and path from git's top, with the
+    /// length that git last saw.
     fn entries(&self, wanted: impl Fn(Mode, &BStr) -> bool) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
         let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
         let entries = index.entries().iter().filter(|entry| wanted(entry.mode, entry.path(&index)));
@@ -77,7 +78,7 @@ impl WorkTree {
     }
 }
 
-/// The path as text, or as it is where it is not UTF-8.
+/// The path as text, or unchanged if it is not UTF-8.
 fn named(path: PathBuf) -> Result<String, PathBuf> {
     path.into_os_string().into_string().map_err(PathBuf::from)
 }

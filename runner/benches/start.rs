@@ -1,4 +1,4 @@
-//! What it costs to start a command behind each wall, beside a plain spawn, in one interleaved run.
+//! What it costs to start a command in each sandbox, beside a plain spawn, in one interleaved run.
 //!
 //! `cargo bench -p code-commit-runner --bench start -- [ROUNDS]`
 
@@ -28,10 +28,10 @@ fn main() {
             plain.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
         }));
         for (rung, times) in rungs.iter().zip(&mut times[1..]) {
-            let access =
+            let confinement =
                 Confinement { rung: *rung, access: Access { tree: tree.clone(), ..Access::default() } };
             times.push(timed(|| {
-                assert!(run(&command, &access, &cancel, &mut |_, _| {}).unwrap().success());
+                assert!(run(&command, &confinement, &cancel, &mut |_, _| {}).unwrap().success());
             }));
         }
     }

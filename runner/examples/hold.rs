@@ -1,4 +1,4 @@
-//! Runs `RUNG TREE PROGRAM [ARGUMENT…]` behind the walls of a rung: for trying things by hand,
+//! Runs `RUNG TREE PROGRAM [ARGUMENT…]` in the sandbox of a rung: for trying things by hand,
 //! and for the tests that kill the harness itself.
 
 #![expect(clippy::disallowed_methods, reason = "the whole program stands for the caller")]

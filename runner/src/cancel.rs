@@ -1,4 +1,4 @@
-//! A flag that one thread sets and a running command hears of at once.
+//! A flag that one thread sets, and that a running command notices at once.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,9 +10,9 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::wait::wait_for;
 
-/// "Stop what runs": clones share one flag, and a wait in progress wakes when it is set.
+/// Tells running commands to stop. Clones share one flag; setting it also wakes a wait in progress.
 ///
-/// It is never unset; a new run takes a new one.
+/// The flag is never cleared; use a new one for a new run.
 #[derive(Debug, Clone)]
 pub struct Cancel {
     shared: Arc<Shared>,
@@ -25,7 +25,7 @@ struct Shared {
 }
 
 impl Cancel {
-    /// A flag that is not set. Fails only where the process has no descriptor left.
+    /// A flag that is not set. Fails only if the process has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { shared: Arc::new(Shared { set: AtomicBool::new(false), wake }) })
@@ -34,11 +34,11 @@ impl Cancel {
     /// Sets the flag. May be called any number of times, from any thread.
     pub fn set(&self) {
         self.shared.set.store(true, Ordering::SeqCst);
-        // Can only fail on a full counter, which is awake already.
+        // Fails only if the counter is full, and then the waiter is already awake.
         let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
     }
 
-    /// Lets `duration` pass, or returns earlier when the flag is set; whether it is set.
+    /// Waits for `duration`, or until the flag is set; returns whether it is set.
     pub fn wait(&self, duration: Duration) -> bool {
         wait_for(self, duration);
         self.is_set()
@@ -50,7 +50,8 @@ impl Cancel {
     }
 }
 
-/// Readable from the moment the flag is set, so that callers can wait for it beside other things.
+/// Becomes readable once the flag is set, so that callers can poll it together with other
+/// descriptors.
 impl AsFd for Cancel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.wake.as_fd()

@@ -12,12 +12,12 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// How many bytes lie between `head` and `tail`.
+    /// The number of bytes between `head` and `tail`.
     pub fn left_out_bytes(&self) -> u64 {
         self.total_bytes.saturating_sub(self.head.len() as u64).saturating_sub(self.tail.len() as u64)
     }
 
-    /// The stream as text, the gap named; what is not UTF-8 becomes U+FFFD.
+    /// The stream as text, with a note where bytes are missing; invalid UTF-8 becomes U+FFFD.
     pub fn text(&self) -> String {
         let left_out = self.left_out_bytes();
         if left_out == 0 {
@@ -29,7 +29,7 @@ impl Captured {
     }
 }
 
-/// Without a last character of which only the first bytes are there.
+/// Drops an incomplete character at the end.
 fn without_cut_end(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()).unwrap_or(bytes),
@@ -37,7 +37,7 @@ fn without_cut_end(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Without the rest of a character whose first byte is not there.
+/// Drops an incomplete character at the start.
 fn without_cut_start(bytes: &[u8]) -> &[u8] {
     let rest = bytes.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count();
     bytes.get(rest..).unwrap_or(bytes)

@@ -1,12 +1,12 @@
-//! The environment of a command: built from nothing.
+//! The environment of a command, built from scratch.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// Every process of a run carries this variable, with a value of its own for each command.
+/// Every process of a run has this variable, with a different value for each command.
 pub const RUN_MARKER: &str = "CODE_COMMIT_RUN";
 
-/// What passes from the caller's environment without being asked for; `LC_*` does too.
+/// Variables that are always passed on from the caller's environment; so is `LC_*`.
 const ALLOWED: [&str; 10] =
     ["CARGO_HOME", "HOME", "LANG", "LOGNAME", "PATH", "RUSTUP_HOME", "TERM", "TMPDIR", "TZ", "USER"];
 
@@ -26,19 +26,19 @@ pub struct Env {
 }
 
 impl Env {
-    /// Those of `given` that every build needs (PATH, HOME, the locale, TERM, TZ, the Rust homes, …)
-    /// and those that `extra` names.
+    /// The variables of `given` that every build needs (`PATH`, `HOME`, the locale, `TERM`, `TZ`,
+    /// the Rust homes, …) and those that `extra` names.
     pub fn allowed(given: impl IntoIterator<Item = (OsString, OsString)>, extra: &[OsString]) -> Self {
         let passes = |name: &OsStr| is_allowed(name) || extra.iter().any(|more| more == name);
         Self { variables: given.into_iter().filter(|(name, _)| passes(name)).collect() }
     }
 
-    /// Sets one variable, whatever its name.
+    /// Sets a variable, whatever its name.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         self.variables.insert(name.into(), value.into());
     }
 
-    /// Takes one variable out.
+    /// Removes a variable.
     pub fn remove(&mut self, name: impl AsRef<OsStr>) {
         self.variables.remove(name.as_ref());
     }

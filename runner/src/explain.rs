@@ -1,14 +1,14 @@
-//! Says when the walls are the likely reason for a failure, and how to open them.
+//! Recognizes failures that the sandbox probably caused, and says how to open it.
 //!
-//! For the person who runs the harness, never for a model: whoever wrote the failing program chose the words that are read here, and some
-//! answers depend on what lies outside the walls.
+//! The text is for the user of the harness, never for a model: the failing program, which a model
+//! wrote, chose the words that are read here, and some answers depend on files outside the sandbox.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::sandbox::{Visible, is_in_private_home};
 use crate::{Access, Confinement, Output, Rung};
 
-/// What programs say when they miss the network.
+/// Messages of programs without a network.
 const NETWORK: [&str; 16] = [
     "Could not resolve host",
     "could not resolve",
@@ -28,36 +28,38 @@ const NETWORK: [&str; 16] = [
     "without --offline",
 ];
 
-/// What they say where the filter has refused them a socket.
+/// Messages of programs to which the seccomp filter refused a socket.
 const NO_SOCKET: [&str; 4] =
     ["socket: Operation not permitted", "socket: operation not permitted", "connect EPERM", "listen EPERM"];
-/// Python says it in the last line of a trace, whose lines before name the module.
+/// The last line of a Python traceback; earlier lines name the module.
 const PYTHON_SAYS_NO: &str = "PermissionError: [Errno 1]";
-/// So many lines of the trace: a place and its source for the caller, and again for the module.
+/// The number of lines of the traceback: location and source of the caller, and the same for the
+/// module.
 const PYTHON_TRACE: usize = 4;
 
-/// What programs say when they miss the network, but also where the walls have no part in it.
+/// Messages of programs without a network that can also have other causes.
 const REFUSED: [&str; 4] =
     ["Connection refused", "connection refused", "ECONNREFUSED", "Couldn't connect to server"];
 
 const NO_NETWORK: &str =
     "the sandbox has no network: allow it with `--network` or `[sandbox] network = true`";
 
-const NO_HOME: &str = "the sandbox hides your home folder from every build: \
-    a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or \
-    `[sandbox] readable = [\"~/FOLDER\"]`, or put into the work tree what the build needs";
+const NO_HOME: &str = "the sandbox hides your home directory from every build: \
+    a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or \
+    `[sandbox] readable = [\"~/FOLDER\"]`, or put the files that the build needs into the work tree";
 
-const NO_WRITING: &str = "the sandbox lets a build write in the work tree only: allow more with \
+const NO_WRITING: &str = "the sandbox lets a build write only in the work tree: allow more with \
     `--writable FOLDER` or `[sandbox] writable = [\"FOLDER\"]`";
 
-/// With the home, the places that no advice opens: accounts, keys, sockets and other people's files.
+/// Together with the home directory, places that no hint suggests opening: accounts, keys, sockets
+/// and other people's files.
 const SECRET: [&str; 5] = ["/etc", "/home", "/root", "/run", "/var/run"];
 
-/// What the system says when something may not be written.
+/// The system's messages if a file may not be written.
 const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "os error 30"];
-/// What Landlock makes of the same, and also of what may not be read.
+/// Landlock's messages for the same; it uses them for reading, too.
 const DENIED: [&str; 4] = ["Permission denied", "EACCES", "permission denied", "os error 13"];
-/// What a program says besides that was about to write: to see the file would not help it.
+/// Further words of a program that tried to write. Making the file readable would not help it.
 const WRITES: [&str; 7] = [
     "cannot create",
     "cannot touch",
@@ -67,19 +69,21 @@ const WRITES: [&str; 7] = [
     "unable to create",
     "cannot open output file",
 ];
-/// What it says besides that was about to take away: for that, as for something new, the folder counts.
+/// Further words of a program that tried to remove something. As for new files, the folder matters
+/// then.
 const REMOVES: [&str; 4] = ["cannot remove", "cannot move", "rename", "unlink"];
-/// What the system says of a file that is not there.
+/// The system's messages if a file does not exist.
 const MISSING: [&str; 4] = ["No such file or directory", "ENOENT", "not found", "cannot open"];
 
-/// For a command that failed: the one sentence that names the likely cause, if it is the walls, and
-/// the flag or configuration line that opens them. A guess by what the command wrote.
+/// For a failed command: one sentence with the likely cause, if that is the sandbox, and the flag
+/// or setting that opens it. This is a guess based on the command's output.
 pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
     if output.success() || confinement.rung == Rung::Off {
         return None;
     }
     let (text, access) = (output.text(), &confinement.access);
-    // The filter alone says so; other lines may name files that the build can do without.
+    // Only the filter's message counts here; other lines may name files that the build does not
+    // need.
     if !access.network && is_refused_a_socket(&text) {
         return Some(NO_NETWORK.to_owned());
     }
@@ -93,7 +97,7 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
         })
 }
 
-/// Whether commands behind these walls see a file of the host, named by its canonical path.
+/// Whether a sandboxed command can see a file of the host, given by its canonical path.
 pub fn shows(confinement: &Confinement, file: &Path) -> bool {
     confinement.rung == Rung::Off || Visible::behind(&confinement.access).has(file)
 }
@@ -112,7 +116,7 @@ fn of_line(line: &str, confinement: &Confinement, seen: &Visible) -> Option<Stri
     if !access.network && says(line, &NETWORK) {
         return Some(NO_NETWORK.to_owned());
     }
-    // The last one: the first is often the program that speaks.
+    // The last path: the first one is often the program that prints the message.
     let path = paths(line, access).last();
     if confinement.rung == Rung::Landlock && says(line, &DENIED) {
         let object = object(line).map(|name| access.tree.join(name.trim_start_matches("./")));
@@ -131,8 +135,9 @@ fn of_line(line: &str, confinement: &Confinement, seen: &Visible) -> Option<Stri
     about_rights(line, Some(&path), confinement, seen)
 }
 
-/// What a line says that it may not touch, however short its name is: in quotes behind the refusal (Python, Node.js); or a word by itself
-/// before it, behind whoever speaks (`./build.sh: line 2: report.xml: Permission denied`) or behind what was tried.
+/// The file that a message refers to, however short its name is: in quotes after the message
+/// (Python, Node.js); or as a single word before it, after the name of the program
+/// (`./build.sh: line 2: report.xml: Permission denied`) or after the operation.
 fn object(line: &str) -> Option<&str> {
     let (at, phrase) = DENIED.iter().filter_map(|phrase| Some((line.find(phrase)?, phrase))).min()?;
     let behind = line.get(at + phrase.len()..)?;
@@ -150,7 +155,7 @@ fn says(line: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| line.contains(phrase))
 }
 
-/// Said of the whole home, so that it tells nothing about a single file in it.
+/// Refers to the home directory as a whole, so that it reveals nothing about single files in it.
 fn misses_home(line: &str, confinement: &Confinement, seen: &Visible) -> bool {
     let access = &confinement.access;
     let is_home = |path: PathBuf| {
@@ -164,18 +169,19 @@ fn is_hidden_home(path: &Path, access: &Access, seen: &Visible) -> bool {
     access.home.as_ref().is_some_and(|home| path.starts_with(home)) && !seen.has(path)
 }
 
-/// Whether opening this path would show what is to stay hidden.
+/// Whether opening this path would reveal something that must stay hidden.
 fn is_secret(path: &Path, access: &Access) -> bool {
     let mut secret = SECRET.iter().map(Path::new).chain(access.home.as_deref());
     secret.any(|secret| path.starts_with(secret) || secret.starts_with(path))
 }
 
-/// Whether it is on the host, and neither it nor what it leads to is secret.
+/// Whether the path exists on the host, and neither it nor its target is secret.
 fn is_there_to_show(path: &Path, access: &Access) -> bool {
     !is_secret(path, access) && path.canonicalize().is_ok_and(|real| !is_secret(&real, access))
 }
 
-/// Whether a folder of the host is missing inside, rather than being another one there.
+/// Whether a folder of the host is missing in the sandbox. (Some folders exist there with other
+/// content.)
 fn is_hidden_folder(folder: &Path, access: &Access, seen: &Visible) -> bool {
     let replaced = [Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), access.home.as_deref()];
     folder.is_dir()
@@ -185,7 +191,7 @@ fn is_hidden_folder(folder: &Path, access: &Access, seen: &Visible) -> bool {
         && !seen.has(folder)
 }
 
-/// None where it is not the sandbox that forbids it.
+/// `None` if the sandbox is not the cause.
 fn about_rights(
     line: &str,
     path: Option<&Path>,
@@ -231,7 +237,8 @@ fn about_rights(
     })
 }
 
-/// Whether something is to be made, or taken away, in a folder that holds something protected: Landlock can allow that in none of them.
+/// Whether something is created or removed in a folder that contains a protected file: Landlock
+/// cannot allow that.
 fn is_new_beside_protected(line: &str, path: &Path, access: &Access) -> bool {
     let mut protected = access.read_only.iter().chain(&access.masked);
     protected.any(|held| held.parent().is_some_and(|folder| path.parent() == Some(folder)))
@@ -245,8 +252,9 @@ fn about_hiding(path: &Path) -> String {
     )
 }
 
-/// What looks like a path in a line of output, without quotes and colons: words with a `/`, and the
-/// bare names of protected files. Relative ones are taken to lie in the tree; one with `..` may lie anywhere.
+/// Everything in a line of output that looks like a path, without quotes and colons: words with a
+/// `/`, and the bare names of protected files. Relative paths are assumed to be in the tree; a path
+/// with `..` may be anywhere.
 fn paths(line: &str, access: &Access) -> impl Iterator<Item = PathBuf> {
     let is_edge = |letter: char| letter.is_whitespace() || "'\"`‘’()[]:,;".contains(letter);
     line.split(is_edge).filter(|word| !word.is_empty()).filter_map(|word| {

@@ -1,4 +1,5 @@
-//! What a harness that was killed by SIGKILL has left running, found by the marker that every command carries.
+//! Finds what a harness that was killed by SIGKILL left running, by the marker that every command
+//! carries.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,23 +15,24 @@ use crate::{RUN_MARKER, owner, sandbox, temporary};
 pub struct Orphans {
     /// Processes that were killed.
     pub processes: usize,
-    /// Containers, or why the Docker daemon could not be asked.
+    /// Containers, or the reason why the Docker daemon could not be asked.
     pub containers: Result<Containers, String>,
 }
 
-/// What became of the containers that were found.
+/// The result for the containers that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Containers {
-    /// So many are gone.
+    /// How many were removed.
     pub removed: usize,
     /// The names of those that the daemon did not remove.
     pub left: Vec<String>,
 }
 
-/// Ends what is left of the commands of every harness that is gone; those of a harness that lives are not touched. A process
-/// that has wiped its environment is not found. Its folders for temporary files go, too. `docker_host` is where the daemon listens, if not in the usual place.
+/// Ends everything that is left of the commands of dead harnesses, and removes their temporary
+/// folders. Commands of a living harness are not touched. A process that cleared its environment is
+/// not found. `docker_host` is the address of the daemon, if it is not the default.
 pub fn remove_orphans(docker_host: Option<&OsStr>) -> Orphans {
-    // First the containers: their clients are among the processes.
+    // Containers first, because their clients are among the processes.
     let containers = sandbox::remove_orphans(docker_host);
     let processes = kill_processes();
     let temporary = std::env::temp_dir();
@@ -55,8 +57,8 @@ fn kill_processes() -> usize {
     }
 }
 
-/// Not ourselves and what we were started from: a person may work on in a session whose harness is gone. Nor what another user has
-/// started.
+/// Excludes this process and its ancestors, because a user may continue to work in a session whose
+/// harness is dead, and processes of other users.
 fn orphans() -> Vec<Process> {
     let all = procfs::all();
     let mut spared = BTreeSet::new();

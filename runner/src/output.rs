@@ -1,4 +1,4 @@
-//! What came of a command.
+//! The result of a command.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::Captured;
 
-/// What came of a command: how it ended, and its output as far as it is kept in memory.
+/// The result of a command: how it ended, and the part of its output that is kept in memory.
 #[derive(Debug, Clone)]
 pub struct Output {
     /// How the command ended.
     pub ended: Ended,
     /// Both streams, in the order in which they arrived.
     pub captured: Captured,
-    /// Each stream by itself, with [`Streams::Apart`](crate::Streams::Apart).
+    /// Each stream separately, with [`Streams::Apart`](crate::Streams::Apart).
     pub apart: Option<Apart>,
-    /// From the start of the command until nothing of it was left.
+    /// From the start of the command until all of its processes were gone.
     pub elapsed: Duration,
-    /// How many processes were killed beside the command itself: what it had left behind, or, where it was stopped, whatever it was still
-    /// running. bubblewrap's own processes count too, those of a container do not. For whoever wonders what a command leaves behind;
-    /// nothing is to be done about them.
+    /// How many processes were killed in addition to the command itself: what it left behind or, if
+    /// it was stopped, what was still running. Includes bubblewrap's own processes, but not those
+    /// in a container. For information only; the caller does not have to do anything.
     pub survivors_killed: usize,
-    /// How many are still there: those of another user, and those that were not gone after two seconds (stuck in a system
-    /// call), the command itself included.
+    /// How many processes are still there: those of another user, and those that were not gone
+    /// after two seconds (stuck in a system call), including the command itself.
     pub survivors_left: usize,
 }
 
@@ -32,13 +32,13 @@ impl Output {
         self.captured.text()
     }
 
-    /// Whether the command ran to its end and said that all is well.
+    /// Whether the command ended normally with exit code 0.
     pub fn success(&self) -> bool {
         self.ended == Ended::Exited(0)
     }
 }
 
-/// The two streams of a command by themselves.
+/// The two streams of a command, separately.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Apart {
     /// Standard output.
@@ -54,23 +54,23 @@ pub struct Apart {
 pub enum Ended {
     /// It exited with this code.
     Exited(i32),
-    /// This signal ended it. In a process namespace (bubblewrap, Docker) a signal reaches us as the
-    /// exit code 128 + N only, so there `exit 137` reads as signal 9.
+    /// A signal ended it. In a process namespace (bubblewrap, Docker) we see a signal only as exit
+    /// code 128 + N, so there signal 9 shows as `Exited(137)`.
     Signaled(i32),
-    /// It ran past its deadline and was killed.
+    /// It exceeded its deadline and was killed.
     TimedOut,
     /// It wrote more than [`Limits::output_bytes`](crate::Limits) and was killed.
     TooMuchOutput,
-    /// There is no such program; nothing ran.
+    /// The program does not exist; nothing ran.
     NotFound,
-    /// The file is there, but is not a program that can be started; nothing ran.
+    /// The file exists, but is not an executable program; nothing ran.
     NotExecutable,
-    /// [`Cancel`](crate::Cancel) was set and it was killed.
+    /// [`Cancel`](crate::Cancel) was set, and the command was killed.
     Interrupted,
 }
 
 impl Ended {
-    /// The exit code, for a command that exited.
+    /// The exit code, if the command exited normally.
     pub fn exit_code(self) -> Option<i32> {
         match self {
             Self::Exited(code) => Some(code),
@@ -83,8 +83,9 @@ impl Ended {
         }
     }
 
-    /// What a shell would make of it: 127 and 126 for what did not start, 128 + N for a signal N (Ctrl-C is 2); and, as `timeout` does
-    /// it, 124 for a time-out. Too much output is 125, since no shell knows of that.
+    /// The exit code that a shell would report: 127 and 126 if the command did not start, 128 + N
+    /// for signal N (Ctrl-C is 2); like `timeout`, 124 after a timeout. Too much output is 125,
+    /// because shells have no code for it.
     pub fn shell_code(self) -> u8 {
         let code = match self {
             Self::Exited(code) => code,
@@ -95,12 +96,12 @@ impl Ended {
             Self::NotFound => 127,
             Self::Interrupted => 130,
         };
-        // No system gives others.
+        // Systems do not return other codes.
         u8::try_from(code).unwrap_or(125)
     }
 }
 
-/// Reads on from "the command …".
+/// Continues a sentence that begins with "the command".
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! Which harness a process or a container belongs to: written into its marker, so that a later harness can tell whether that one
-//! is still there.
+//! Records which harness a process or a container belongs to in its marker, so that a later harness
+//! can tell whether its owner is still alive.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
@@ -21,8 +21,8 @@ pub(crate) fn next_marker() -> String {
     format!("{harness}-{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Whether the harness that made this marker is certainly gone. One of another process namespace cannot be judged from here, and
-/// one that may not be looked at counts as alive.
+/// Whether the harness that created this marker is certainly dead. A harness in another process
+/// namespace cannot be judged from here, and one that we may not inspect counts as alive.
 pub(crate) fn is_gone(marker: &str) -> bool {
     let numbers: Vec<u64> = marker.split('-').map_while(|part| part.parse().ok()).collect();
     let [pid, started, space, _] = numbers.as_slice() else { return false };
@@ -36,7 +36,7 @@ pub(crate) fn is_gone(marker: &str) -> bool {
     }
 }
 
-/// The process namespace that numbers are counted in.
+/// The process namespace that process IDs refer to.
 fn namespace() -> Option<u64> {
     std::fs::metadata("/proc/self/ns/pid").ok().map(|data| data.ino())
 }

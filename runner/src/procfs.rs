@@ -1,20 +1,20 @@
-//! What `/proc` says of a process.
+//! Information about processes from `/proc`.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// One process, as it was when it was looked at.
+/// A snapshot of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
-    /// A zombie: only its parent's `wait` is missing.
+    /// A zombie: it only waits for its parent to reap it.
     pub(crate) is_dead: bool,
     pub(crate) group: i32,
     pub(crate) session: i32,
     pub(crate) parent: i32,
-    /// Clock ticks since the machine was started; with `pid` it names a process for ever.
+    /// Clock ticks since boot. Together with `pid` it identifies a process uniquely.
     pub(crate) started: u64,
 }
 
@@ -23,8 +23,8 @@ impl Process {
         Self::parse(pid, &slurp(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The program's name, in parentheses, may itself hold blanks and parentheses: read from the
-    /// last one on.
+    /// The program's name, in parentheses, may itself contain blanks and parentheses, so we search
+    /// for the last one.
     fn parse(pid: i32, stat: &[u8]) -> Option<Self> {
         let name_end = stat.iter().rposition(|byte| *byte == b')')?;
         let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
@@ -40,18 +40,18 @@ impl Process {
         })
     }
 
-    /// Whether the number still means this process, and it has not died.
+    /// Whether the process ID still refers to this process, and it is alive.
     pub(crate) fn is_still_there(&self) -> bool {
         Self::read(self.pid).is_some_and(|now| now.started == self.started && !now.is_dead)
     }
 
-    /// Whether it runs as the user that we are.
+    /// Whether it runs as our own user.
     pub(crate) fn is_ours(&self) -> bool {
         let owner = fs::metadata(format!("/proc/{}", self.pid)).map(|process| process.uid());
         owner.is_ok_and(|owner| owner == rustix::process::geteuid().as_raw())
     }
 
-    /// The value of a variable that it was started with. A process can wipe this.
+    /// A variable of its initial environment. A process can clear it.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let all = slurp(format!("/proc/{}/environ", self.pid)).ok()?;
         let mut values = all.split(|byte| *byte == 0).filter_map(|variable| {
@@ -60,7 +60,7 @@ impl Process {
         values.next().map(|value| String::from_utf8_lossy(value).into_owned())
     }
 
-    /// How many filters it is under. They are inherited and nothing can take one off.
+    /// The number of seccomp filters on it. They are inherited and cannot be removed.
     pub(crate) fn seccomp_filters(&self) -> u32 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         let count = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
@@ -68,15 +68,15 @@ impl Process {
     }
 }
 
-/// A file of `/proc`, which does not tell its size: most come whole in one read.
+/// Reads a file of `/proc`, which does not report its size: usually one read is enough.
 fn slurp(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(1024);
     File::open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The numbers of a process's children. The kernel's own list where it has one, which costs a few
-/// microseconds however many processes the machine has.
+/// The process IDs of a process's children. Uses the kernel's own list if available, which takes a
+/// few microseconds however many processes there are.
 pub(crate) fn children_of(pid: i32) -> Vec<i32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists: Vec<_> =
@@ -93,7 +93,7 @@ fn children_by_scan(pid: i32) -> Vec<i32> {
     all().into_iter().filter(|process| process.parent == pid).map(|process| process.pid).collect()
 }
 
-/// Every process that can be seen.
+/// Every visible process.
 pub(crate) fn all() -> Vec<Process> {
     let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
     all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(Process::read).collect()

@@ -1,7 +1,7 @@
-//! Finds the program that a command names, before anything is started.
+//! Finds the program that a command names, before anything starts.
 //!
-//! Looking first tells "not there" from "not a program" the same way under every rung: a sandbox
-//! that cannot start its command only exits with a code.
+//! Doing this first distinguishes "not found" from "not executable" in the same way for every rung:
+//! a sandbox that cannot start its command only exits with some code.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,19 +10,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where programs are looked for if the environment has no PATH.
+/// The search path if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What a name stands for.
+/// What a program name resolves to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// What goes in place of the name: a program, or a shell and a script without a `#!` line.
+    /// The words that replace the name: a program, or a shell and a script without a `#!` line.
     Program(Vec<OsString>),
     Missing,
     NotExecutable,
 }
 
-/// Looks `name` up as `execvp` would: with a `/` below `cwd`, else in the folders of `path`.
+/// Resolves `name` like `execvp`: with a `/` relative to `cwd`, otherwise in the folders of `path`.
 pub(crate) fn find(name: &OsStr, cwd: &Path, path: Option<&OsStr>) -> Found {
     if name.is_empty() {
         return Found::Missing;
@@ -57,11 +57,11 @@ fn by_first_bytes(file: &Path, name: &OsStr) -> Found {
     if let Some(line) = start.strip_prefix(b"#!") {
         return if interpreter_is_missing(line) { Found::NotExecutable } else { program() };
     }
-    // POSIX: a text file that the kernel does not know is a shell script.
+    // POSIX: a text file that the kernel does not recognize is a shell script.
     if start.contains(&0) { program() } else { Found::Program(vec!["/bin/sh".into(), name.to_owned()]) }
 }
 
-/// `None` for a program that may be run but not read.
+/// `None` for a program that we may execute but not read.
 fn first_bytes(file: &Path) -> Option<Vec<u8>> {
     let mut start = Vec::new();
     File::open(file).ok()?.take(256).read_to_end(&mut start).ok()?;
@@ -70,7 +70,7 @@ fn first_bytes(file: &Path) -> Option<Vec<u8>> {
 
 fn interpreter_is_missing(line: &[u8]) -> bool {
     let word = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    // The kernel parts words at blanks and tabs: a carriage return is part of the name.
+    // The kernel splits words at blanks and tabs, so a carriage return is part of the name.
     let mut words = word.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
     let word = words.next().unwrap_or_default();
     !Path::new(OsStr::from_bytes(word)).exists()

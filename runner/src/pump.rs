@@ -1,4 +1,4 @@
-//! Moves a command's output to memory and to the caller, until something ends it.
+//! Moves a command's output to memory and to the caller, until the command is over.
 
 use std::io::PipeReader;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,8 +12,8 @@ use crate::capture::Capture;
 use crate::run::now;
 use crate::{Apart, Cancel, Captured, Limits, RunError, Stream};
 
-/// What a pipe can hold, the most that the system gives anybody. Programs on Node.js write to a pipe without waiting and lose what is not
-/// through when they exit, however short a moment nobody read.
+/// The capacity of a pipe: the maximum that the system allows. Node.js programs write to a pipe
+/// without waiting, and lose what has not been read when they exit.
 pub(crate) const PIPE_BYTES: usize = 1 << 20;
 
 /// Why the command is over.
@@ -25,29 +25,29 @@ pub(crate) enum Stop {
     Interrupted,
 }
 
-/// Where the output comes from and where it goes.
+/// The sources of output and their destinations.
 pub(crate) struct Pump<'a> {
     sources: Vec<Source>,
     kept: Kept<'a>,
-    /// Room for one read; never written but by one.
+    /// The read buffer, reused for every read.
     buffer: Vec<u8>,
 }
 
-/// One stream: the pipe (until its end is seen), the part kept in memory.
+/// One stream: its pipe (until end of file) and the part kept in memory.
 struct Source {
     stream: Stream,
     pipe: Option<PipeReader>,
     capture: Capture,
 }
 
-/// What the streams share.
+/// What all streams share.
 struct Kept<'a> {
     all: Capture,
     room_bytes: u64,
     live: &'a mut dyn FnMut(Stream, &[u8]),
 }
 
-/// Whether there may be more output.
+/// Whether more output may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     Left,
@@ -61,13 +61,13 @@ impl<'a> Pump<'a> {
         Self { sources: Vec::new(), kept, buffer: Vec::with_capacity(1 << 16) }
     }
 
-    /// Adds a stream; the other end of `pipe` is the command's.
+    /// Adds a stream; the command has the other end of `pipe`.
     pub(crate) fn add(&mut self, stream: Stream, pipe: PipeReader, limits: Limits) {
         let capture = Capture::new(limits.head_bytes, limits.tail_bytes);
         self.sources.push(Source { stream, pipe: Some(pipe), capture });
     }
 
-    /// Moves output until the command (`handle` is readable when it has exited) is over.
+    /// Moves output until the command is over; `handle` becomes readable when it has exited.
     pub(crate) fn run(
         &mut self,
         handle: BorrowedFd<'_>,
@@ -92,8 +92,9 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Takes what is still in the pipes of a command that has ended, as much as they can hold however long that takes, until all
-    /// are closed or `end` has come: what could not be killed may hold them open, and write on.
+    /// Reads what is still in the pipes of a command that has ended: at least as much as they can
+    /// hold, however long that takes, then until all are closed or `end` has passed. Surviving
+    /// processes may hold the pipes open and keep writing.
     pub(crate) fn drain(&mut self, end: Instant) -> Result<Room, RunError> {
         let (room, held) = (self.kept.room_bytes, (self.sources.len() * PIPE_BYTES) as u64);
         while self.sources.iter().any(|source| source.pipe.is_some()) {
@@ -113,11 +114,11 @@ impl<'a> Pump<'a> {
         Ok(Room::Left)
     }
 
-    /// Keeps the pipes that are still open so until nobody writes to them any more: who prints into a closed one is killed by that. What
-    /// comes out is thrown away.
+    /// Keeps the remaining pipes open until nobody writes to them any more, and discards the
+    /// output: a process that writes to a closed pipe would be killed.
     pub(crate) fn hear_out(&mut self) {
         for mut pipe in self.sources.iter_mut().filter_map(|source| source.pipe.take()) {
-            // Without a thread it is closed now.
+            // If no thread can be started, the pipe is closed now.
             let _ = std::thread::Builder::new().spawn(move || std::io::copy(&mut pipe, &mut std::io::sink()));
         }
     }
@@ -127,7 +128,7 @@ impl<'a> Pump<'a> {
         self.kept.all.so_far().text()
     }
 
-    /// What was kept: of all together, and of each stream if there is more than one.
+    /// What was kept: of all streams together, and of each stream if there is more than one.
     pub(crate) fn finish(self) -> (Captured, Option<Apart>) {
         let is_apart = self.sources.len() > 1;
         let mut apart = Apart::default();
@@ -140,7 +141,7 @@ impl<'a> Pump<'a> {
         (self.kept.all.finish(), is_apart.then_some(apart))
     }
 
-    /// Waits for one of `others` or of the open pipes; gives for each whether it is ready, in order.
+    /// Waits for any of `others` or of the open pipes; returns in order which are ready.
     fn wait(&self, others: &[BorrowedFd<'_>], left: Option<Duration>) -> Result<Vec<bool>, RunError> {
         let pipes = self.sources.iter().filter_map(|source| source.pipe.as_ref());
         let mut all: Vec<_> = others.iter().map(|other| PollFd::new(other, PollFlags::IN)).collect();
@@ -152,7 +153,7 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Reads once from each open pipe that is ready.
+    /// Reads once from every open pipe that is ready.
     fn take(&mut self, ready: &[bool]) -> Result<Room, RunError> {
         let open = self.sources.iter_mut().filter(|source| source.pipe.is_some());
         for (source, _) in open.zip(ready).filter(|(_, ready)| **ready) {
@@ -196,7 +197,8 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// So many bytes come out of a pipe that holds `written` and is drained when the time is over already.
+    /// The number of bytes read from a pipe that holds `written`, if draining starts after the time
+    /// is over.
     fn drained_late<W>(written: &[u8], then: impl FnOnce(std::io::PipeWriter) -> W) -> u64 {
         let (reader, mut writer) = std::io::pipe().unwrap();
         rustix::pipe::fcntl_setpipe_size(&writer, PIPE_BYTES).unwrap();

@@ -1,9 +1,9 @@
-//! Finds and kills what a command left behind.
+//! Finds and kills the processes that a command left behind.
 //!
-//! This process is a child subreaper: whatever loses its parent becomes our child, however often it
-//! forks or calls `setsid`. What is ours is then every child that was not there before, with all
-//! below it, except children that another thread started in the plain way meanwhile (they share
-//! our process group and session and do not carry the run's marker).
+//! This process is a child subreaper: a process that loses its parent becomes our child, however
+//! often it forks or calls `setsid`. So a command's processes are all children that were not there
+//! before, with all their descendants, except for children that another thread started in the
+//! meantime (those share our process group and session, and do not carry the run's marker).
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -22,20 +22,21 @@ use crate::run::now;
 use crate::sandbox::Container;
 use crate::spawn::Group;
 
-/// How long a sweep goes on while something still appears.
+/// How long a sweep continues while new processes appear.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a sweep found.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Processes that were still alive and got a SIGKILL; the command itself is not among them.
+    /// Processes that were still alive and were sent SIGKILL; does not include the command itself.
     pub killed: usize,
-    /// Processes that are still there: those of another user, and those that had not died when the sweep gave up (then in `killed` too).
+    /// Processes that are still there: those of another user, and those that had not died when the
+    /// sweep gave up (these are included in `killed`, too).
     pub left: usize,
 }
 
-/// Kills, at once and from any thread, whatever is left of every command of this process: of the
-/// one that runs and of those that ran with [`Leftovers::Keep`](crate::Leftovers::Keep).
+/// Kills everything that is left of all commands of this process: the running one, and those that
+/// ran with [`Leftovers::Keep`](crate::Leftovers::Keep). Can be called at any time from any thread.
 pub fn sweep() -> Swept {
     let marks: Vec<Mark> = marks().clone();
     let mut sum = Swept::default();
@@ -53,11 +54,11 @@ fn marks() -> MutexGuard<'static, Vec<Mark>> {
     MARKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How to know the processes of one command.
+/// How to recognize the processes of one command.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark {
     marker: String,
-    /// Children that we had before the command was started.
+    /// The children that we had before the command started.
     before: BTreeSet<i32>,
     /// The command itself, until it has been waited for.
     root: Option<i32>,
@@ -65,7 +66,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Makes this process a subreaper and notes what it has for children now.
+    /// Makes this process a subreaper and records its current children.
     pub(crate) fn begin(marker: String, container: Option<Container>) -> std::io::Result<Self> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         let before =
@@ -73,14 +74,14 @@ impl Mark {
         Ok(Self { marker, before, root: None, container })
     }
 
-    /// From now on [`sweep`] knows of this command.
+    /// Registers the command with [`sweep`].
     pub(crate) fn started(&mut self, root: i32) {
         self.root = Some(root);
         marks().push(self.clone());
     }
 
-    /// The command has been waited for: its number may soon be another's. [`sweep`] forgets it, or,
-    /// with `Keep`, goes on looking for what it started.
+    /// The command has been reaped, so its process ID may be reused. [`sweep`] forgets it or, with
+    /// `Keep`, continues to search for what it started.
     pub(crate) fn waited(&mut self, leftovers: Leftovers) {
         let mut marks = marks();
         marks.retain(|mark| mark.marker != self.marker);
@@ -91,20 +92,22 @@ impl Mark {
         }
     }
 
-    /// Kills the command, if it has not been waited for, and all of its processes.
+    /// Kills all of the command's processes, including the command itself if it has not been
+    /// reaped.
     pub(crate) fn end(&self, group: Group) -> Swept {
         let found = alive(self.find());
-        // While somebody is in the group, its number means no other.
+        // As long as the group has members, its ID cannot be reused.
         let leader = self.root.filter(|root| found.iter().any(|process| process.group == *root));
         if let (Group::Own, Some(leader)) = (group, leader.and_then(Pid::from_raw)) {
-            // At one stroke, before anybody can fork; fails where nobody is left, which is fine.
+            // Kills the group in one call, before anybody can fork. Failing because nobody is left
+            // is fine.
             let _ = kill_process_group(leader, Signal::KILL);
         }
         self.clear(found.iter().map(|process| process.pid).collect())
     }
 
-    /// Kills all of the command's processes, again and again until none is left. `seen` are known
-    /// to have been killed already.
+    /// Kills all of the command's processes repeatedly until none is left. `seen` have already been
+    /// killed.
     fn clear(&self, mut seen: BTreeSet<i32>) -> Swept {
         if let Some(container) = &self.container {
             container.remove();
@@ -124,15 +127,16 @@ impl Mark {
         }
     }
 
-    /// What there is of ours. Our own dead children are part of it and are waited for on the way: one
-    /// that died just now may have left a child that was not ours when the list was made, so only
-    /// an empty list means that nothing is left. Dead commands are left to their owners.
+    /// The processes that are ours. Includes our dead children, which are reaped on the way: a
+    /// child that died just now may have left a child that was not ours when the list was made, so
+    /// only an empty list means that nothing is left. Dead commands are left to their owners.
     fn find(&self) -> Vec<Process> {
         if has_no_children() {
             return Vec::new();
         }
         let commands: Vec<i32> = marks().iter().chain([self]).filter_map(|mark| mark.root).collect();
-        // Looked at before the children are listed: what a dead command had started is among them.
+        // Checked before listing the children, so that the list includes what a dead command had
+        // started.
         let dead: Vec<i32> = commands.iter().copied().filter(|pid| is_dead_child(*pid)).collect();
         let mut children = children_of(own_pid());
         children.retain(|pid| !dead.contains(pid));
@@ -159,13 +163,13 @@ impl Mark {
     }
 }
 
-/// Certain and cheap: no child at all, so nothing of ours is left.
+/// Certain and cheap: without any child, nothing of ours is left.
 fn has_no_children() -> bool {
     let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::All, peek), Err(rustix::io::Errno::CHILD))
 }
 
-/// Whether it is a child of ours that has exited and was not waited for yet.
+/// Whether it is a child of ours that has exited and has not been reaped.
 fn is_dead_child(pid: i32) -> bool {
     let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Pid::from_raw(pid).is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), peek), Ok(Some(_))))
@@ -189,11 +193,12 @@ fn with_descendants(process: Process, found: &mut Vec<Process>) {
 }
 
 fn reap(pid: i32) {
-    // Another sweep may have been quicker.
+    // Another sweep may have been faster.
     let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
 }
 
-/// Sends SIGKILL to each; gives what will die, and counts what we may not kill.
+/// Sends SIGKILL to each process; returns handles to those that will die, and counts those that we
+/// may not kill.
 pub(crate) fn kill_all(processes: &[Process]) -> (Vec<(i32, OwnedFd)>, usize) {
     let mut dying = Vec::new();
     let mut stuck = 0;
@@ -207,7 +212,7 @@ pub(crate) fn kill_all(processes: &[Process]) -> (Vec<(i32, OwnedFd)>, usize) {
     (dying, stuck)
 }
 
-/// Through a handle, and only if the number still means the same process.
+/// Uses a handle, and only if the process ID still refers to the same process.
 fn kill(process: &Process) -> rustix::io::Result<OwnedFd> {
     let pid = Pid::from_raw(process.pid).ok_or(rustix::io::Errno::SRCH)?;
     let handle = pidfd_open(pid, PidfdFlags::empty())?;
@@ -218,13 +223,14 @@ fn kill(process: &Process) -> rustix::io::Result<OwnedFd> {
     Ok(handle)
 }
 
-/// Returns when one of them has died, or after 5 ms: others may have come meanwhile.
+/// Returns when one of them has died, but after at most 5 ms, because others may have appeared in
+/// the meantime.
 pub(crate) fn wait_for_one(dying: &[(i32, OwnedFd)]) {
     if dying.is_empty() {
         return;
     }
     let mut handles: Vec<_> = dying.iter().map(|(_, handle)| PollFd::new(handle, PollFlags::IN)).collect();
     let soon = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
-    // An interrupted wait is a short one.
+    // If the wait is interrupted, it is just shorter.
     let _ = poll(&mut handles, Some(&soon));
 }

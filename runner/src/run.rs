@@ -1,4 +1,4 @@
-//! One command from start to end.
+//! Runs one command from start to end.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::reap::Swept;
 use crate::spawn::{connect, start};
 use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, Rung, Stream};
 
-/// How long the pipes of a command that is gone may stay open.
+/// How long to wait for open pipes after the command is gone.
 const DRAIN: Duration = Duration::from_millis(250);
 
-/// Why a command could not be run. Nothing of it is left running.
+/// Why a command could not run. None of its processes is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -22,46 +22,46 @@ pub enum RunError {
     Input {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The working folder is not there.
+    /// The working folder does not exist.
     #[error("cannot work in {}", path.display())]
     Cwd {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system did not start the program.
+    /// The program could not be started.
     #[error("cannot start {}", program.display())]
     Start {
         /// The program, or the launcher of the sandbox.
         program: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system did not let us wait for the command.
+    /// The command could not be waited for.
     #[error("cannot follow the command")]
     Wait {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The confinement could not be set up; the command did not run.
+    /// The sandbox could not be set up; the command did not run.
     #[error("the {rung} sandbox could not be set up: {message}")]
     Sandbox {
-        /// Which one.
+        /// Its rung.
         rung: Rung,
-        /// What it said, in one line.
+        /// The message, in one line.
         message: String,
     },
 }
 
 /// Runs one command to its end and leaves no process behind.
 ///
-/// `live` gets each piece of output as it arrives; while it is busy nothing else happens, the
-/// deadline included. One command runs at a time; a second caller waits. That the command fails is
-/// not an error: see [`Output::ended`].
+/// `live` receives each piece of output as it arrives; while it is busy, nothing else happens, and
+/// the deadline is not checked. Only one command runs at a time; a second caller waits. A failing
+/// command is not an error: see [`Output::ended`].
 pub fn run(
     command: &Command,
     confinement: &Confinement,
@@ -75,7 +75,7 @@ pub fn run(
     let mut pump = Pump::new(command.limits, live);
     let ends = connect(command, &mut pump)?;
     if cancel.is_set() {
-        // While it waited for its turn, for instance: whoever set it may be about to exit.
+        // For example, while waiting for its turn. Whoever set the flag may be about to exit.
         return Ok(output(Ended::Interrupted, Swept::default(), pump, begun));
     }
     let mut running = match start(command, confinement, ends)? {

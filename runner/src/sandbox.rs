@@ -1,4 +1,4 @@
-//! The walls around a command, and the ladder of ways to put them up.
+//! The sandbox around a command, and the ladder of ways to build one.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -26,11 +26,11 @@ pub(crate) use landlock::is_in_private_home;
 pub use probe::{NoSandbox, Probed, Reason, how_to_get_bubblewrap, probe, survey};
 pub(crate) use visible::Visible;
 
-/// What the user asks for.
+/// The sandbox that the user asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The strongest of bubblewrap and Landlock that works here; never nothing.
+    /// The stronger of bubblewrap and Landlock that works here; never no sandbox.
     #[default]
     Auto,
     /// bubblewrap with seccomp, or nothing runs.
@@ -43,21 +43,21 @@ pub enum Mode {
     Off,
 }
 
-/// What is in force.
+/// The sandbox in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rung {
-    /// Namespaces by bubblewrap, and seccomp.
+    /// Namespaces set up by bubblewrap, and seccomp.
     Bwrap,
     /// Landlock and seccomp.
     Landlock,
     /// A Docker container.
     Docker,
-    /// Nothing but the sweep.
+    /// No sandbox; leftover processes are still killed.
     Off,
 }
 
-/// The name that `--sandbox` takes.
+/// The value for `--sandbox`.
 impl fmt::Display for Rung {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -69,39 +69,40 @@ impl fmt::Display for Rung {
     }
 }
 
-/// What a command may see and change. All paths absolute; those that are not there are passed over.
+/// What a command may see and change. All paths are absolute; paths that do not exist are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
     /// The work tree: writable.
     pub tree: PathBuf,
-    /// Inside the tree, but not to be changed: `.git`, `build.sh`, specifications, configuration.
+    /// Paths in the tree that are read-only: `.git`, `build.sh`, specifications, configuration.
     pub read_only: Vec<PathBuf>,
-    /// Inside the tree, but not to be seen: keys.
+    /// Paths in the tree that are hidden: keys.
     pub masked: Vec<PathBuf>,
-    /// Folders inside the tree that may be changed, but not moved away: something further down is not to be changed or seen. Upper
-    /// ones first. Not for Landlock.
+    /// Folders in the tree that are writable but cannot be moved away, because something below them
+    /// is read-only or hidden. Parents first. Landlock ignores them.
     pub pinned: Vec<PathBuf>,
-    /// More that may be changed. A folder that is not there is made.
+    /// Other writable paths. Folders that do not exist are created.
     pub writable: Vec<PathBuf>,
-    /// More that may be seen.
+    /// Other readable paths.
     pub readable: Vec<PathBuf>,
-    /// Whether the network of the host can be reached.
+    /// Whether the host's network is reachable.
     pub network: bool,
-    /// The user's home: an empty folder takes its place.
+    /// The user's home directory, which an empty folder replaces.
     pub home: Option<PathBuf>,
-    /// The folders of PATH, where tools lie: visible, also below `home`.
+    /// The folders in `PATH`, where tools are: visible, even below `home`.
     pub path: Vec<PathBuf>,
-    /// `CARGO_HOME`: programs, registry cache and configuration are visible, credentials never.
+    /// `CARGO_HOME`: programs, registry cache and configuration are visible, credentials never are.
     pub cargo_home: Option<PathBuf>,
     /// `RUSTUP_HOME`: visible.
     pub rustup_home: Option<PathBuf>,
-    /// Where the Docker daemon listens (`unix:///…`), if not in the usual place. [`Probed::confine`] sets it.
+    /// The address of the Docker daemon (`unix:///…`), if it is not the default.
+    /// [`Probed::confine`] sets it.
     pub docker_host: Option<OsString>,
 }
 
 impl Access {
-    /// The walls around `tree` for a command with this environment: tools and home are read off it,
-    /// nothing else is opened and the network is off.
+    /// Access to `tree` for a command with this environment, which also determines tools and home
+    /// directory. Nothing else is open, and the network is off.
     pub fn new(tree: impl Into<PathBuf>, env: &Env) -> Self {
         let home = env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
@@ -118,36 +119,36 @@ impl Access {
     }
 }
 
-/// Which walls, and what they are made of.
+/// A sandbox: how it is enforced, and what it lets through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
-    /// What they are made of; [`probe`] tells what works here.
+    /// How it is enforced; [`probe`] finds out what works on this machine.
     pub rung: Rung,
-    /// The walls; without meaning for [`Rung::Off`].
+    /// What it lets through; has no meaning for [`Rung::Off`].
     pub access: Access,
 }
 
 impl Confinement {
-    /// No walls.
+    /// No sandbox.
     pub fn off() -> Self {
         Self { rung: Rung::Off, access: Access::default() }
     }
 }
 
-/// What has to be done to start a command behind the walls.
+/// Everything needed to start a command in the sandbox.
 pub(crate) struct Launch {
     pub(crate) command: std::process::Command,
-    /// To be put around the thread that starts it.
+    /// Restrictions for the thread that starts it.
     pub(crate) fence: Option<landlock::Fence>,
     /// Descriptors that it inherits; closed once it runs.
     pub(crate) inherited: Vec<OwnedFd>,
-    /// Its standard input, where the launcher needs that for itself.
+    /// Its standard input, if the launcher needs standard input for itself.
     pub(crate) stdin: Option<PipeReader>,
     pub(crate) container: Option<Container>,
     pub(crate) aftercare: Aftercare,
 }
 
-/// What is needed to understand how a confined command ended, and to clean up behind it.
+/// What is needed to interpret how a sandboxed command ended, and to clean up after it.
 pub(crate) enum Aftercare {
     Plain,
     Bwrap(bwrap::Report),
@@ -164,7 +165,7 @@ impl Launch {
     }
 }
 
-/// Makes ready to start `command`, whose `argv[0]` has been looked up.
+/// Prepares to start `command`, whose `argv[0]` has been resolved.
 pub(crate) fn prepare(
     command: &Command,
     confinement: &Confinement,
@@ -181,7 +182,7 @@ pub(crate) fn prepare(
     launch.map_err(|message| RunError::Sandbox { rung: *rung, message })
 }
 
-/// The command as it stands.
+/// The command without a sandbox.
 fn direct(command: &Command) -> std::process::Command {
     let mut words = command.argv.iter();
     let mut direct = program(words.next().cloned().unwrap_or_default());
@@ -189,7 +190,8 @@ fn direct(command: &Command) -> std::process::Command {
     direct
 }
 
-/// The command's variables where the places that they name look different inside: temporary files are in a new `/tmp`.
+/// The command's variables, adjusted where paths differ in the sandbox: temporary files are in a
+/// new `/tmp`.
 fn environment(command: &Command, access: &Access) -> Env {
     let mut env = command.env.clone();
     point_inside(&mut env, access);
@@ -199,13 +201,14 @@ fn environment(command: &Command, access: &Access) -> Env {
     env
 }
 
-/// Makes something where `TMPDIR` says, or in `/tmp` where nothing can be made there: no wall has to depend on that folder.
+/// Creates something in `TMPDIR`, or in `/tmp` if that fails: a sandbox must not depend on that
+/// folder.
 fn in_temporary<T>(folder: PathBuf, make: impl Fn(PathBuf) -> io::Result<T>) -> io::Result<T> {
     make(folder).or_else(|_| make(PathBuf::from("/tmp")))
 }
 
-/// Names the places that a program would otherwise look for below a home that is not there, and
-/// tells cargo not to try the network in vain.
+/// Sets the paths that programs would otherwise look up in a home directory that does not exist,
+/// and tells cargo not to try the network in vain.
 fn point_inside(env: &mut Env, access: &Access) {
     for (name, folder) in [("CARGO_HOME", &access.cargo_home), ("RUSTUP_HOME", &access.rustup_home)] {
         if let Some(folder) = folder {
@@ -215,12 +218,12 @@ fn point_inside(env: &mut Env, access: &Access) {
     if !access.network {
         env.set("CARGO_NET_OFFLINE", "true");
     }
-    // The tree is a mount of its own, where git would not look for a repository above it.
+    // The tree is a mount of its own, and git would not search for a repository above it.
     env.set("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
 }
 
 impl Aftercare {
-    /// How the command ended, given how its launcher did. `text` is what was written.
+    /// How the command ended, given how its launcher ended. `text` is what was printed.
     pub(crate) fn read(&self, status: ExitStatus, text: impl FnOnce() -> String) -> Result<Ended, RunError> {
         let sandbox = |rung, message| RunError::Sandbox { rung, message };
         match self {
@@ -243,7 +246,7 @@ fn plainly(status: ExitStatus) -> Ended {
     }
 }
 
-/// A launcher of a process namespace reports a signal N as the exit code 128 + N.
+/// A launcher with a process namespace reports signal N as exit code 128 + N.
 fn by_shell_code(code: i32) -> Ended {
     match code {
         129..=192 => Ended::Signaled(code - 128),
@@ -251,7 +254,7 @@ fn by_shell_code(code: i32) -> Ended {
     }
 }
 
-/// Where a program of the system lies. Never looked up in a PATH that a project could set.
+/// The path of a system program. Never searched in a `PATH` that a project could set.
 fn system_program(name: &str) -> Result<PathBuf, String> {
     let folders = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
     let places = folders.map(|folder| PathBuf::from(folder).join(name));

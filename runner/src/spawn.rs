@@ -19,11 +19,11 @@ use crate::sandbox::{Aftercare, Launch, prepare};
 use crate::wait::wait_for;
 use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, RunError, Stream, Streams};
 
-/// How long a killed process may take to die before we go on without it.
+/// How long to wait for a killed process to die.
 const DYING: Duration = Duration::from_secs(2);
 
-/// Descriptors kept for the end of a command: to look for what it left behind takes a few, and without any it would look as if nothing
-/// were there.
+/// Descriptors reserved for the end of a command: finding leftover processes takes a few, and
+/// without any it would look as if there were none.
 const SPARE: usize = 32;
 
 /// The command's three streams, and whether it has the terminal.
@@ -37,19 +37,19 @@ pub(crate) struct Ends {
 /// Which process group a command is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// One of its own, which can be killed as a whole.
+    /// Its own, which can be killed as a whole.
     Own,
-    /// Ours, so that it may use the terminal.
+    /// Ours, so that it can use the terminal.
     Ours,
 }
 
-/// The only place where this crate makes something that starts a process.
+/// The only place where this crate creates something that starts a process.
 #[expect(clippy::disallowed_methods, reason = "this crate owns the starting of commands")]
 pub(crate) fn program(path: impl AsRef<std::ffi::OsStr>) -> std::process::Command {
     std::process::Command::new(path)
 }
 
-/// Opens the input and the pipes that the command asks for, and hands the near ends to `pump`.
+/// Opens the input and the pipes for the command, and gives our ends to `pump`.
 pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, RunError> {
     let stdin = match &command.input {
         Some(path) => File::open(path)
@@ -78,14 +78,14 @@ fn inherited() -> Ends {
 
 fn pipe_to(command: &Command, pump: &mut Pump<'_>, stream: Stream) -> Result<PipeWriter, RunError> {
     let (reader, writer) = io::pipe().map_err(|source| RunError::Wait { source })?;
-    // Where the system does not give so much room, it is as small as usual.
+    // If the system does not allow that much, the pipe has its default size.
     let _ = fcntl_setpipe_size(&writer, PIPE_BYTES);
     pump.add(stream, reader, command.limits);
     Ok(writer)
 }
 
-/// A command that has been started. Dropped before [`Running::end`] (a panic in the caller's
-/// `live`), it is ended all the same.
+/// A running command. If it is dropped before [`Running::end`] (a panic in the caller's `live`), it
+/// is ended anyway.
 pub(crate) struct Running {
     child: Child,
     handle: OwnedFd,
@@ -96,7 +96,7 @@ pub(crate) struct Running {
     pub(crate) aftercare: Aftercare,
 }
 
-/// Starts the command, or says why there is nothing to start.
+/// Starts the command, or returns why there is nothing to start.
 pub(crate) fn start(
     command: &Command,
     confinement: &Confinement,
@@ -142,12 +142,14 @@ fn spawn(mut launch: Launch, ends: Ends) -> Result<Spawned, RunError> {
         Some(fence) => fence.spawn(&mut command)?,
         None => command.spawn(),
     };
-    // `command` holds the far ends of our pipes and must go before we wait for their end.
+    // `command` holds the other ends of our pipes and must be dropped before we wait for end of
+    // file.
     drop((command, inherited));
     Ok(child.map(|child| (child, aftercare)))
 }
 
-/// What [`find`] could not see: a binary for another machine, a program behind the wall.
+/// Cases that [`find`] cannot detect: a binary for another machine, or a program that the sandbox
+/// hides.
 fn never_started(program: PathBuf, source: io::Error) -> Result<Ended, RunError> {
     match source.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR) => Ok(Ended::NotFound),
@@ -178,8 +180,9 @@ impl Running {
         self.handle.as_fd()
     }
 
-    /// Ends the command and what it left behind; with `Keep`, what it left stays if it exited by
-    /// itself. No status: it was killed and is still not dead (stuck in a system call).
+    /// Ends the command and its leftover processes; with `Keep`, leftovers stay if the command
+    /// exited normally. No status means that it was killed and is still not dead (stuck in a system
+    /// call).
     pub(crate) fn end(
         &mut self,
         mut leftovers: Leftovers,
@@ -188,7 +191,8 @@ impl Running {
         self.is_over = true;
         self.spare.clear();
         if stop == Some(&Stop::Exited) {
-            // Most commands leave nothing behind: then we are without a child now, which is quickly seen. The status is kept.
+            // Most commands leave nothing behind: then we have no children now, which is quick to
+            // check. The status is kept.
             let _ = self.child.try_wait();
         } else {
             leftovers = Leftovers::Sweep;

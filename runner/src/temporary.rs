@@ -1,5 +1,5 @@
-//! Folders for what a harness needs while it runs. Their names say whose they are, so that a later harness can remove those of one
-//! that was killed.
+//! Temporary folders of a harness. Their names identify their owner, so that a later harness can
+//! remove those of one that was killed.
 
 use std::fs;
 use std::io;
@@ -10,11 +10,12 @@ use tempfile::{Builder, TempDir};
 
 use crate::owner::{is_gone, next_marker};
 
-/// How their names begin; a marker and a random end follow, with a full stop between.
+/// How their names begin; a marker and a random suffix follow, separated by a full stop.
 pub(crate) const PREFIX: &str = "code-commit-";
 
-/// A new folder in `parent`, for its owner alone. Removed when dropped, or, where the harness is killed, by
-/// [`remove_orphans`](crate::remove_orphans) if `parent` is the folder for temporary files or `/tmp`.
+/// Creates a folder in `parent` that only its owner can access. It is removed when dropped or, if
+/// the harness is killed, by [`remove_orphans`](crate::remove_orphans), provided that `parent` is
+/// the temporary folder or `/tmp`.
 ///
 /// # Errors
 ///
@@ -23,13 +24,13 @@ pub fn temporary_folder(parent: &Path) -> io::Result<TempDir> {
     Builder::new().prefix(&format!("{PREFIX}{}.", next_marker())).tempdir_in(parent)
 }
 
-/// Removes what harnesses that are gone have left in `parent`, as far as this user may.
+/// Removes what dead harnesses left in `parent`, as far as permissions allow.
 pub(crate) fn remove_left(parent: &Path) {
     let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_left = entry.file_name().to_str().is_some_and(is_of_one_gone);
         if is_left && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user) {
-            // What a build has made unreadable stays; nobody waits for it.
+            // Files that a build made unreadable stay; nobody depends on this.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -52,7 +53,7 @@ mod tests {
         let at = |name: &str| parent.path().join(name);
         let own = temporary_folder(parent.path()).unwrap();
         let mut gone: Vec<String> = next_marker().split('-').map(str::to_owned).collect();
-        // Our own number, which another process had before us.
+        // Our own process ID, which another process had before us.
         gone[1] = "1".to_owned();
         let gone = format!("{PREFIX}{}", gone.join("-"));
         fs::create_dir_all(at(&format!("{gone}.a/below"))).unwrap();

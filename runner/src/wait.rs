@@ -1,4 +1,4 @@
-//! Waiting that a signal does not cut short.
+//! Waits that signals do not cut short.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use rustix::io::Errno;
 
 use crate::run::now;
 
-/// Returns when `handle` is readable, or after `limit`, or at once where it cannot be waited for.
+/// Returns when `handle` is readable, after `limit`, or at once if it cannot be waited for.
 pub(crate) fn wait_for(handle: &impl AsFd, limit: Duration) {
-    // As good as for ever where there is no such moment.
+    // If the time overflows, wait indefinitely.
     let end = now().checked_add(limit);
     loop {
         let left = end.map(|end| end.saturating_duration_since(now()));
@@ -33,7 +33,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a thread of ours sleeps in the call that waits.
+    /// Whether one of our threads sleeps in the call that waits.
     fn waits(thread: Pid) -> bool {
         let file = format!("/proc/self/task/{}/syscall", thread.as_raw_nonzero());
         let call = std::fs::read_to_string(file).unwrap_or_default();
@@ -61,7 +61,8 @@ mod tests {
         let (reader, writer) = std::io::pipe().unwrap();
         let (tell, told) = channel();
         std::thread::scope(|scope| {
-            // In here: closed by a failure, so that the other thread does not wait for ever.
+            // Moved in here, so that a failure closes it and the other thread does not wait for
+            // ever.
             let mut writer = writer;
             let waiter = scope.spawn(move || {
                 tell.send(gettid()).unwrap();
@@ -70,11 +71,12 @@ mod tests {
             });
             let thread = told.recv().unwrap();
             until(|| waits(thread));
-            // A signal for the process, which the kernel gives to the thread of this number if that will have it.
+            // A signal for the process, which the kernel delivers to the thread with this ID if it
+            // accepts signals.
             kill_process(thread, Signal::USR1).unwrap();
             until(|| caught.load(Ordering::SeqCst));
             until(|| waits(thread) || waiter.is_finished());
-            // Nobody reads it where the wait was cut short.
+            // Nobody reads it if the wait was cut short.
             let _ = writer.write_all(b"x");
             assert!(waiter.join().unwrap(), "the wait was over before there was anything to read");
         });

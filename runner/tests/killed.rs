@@ -31,7 +31,7 @@ fn hold() -> PathBuf {
     hold
 }
 
-/// A harness whose command, behind the wall of this rung, has said that it is ready; and its output.
+/// A harness whose command, in the sandbox of this rung, has said that it is ready; and its output.
 fn harness(scratch: &Scratch, rung: Rung, argv: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut harness = Command::new(hold());
     harness.arg(rung.to_string()).arg(scratch.at("tree")).args(argv);

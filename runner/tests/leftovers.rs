@@ -114,8 +114,8 @@ fn cancelling_ends_the_whole_tree() {
         let token = format!("token-{}-{rung}-cancel", std::process::id());
         let command = scratch.command(&["./src/daemon", "stay", &token]);
         let cancel = Cancel::new().unwrap();
-        let access = Confinement { rung, access: scratch.access() };
-        let output = run(&command, &access, &cancel, &mut |_, _| cancel.set()).unwrap();
+        let confinement = Confinement { rung, access: scratch.access() };
+        let output = run(&command, &confinement, &cancel, &mut |_, _| cancel.set()).unwrap();
         assert_eq!(output.ended, Ended::Interrupted, "{rung}");
         assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung}");
     }
@@ -152,8 +152,8 @@ fn a_sweep_from_another_thread_ends_what_runs() {
     for rung in rungs() {
         let token = format!("token-{}-{rung}-sweep", std::process::id());
         let command = scratch.command(&["./src/daemon", "stay", &token]);
-        let access = Confinement { rung, access: scratch.access() };
-        let output = run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {
+        let confinement = Confinement { rung, access: scratch.access() };
+        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {
             std::thread::spawn(sweep).join().unwrap();
         });
         assert!(matches!(output.unwrap().ended, Ended::Signaled(_) | Ended::Exited(_)), "{rung}");

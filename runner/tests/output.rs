@@ -13,7 +13,7 @@ use std::time::Duration;
 use runner::{Cancel, Command, Confinement, Ended, Limits, Output, Rung, Stream, Streams, run};
 use support::Scratch;
 
-/// Runs a command without walls; `live` hears it.
+/// Runs a command without a sandbox; `live` hears it.
 fn heard(command: &Command, live: &mut dyn FnMut(Stream, &[u8])) -> Output {
     run(command, &Confinement::off(), &Cancel::new().unwrap(), live).unwrap()
 }

@@ -43,8 +43,8 @@ fn table_with(rung: Rung, open: impl FnOnce(&mut Access)) -> String {
     let mut command = scratch.command(&["./src/probe"]);
     command.argv.extend(arguments.map(Into::into));
     command.argv.extend(its.split_whitespace().map(Into::into));
-    let access = Confinement { rung, access };
-    let output = run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+    let confinement = Confinement { rung, access };
+    let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
     // At the end of its input it ends, and what it shares with it.
     drop(bystander.stdin.take());
     bystander.wait().unwrap();
@@ -285,15 +285,15 @@ fn the_user_is_told_what_the_sandbox_forbade_and_how_to_allow_it() {
     let scratch = Scratch::new();
     let told = |rung, line: &str| {
         let output = scratch.sh(rung, line);
-        let access = Confinement { rung, access: scratch.access() };
-        let sentence = runner::explain(&output, &access).unwrap_or_else(|| output.text());
+        let confinement = Confinement { rung, access: scratch.access() };
+        let sentence = runner::explain(&output, &confinement).unwrap_or_else(|| output.text());
         sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
     };
     for rung in [Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
         // The same for a key that is there and one that is not.
         for key in ["home/.ssh/id", "home/.ssh/none"] {
             let advice = told(rung, &format!("cat {}", scratch.at(key).display()));
-            assert!(advice.starts_with("the sandbox hides your home folder"), "{rung}: {advice}");
+            assert!(advice.starts_with("the sandbox hides your home directory"), "{rung}: {advice}");
             assert!(!advice.contains(".ssh"), "{rung}: {advice}");
         }
         let held =
@@ -359,8 +359,8 @@ fn what_the_configuration_opens_is_open() {
             scratch.at("outside/file").display()
         );
         let command = scratch.command(&["sh", "-c", &line]);
-        let access = Confinement { rung, access };
-        let output = run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        let confinement = Confinement { rung, access };
+        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
         assert_eq!(output.text(), "secret\n", "{rung}");
         assert_eq!(fs::read_to_string(scratch.at("outside/file")).unwrap(), "new\n", "{rung}");
         assert_eq!(fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(), "new\n", "{rung}");
@@ -378,8 +378,8 @@ fn a_link_that_a_build_planted_opens_nothing() {
         access.writable = vec![scratch.at("tree/target")];
         access.readable = vec![scratch.at("tree/keys")];
         let command = scratch.command(&["sh", "-c", "cat keys/id; echo x > target/file"]);
-        let access = Confinement { rung, access };
-        let output = run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        let confinement = Confinement { rung, access };
+        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
         assert!(!output.text().contains("secret"), "{rung}: {}", output.text());
         assert!(!scratch.at("outside/file").exists(), "{rung}");
     }
@@ -392,8 +392,8 @@ fn no_folder_is_made_through_a_link_that_a_build_planted() {
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/planted")).unwrap();
         let mut access = scratch.access();
         access.writable = vec![scratch.at("tree/planted/new")];
-        let access = Confinement { rung, access };
-        let result = run(&scratch.command(&["true"]), &access, &Cancel::new().unwrap(), &mut |_, _| {});
+        let confinement = Confinement { rung, access };
+        let result = run(&scratch.command(&["true"]), &confinement, &Cancel::new().unwrap(), &mut |_, _| {});
         assert!(matches!(result, Err(runner::RunError::Sandbox { .. })), "{rung}: {result:?}");
         assert!(!scratch.at("outside/new").exists(), "{rung}");
     }
@@ -406,9 +406,9 @@ fn the_home_folder_is_never_a_work_tree_in_a_sandbox() {
         let mut access = scratch.access();
         access.tree = scratch.at("home");
         let command = Command::new(["true"], scratch.at("home"), scratch.env());
-        let access = Confinement { rung, access };
-        let error = run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
-        assert!(error.to_string().contains("home folder"), "{rung}: {error}");
+        let confinement = Confinement { rung, access };
+        let error = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
+        assert!(error.to_string().contains("home directory"), "{rung}: {error}");
     }
 }
 
@@ -461,8 +461,9 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
         access.path.extend(folders);
         let seen = |file: &str| {
             let command = scratch.command(&["cat", scratch.at(file).to_str().unwrap()]);
-            let access = Confinement { rung, access: access.clone() };
-            run(&command, &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().ended == Ended::Exited(0)
+            let confinement = Confinement { rung, access: access.clone() };
+            run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().ended
+                == Ended::Exited(0)
         };
         assert!(seen("home/tools/lib/part"), "{rung}");
         assert!(!seen("home/tools/share/keyring") && !seen("home/lib/part"), "{rung}");
@@ -486,9 +487,9 @@ fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
         }
         let mut access = scratch.access();
         access.path.push(scratch.at("home/.pyenv/shims"));
-        let access = Confinement { rung, access };
+        let confinement = Confinement { rung, access };
         let said = |argv: &[&str]| {
-            run(&scratch.command(argv), &access, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
+            run(&scratch.command(argv), &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
         };
         let said_by_shim = said(&[scratch.at("home/.pyenv/shims/tool").to_str().unwrap()]);
         assert!(said_by_shim.ends_with("chosen\n"), "{rung}: {said_by_shim}");

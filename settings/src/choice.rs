@@ -46,7 +46,7 @@ macro_rules! choice {
 choice! {
     /// The sandbox around the build.
     Sandbox {
-        /// The strongest that works here; refuse where none does
+        /// The strongest that works here; refuse if none does
         Auto = "auto",
         /// bubblewrap and seccomp
         Bwrap = "bwrap",

@@ -120,7 +120,7 @@ pub fn remedy(provider: Provider) -> String {
     format!("set {variable}, or put the key into {AGENT_CONFIG}/{file}")
 }
 
-/// What a wall hides of a project, in every loop that works at its root: wherever our keys are.
+/// What a sandbox hides of a project, in every loop that works at its root: wherever our keys are.
 pub fn hidden(root: &Path) -> Vec<PathBuf> {
     files_at(root).chain([root.join(AGENT_CONFIG)]).collect()
 }

@@ -55,7 +55,7 @@ impl ReadError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Io { .. } => "see who may read it",
+            Self::Io { .. } => "check its permissions",
             Self::NoFile(_) => "put a configuration in its place, or move it away",
             Self::NotUtf8 { .. } => "save it as UTF-8",
             Self::Line(_) => "put the line right, or take it out",

@@ -91,24 +91,24 @@ settings! {
         /// In what a server of the OpenAI dialect differs from what its address makes likely.
         dialect: Dialect,
     } {
-        /// `gemini/NAME`, `openai/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is plain. Trusted files only.
+        /// `gemini/NAME`, `openai/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is obvious. Trusted files only.
         // It decides what a call costs, and who is sent the code.
         name: Option<ModelName> => model: Setting<ModelId> = Setting::default(default_model()), differs,
-            one("model", "MODEL", "The model: gemini/NAME, openai/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is plain").without_default();
+            one("model", "MODEL", "The model: gemini/NAME, openai/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is obvious").without_default();
         /// Where the service is: for Gemini the origin, for the OpenAI dialect the address with its `/v1`. It counts for models of the
         /// same provider only. Trusted files only.
         // A variable of the environment sets it, too: which one depends on the provider, see `Settings::put_environment`.
         base_url: Option<Address> => base_url: Setting<Option<String>> = unset(), differs,
-            one("base-url", "URL", "Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1");
+            one("base-url", "URL", "The address of the model's service: for Gemini the origin, for the OpenAI dialect including /v1");
         /// Left to the service where it is not set.
         temperature: Option<Temperature> => temperature: Setting<Option<f64>> = unset(), never,
-            one("temperature", "NUMBER", "How freely the model chooses its words, 0 to 2; left to its service unless given");
+            one("temperature", "NUMBER", "How freely the model chooses its words, 0 to 2; by default its service decides");
         /// Stream the answer.
         stream: Option<bool> => stream: Setting<bool> = Setting::default(true), never,
-            switch("stream", "Stream the answer, which is the default", "no-stream", "Wait for the whole answer instead of streaming it");
-        /// How long one model call may take, retries included.
+            switch("stream", "Stream the reply, which is the default", "no-stream", "Wait for the whole reply instead of streaming it");
+        /// How long one model call may take, including retries.
         timeout: Option<Time> => timeout: Setting<Duration> = Setting::default(Duration::from_mins(10)), never,
-            one("timeout", "DURATION", "How long one model call may take, retries included");
+            one("timeout", "DURATION", "How long one model call may take, including retries");
     }
 
     /// `[model.dialect]`.
@@ -125,29 +125,29 @@ settings! {
     Limits "limits." .limits {} {
         /// US dollars. No call is sent that could pass it; needs a model whose price is known.
         max_cost: Option<Dollars> => max_cost: Setting<Option<Money>> = unset(), raises,
-            one("max-cost", "USD", "Send no call that could pass so many US dollars in all")
-                .on_resume().between_turns("Begin no turn once the run has cost so many US dollars, as the agent reckons");
+            one("max-cost", "USD", "Stop before the total cost could exceed this many US dollars")
+                .on_resume().between_turns("Start no turn after the run has cost this many US dollars, by the agent's own count");
         /// Tokens, input and output together.
         max_tokens: Option<Count> => max_tokens: Setting<Option<u64>> = unset(), raises,
-            one("max-tokens", "NUMBER", "Send no call that could pass so many tokens in all")
-                .on_resume().between_turns("Begin no turn once the run has used so many tokens");
+            one("max-tokens", "NUMBER", "Stop before the total could exceed this many tokens")
+                .on_resume().between_turns("Start no turn after the run has used this many tokens");
         /// Model calls that were, or may have been, paid for; retries count.
         max_calls: Option<Count> => max_calls: Setting<Option<u64>> = unset(), raises,
-            one("max-calls", "NUMBER", "Make no more model calls than this that are or may be paid for, retries included").on_resume();
+            one("max-calls", "NUMBER", "Make at most this many model calls that are or may have to be paid for, including retries").on_resume();
         /// Wall time of the run.
         max_time: Option<Time> => max_time: Setting<Option<Duration>> = unset(), raises,
             one("max-time", "DURATION", "End the run at the next model call after this time")
-                .on_resume().between_turns("Begin no turn after this time of turns and commands");
+                .on_resume().between_turns("Start no turn after turns and commands have taken this long");
         /// Rounds; more than a loop has by itself changes nothing.
         rounds: Option<Count> => rounds: Setting<Option<u64>> = unset(), raises,
-            one("rounds", "NUMBER", "Use fewer rounds than the loop has: at most 4, `implement` 8");
+            one("rounds", "NUMBER", "Use fewer rounds than the loop's maximum: at most 4, `implement` 8");
     }
 
     /// `[build]`.
     Build "build." .build {} {
         /// A program and its arguments, run at the root; quotes group words, no shell reads it.
         command: Option<CommandLine> => build: Setting<CommandLine> = Setting::default(default_build()), never,
-            one("build-command", "COMMAND", "What decides whether the work is done");
+            one("build-command", "COMMAND", "The command that decides whether the work is done");
         /// How long one build may take.
         timeout: Option<Time> => build_timeout: Setting<Duration> = Setting::default(Duration::from_mins(10)), never,
             one("build-timeout", "DURATION", "How long one build may take");
@@ -160,21 +160,21 @@ settings! {
 
     /// `[sandbox]`. What opens it needs a trusted file.
     Isolation "sandbox." .sandbox {} {
-        /// What the wall is made of.
+        /// How the sandbox is enforced.
         mode: Option<Sandbox> => sandbox: Setting<Sandbox> = Setting::default(Sandbox::Auto), is_weaker,
-            Flag::new("sandbox", Takes::Word("MODE", Sandbox::WORDS), "The wall around the build");
+            Flag::new("sandbox", Takes::Word("MODE", Sandbox::WORDS), "The sandbox around the build");
         /// Whether the build may use the network.
         network: Option<bool> => network: Setting<bool> = Setting::default(false), raises,
-            switch("network", "Let the build use the network", "no-network", "Keep the build off the network, which is the default");
+            switch("network", "Let the build use the network", "no-network", "Do not let the build use the network, which is the default");
         /// Folders outside of the project that the build may change. The lists of all layers add up.
         writable: Vec<Place> => writable: Vec<Setting<PathBuf>> = Vec::new(), differs,
-            many("writable", "DIR", "Let the build change this folder outside of the project, where it has to be; may be given again");
+            many("writable", "DIR", "Let the build change this existing folder outside the project; can be repeated");
         /// Files and folders outside of the project that the build may see.
         readable: Vec<Place> => readable: Vec<Setting<PathBuf>> = Vec::new(), differs,
-            many("readable", "PATH", "Let the build see this outside of the project; may be given again");
+            many("readable", "PATH", "Let the build read this path outside the project; can be repeated");
         /// Variables that pass into the build besides PATH, HOME, the locale and their like.
         env: Vec<VariableName> => env: Vec<Setting<String>> = Vec::new(), differs,
-            many("env", "NAME", "Let this variable of the environment pass into the build; may be given again");
+            many("env", "NAME", "Pass this environment variable to the build; can be repeated");
     }
 
     /// `[spec]`. Never a key that `.cuggino.json` owns.
@@ -198,7 +198,7 @@ settings! {
         limits: Limits,
         /// The command that decides whether the work is done.
         build: Build,
-        /// The wall around the build.
+        /// The sandbox around the build.
         sandbox: Isolation,
         /// What `.cuggino.json` does not settle of `code-commit spec`.
         spec: Spec,
@@ -210,7 +210,7 @@ settings! {
         /// Files that no model may write and no build may change: gitignore patterns, relative to the root, matched in any case. The
         /// lists of all layers add up, and a `!` pattern takes back only what its own list protects.
         protect: Vec<Pattern> => protect: Vec<Setting<Vec<String>>> = Vec::new(), never,
-            many("protect", "PATTERN", "Protect what this gitignore pattern matches; may be given again");
+            many("protect", "PATTERN", "Protect what this gitignore pattern matches; can be repeated");
         /// Prices that go before the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;

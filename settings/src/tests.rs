@@ -76,7 +76,7 @@ fn a_wrong_type_is_an_error_that_points_at_the_value() {
 #[test]
 fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
     insta::assert_snapshot!(wrong("[build]\ntimeout = \"10\"\n"), @r#"
-    `10` is no duration; write it like 90s, 10m or 1h30m
+    `10` is not a duration; write it like 90s, 10m or 1h30m
      --> code-commit.toml:2:11
       |
     2 | timeout = "10"

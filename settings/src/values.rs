@@ -168,7 +168,7 @@ impl fmt::Display for Size {
 
 /// `90s`, `10m`, `1h30m`: whole numbers with their units, the larger first.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let bad = || format!("`{text}` is no duration; write it like 90s, 10m or 1h30m");
+    let bad = || format!("`{text}` is not a duration; write it like 90s, 10m or 1h30m");
     let mut rest = text;
     let mut seconds: u64 = 0;
     for (unit, worth) in [('h', 3600), ('m', 60), ('s', 1)] {

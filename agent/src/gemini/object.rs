@@ -1,5 +1,5 @@
-//! What Gemini CLI prints with `--output-format json`: one object at its end, over many lines. Versions that know no `stream-json` may
-//! answer so whatever they are asked for.
+//! The output of Gemini CLI with `--output-format json`: one object at the end, over several lines.
+//! Versions without `stream-json` may print this whatever format was requested.
 
 use std::mem::take;
 
@@ -12,20 +12,20 @@ use crate::{Event, gemini};
 /// The types of a stream's events.
 const EVENTS: [&str; 6] = ["init", "message", "tool_use", "tool_result", "error", "result"];
 
-/// What may become that object.
+/// The state of recognizing that object.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) enum Object {
-    /// No line was like its beginning.
+    /// No line looked like its beginning.
     #[default]
     Awaited,
-    /// The lines from the first that was, to be read when there are no more.
+    /// The lines since its possible beginning, to be parsed at the end of the output.
     Begun(String),
-    /// It is a stream, or longer than is kept.
+    /// The output is a stream, or too long to keep.
     RuledOut,
 }
 
 impl Told {
-    /// Whether this line is kept, since it may be a part of the object.
+    /// Keeps this line if it may be part of the object; returns whether it did.
     pub(super) fn keep(&mut self, line: &str, event: Option<&Value>, see: &mut dyn FnMut(Event)) -> bool {
         if event.and_then(|event| text(event, "/type")).is_some_and(|kind| EVENTS.contains(&kind)) {
             self.rule_out(see);
@@ -45,7 +45,8 @@ impl Told {
         true
     }
 
-    /// After the last line: the object is the result, if it came. Lines before it, such as warnings, may begin with a brace, too.
+    /// After the last line: uses the object as the result, if there is one. Earlier lines, such as
+    /// warnings, may begin with a brace, too.
     pub(crate) fn read_object(&mut self, see: &mut dyn FnMut(Event)) {
         let Object::Begun(lines) = take(&mut self.object) else { return };
         match starts(&lines).find_map(result) {
@@ -54,7 +55,8 @@ impl Told {
         }
     }
 
-    /// Where it failed and printed no stream, the object is on standard error, behind other words.
+    /// If the CLI failed without printing a stream, the object is on standard error, after other
+    /// text.
     pub(crate) fn read_error(&mut self, stderr: &str) {
         if self.last.is_none() && self.object == Object::Awaited {
             let error = starts(stderr).filter_map(result).find(|object| object.get("error").is_some());
@@ -69,7 +71,7 @@ impl Told {
     }
 }
 
-/// The text from each line on that begins with a brace.
+/// The rest of the text from each line that begins with a brace.
 fn starts(text: &str) -> impl Iterator<Item = &str> {
     let later = text.match_indices("\n{").map(|(at, _)| at + 1);
     [0].into_iter().chain(later).filter_map(|at| text.get(at..))

@@ -22,9 +22,9 @@ fn a_gemini_that_knows_no_stream_answers_all_the_same() {
 
 /// What is shown of a standard error of which `out` bytes are left out between its two ends.
 fn shown(head: &str, out: u64, tail: &str) -> String {
-    let access = Confinement::off();
+    let confinement = Confinement::off();
     let key = Some(Key::new("GEMINI_API_KEY", "AIza-0123-abcd"));
-    let spawn = Spawn { key, ..Spawn::new(Path::new("/"), "do it", Path::new("/"), &access) };
+    let spawn = Spawn { key, ..Spawn::new(Path::new("/"), "do it", Path::new("/"), &confinement) };
     let total_bytes = head.len() as u64 + out + tail.len() as u64;
     let err = Captured { head: head.into(), tail: tail.into(), total_bytes };
     let output = Output {

@@ -63,11 +63,11 @@ impl Scene {
         Some(self)
     }
 
-    /// Behind the strongest wall of this machine.
+    /// Behind the strongest sandbox of this machine.
     pub(crate) fn sandboxed(mut self) -> Self {
         let mut access = Access::new(self.work(), &env());
         access.network = true;
-        self.confinement = probe(Mode::Auto, None).expect("some wall").confine(access);
+        self.confinement = probe(Mode::Auto, None).expect("some sandbox").confine(access);
         self
     }
 

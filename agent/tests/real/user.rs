@@ -1,4 +1,4 @@
-//! The user's own settings, logins and sessions: a CLI behind the wall goes on with them, and plants nothing there.
+//! The user's own settings, logins and sessions: a CLI in the sandbox goes on with them, and plants nothing there.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes its files")]
 
@@ -130,7 +130,7 @@ fn check(kind: Kind, mode: Mode) {
 
     let access = Access { network: true, home: Some(home.clone()), ..scene.confinement.access.clone() };
     let access = Access { tree: scene.work(), ..access };
-    scene.confinement = probe(mode, None).expect("this wall").confine(access);
+    scene.confinement = probe(mode, None).expect("this sandbox").confine(access);
     let resumed = turn(&scene, "second words", Session::Resume(first.outcome.session.clone().unwrap()));
     resumed.ended(|end| *end == End::Ok);
     assert!(scene.work().join("hi.txt").exists(), "{}", resumed.log);

@@ -1,4 +1,4 @@
-//! What several sets did together, and what takes it back.
+//! The combined effect of several sets, and how to revert it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::journal::{hex, kept_name};
 use crate::place::{Finder, Place, folders_above, is_blocked, name_of};
 use crate::report::Action;
 
-/// What several sets did together.
+/// The combined effect of several sets.
 #[derive(Default)]
 pub(super) struct History {
     pub(super) files: BTreeMap<String, File>,
@@ -26,10 +26,10 @@ pub(super) struct History {
     pub(super) created_folders: Vec<String>,
 }
 
-/// One file, from before the first set to after the last.
+/// One file, from before the first set until after the last one.
 pub(super) struct File {
     pub(super) was: Option<String>,
-    /// Of the old file: where its content is kept, permission bits, owner.
+    /// The old file: the path of its saved content, its permission bits and its owner.
     pub(super) kept: Option<(PathBuf, u32, (u32, u32))>,
     pub(super) left_as: Option<String>,
 }
@@ -63,13 +63,13 @@ impl History {
         Ok(history)
     }
 
-    /// What takes each file back, by path, as the tree is now.
+    /// The changes that restore each file, by path, given the current tree.
     pub(super) fn changes(&self, root: &Arc<Folder>) -> Result<Vec<Change<'static>>, UndoError> {
         let mut finder = Finder::new(root);
         self.files.iter().map(|(path, file)| self.change(&mut finder, path, file)).collect()
     }
 
-    /// The files that are now neither as the sets have left them nor as they were.
+    /// The files that are now neither as the sets left them nor as they were before.
     pub(super) fn changed_since(&self, changes: &[Change<'_>]) -> Vec<String> {
         let is_changed = |change: &&Change<'_>| {
             let now = change.before.as_ref().map(|before| hex(before.sha256));
@@ -78,7 +78,8 @@ impl History {
         changes.iter().filter(is_changed).map(|change| change.place.path.clone()).collect()
     }
 
-    /// What takes `path` back to it. A folder that the sets made there, with nothing in it but what they made, is no obstacle.
+    /// The change that restores `path`. A folder that the sets created there is no obstacle if it
+    /// contains only what they created.
     fn change(&self, finder: &mut Finder, path: &str, file: &File) -> Result<Change<'static>, UndoError> {
         let unreachable = |source: io::Error| {
             if is_blocked(&source) || source.kind() == io::ErrorKind::InvalidInput {
@@ -103,7 +104,7 @@ impl History {
         Ok(Change { place, before, content, attributes, model: Some(kept.clone()) })
     }
 
-    /// A file that the sets have put in the place of a folder is no obstacle: its own change says what becomes of it.
+    /// A file that the sets put in the place of a folder is no obstacle: another change removes it.
     fn place(&self, finder: &mut Finder, path: &str) -> io::Result<Place> {
         match finder.find(path) {
             Err(error)
@@ -115,7 +116,7 @@ impl History {
         }
     }
 
-    /// Whether a folder stands at `path`, in `parent`, that the sets made, and in which nothing is but what they made.
+    /// Whether `path` is a folder that the sets created and that contains only what they created.
     fn is_made(&self, parent: &Folder, path: &str) -> io::Result<bool> {
         if !self.makes(path) || !is_folder(parent, name_of(path))? {
             return Ok(false);

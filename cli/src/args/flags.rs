@@ -142,12 +142,15 @@ fn words(words: &'static [(&str, &str)]) -> PossibleValuesParser {
 
 /// What is no such number is told so, a negative one too.
 pub(super) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("`{text}` is no whole number"))
+    text.parse().map_err(|_| format!("`{text}` is not a whole number"))
 }
 
 /// One failure is not yet the same again.
 pub(super) fn two_or_more(text: &str) -> Result<u32, String> {
-    text.parse().ok().filter(|count| *count >= 2).ok_or_else(|| "it takes a number from 2 on".to_owned())
+    text.parse()
+        .ok()
+        .filter(|count| *count >= 2)
+        .ok_or_else(|| "it must be a number of at least 2".to_owned())
 }
 
 #[cfg(test)]

@@ -30,12 +30,12 @@ pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Resu
     let lock = super::lock(&tree, output)?;
     let settings = crate::config::load(tree.root(), environment, Layer::default(), output)?;
     let guard = Guard::open(tree.root(), plan::policy(&settings, tree.root()))
-        .map_err(|error| Failure::refused(error, "see that the folder can be read"))?;
+        .map_err(|error| Failure::refused(error, "make the folder readable"))?;
     let rules = Rules { root: tree.root().to_owned(), guard, lock };
     let answer = answer(reply.text(), &Keys::find(environment, tree.root()));
     if args.dry_run {
         let preview = rules.preview(&answer, &reply);
-        return match preview.map_err(|error| Failure::refused(error, "mend that and try again"))? {
+        return match preview.map_err(|error| Failure::refused(error, "fix that and try again"))? {
             Ok(applied) => Ok(done(applied, "would be", output)),
             Err(refusals) => Ok(refused(&refusals, output)),
         };
@@ -76,13 +76,13 @@ fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Res
 fn failed(error: Fault, record: &RunFolder) -> Failure {
     if leaves_tree_changed(&error) {
         let help = format!(
-            "what was not changed since, the next command puts back; the old contents are in {}",
+            "the next command restores files that were not changed since; the old contents are in {}",
             record.path().join(UNDO).display()
         );
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
     runs::discard(record);
-    Failure::refused(error, "mend that and try again; the tree is as it was")
+    Failure::refused(error, "fix that and try again; the work tree is unchanged")
 }
 
 /// The reply, as if a model had just given it.
@@ -95,7 +95,7 @@ fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
     let base = runs::base_for_tools(tree)?;
     RunFolder::create(&base, &format!("{}-apply", Stamp::now().folder_name()), Redactor::default())
         .context("cannot keep a record")
-        .map_err(|error| Failure::refused(error, "see that the folder can be written"))
+        .map_err(|error| Failure::refused(error, "make the folder writable"))
         .and_then(|folder| {
             registry::add(tree, folder.path(), None).inspect_err(|_| runs::discard(&folder))?;
             Ok(folder)

@@ -26,7 +26,7 @@ mod place;
 const DAY: Duration = Duration::from_hours(24);
 
 /// Why a run stays whose journal is no journal.
-const UNREADABLE: &str = "nobody can tell whether it is over: its journal cannot be read";
+const UNREADABLE: &str = "cannot tell whether it is over: its journal is unreadable";
 
 /// A run that was made here.
 struct Run {
@@ -111,7 +111,7 @@ fn is_no_record(run: &Path) -> Option<String> {
     let is_there = fs::canonicalize(run).is_ok_and(|real| real == run);
     let is_record = [JOURNAL, UNDO, RUN_JSON].iter().any(|name| run.join(name).exists())
         || fs::read_dir(run).is_ok_and(|mut entries| entries.next().is_none());
-    let why = if is_there { "it holds no record of a run" } else { "a link leads there" };
+    let why = if is_there { "it does not hold the record of a run" } else { "a symlink leads there" };
     (!is_there || !is_record).then(|| format!("{why}; remove it by hand"))
 }
 

@@ -59,7 +59,7 @@ pub fn run(
         ..plan(settings, &tree, task)?
     };
     let guard = looks::look_at(which, &tree, &plan, args, output)?;
-    // In this order: a wall holds the first of them.
+    // In this order: a sandbox holds the first of them.
     let protected = sandbox::protected(&tree, &guard, &plan.settings)?;
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
     // What git cannot tell of the tree was said.
@@ -150,7 +150,7 @@ fn preflight(
         };
         preflight::input(root, &path, hint).map_err(|what| missing.push(what)).ok()
     };
-    let query = text(QUERY, &format!("write into {QUERY} what should change"));
+    let query = text(QUERY, &format!("describe the change in {QUERY}"));
     let codebase = text(CODE_ROLLUP, "make it with: code-commit rollup");
     let system = (which == Which::Implement).then(|| text(SYSTEM_PROMPT, SYSTEM_PROMPT_REMEDY)).flatten();
     let base_url = settings.base_url.value.as_deref();

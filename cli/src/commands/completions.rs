@@ -38,7 +38,7 @@ pub fn man(args: &ManArgs, output: &Output) -> Result<Exit, Failure> {
     fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
         .with_context(|| format!("cannot write the pages into {}", folder.display()))
-        .map_err(|error| Failure::refused(error, "name a folder that can be written"))?;
+        .map_err(|error| Failure::refused(error, "name a writable folder"))?;
     output.report(&format!("the pages are in {}: man -l {0}/code-commit.1", folder.display()));
     Ok(Exit::Done)
 }

@@ -35,7 +35,7 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
         .context("cannot start a server on 127.0.0.1")?;
     let redactor = output.strike_out([KEY]);
     output.report(&format!(
-        "A shell project whose test fails, and a scripted model at {} that errs twice. Its query:\n  {}",
+        "A shell project whose test fails, and a scripted model at {} that makes two mistakes. Its query:\n  {}",
         server.origin(),
         fixtures::demo::QUERY.trim(),
     ));
@@ -62,11 +62,11 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
 /// Its folder is made by us, and what is in it by the git program.
 fn no_project(error: io::Error, environment: &Environment) -> Failure {
     if on_path("git", environment).is_none() {
-        let error = anyhow!("there is no git program, and the demo makes its project with it");
+        let error = anyhow!("there is no git program, and the demo needs it to create its project");
         return Failure::refused(error, "install git");
     }
     let error = anyhow::Error::from(error).context("cannot make the demo's project");
-    Failure::refused(error, "see that TMPDIR, or /tmp, can be written and that the disk has room")
+    Failure::refused(error, "check that TMPDIR or /tmp is writable and that the disk has space")
 }
 
 /// Nobody's configuration counts here: the demo is the same on every machine.

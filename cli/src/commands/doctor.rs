@@ -89,6 +89,6 @@ pub fn run(args: &DoctorArgs, environment: &Environment, output: &Output) -> Res
         output.report("a run can start");
         return Ok(Exit::Done);
     }
-    output.report(&format!("no run can start: {bad} to put right"));
+    output.report(&format!("no run can start: {bad} to fix"));
     Ok(Exit::Refused)
 }

@@ -25,7 +25,7 @@ pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Resu
         .map(|path| Request { path: path.as_bytes(), op: Op::Write, base_sha256: None })
         .collect();
     let verdicts = guard.judge(&requests);
-    let verdicts = verdicts.map_err(|error| Failure::refused(error, "mend that and try again"))?;
+    let verdicts = verdicts.map_err(|error| Failure::refused(error, "fix that and try again"))?;
     let mut exit = Exit::Done;
     for (path, verdict) in paths.iter().zip(verdicts) {
         let shown = name_as_text(path);
@@ -63,7 +63,10 @@ fn from_stdin() -> Result<Vec<OsString>, Failure> {
             continue;
         }
         let path: String = serde_json::from_slice(&line).map_err(|_| {
-            Failure::refused(anyhow!("line {} is no JSON string", number + 1), "write each path as \"path\"")
+            Failure::refused(
+                anyhow!("line {} is not a JSON string", number + 1),
+                "write each path as \"path\"",
+            )
         })?;
         paths.push(path.into());
     }

@@ -20,8 +20,8 @@ pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, Failure> {
     let here = super::here()?;
     preflight::own_or_absent(&here).map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     if let Err(OpenError::NotARepository { .. }) = WorkTree::at(&here) {
-        repo::init(&here).map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
-        output.report("made a git repository");
+        repo::init(&here).map_err(|error| Failure::refused(error, "make the folder writable"))?;
+        output.report("created a git repository");
     }
     let tree = super::work_tree(&here)?;
     if tree.root().starts_with(tree.git_dir()) {
@@ -34,11 +34,11 @@ pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, Failure> {
         output.report(line);
     }
     if made.is_empty() {
-        output.report("everything is there already");
+        output.report("everything already exists");
     }
     output.report(&format!(
-        "\nnext:\n  1. put your key into GEMINI_API_KEY or {AGENT_CONFIG}/gemini-key.txt\n  2. see that ./{BUILD} passes if and only if \
-         the project is right\n  3. git add and commit what belongs to the project\n  4. write into {QUERY} what should change\n  \
+        "\nnext:\n  1. put your key into GEMINI_API_KEY or {AGENT_CONFIG}/gemini-key.txt\n  2. make sure that ./{BUILD} passes if and only if \
+the project is correct\n  3. git add and commit the project's files\n  4. describe the change in {QUERY}\n  \
          5. code-commit rollup && code-commit{}",
         if args.implement { " implement" } else { "" }
     ));
@@ -59,7 +59,7 @@ fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
         let path = commit::beside_or_above(root, commit::SYSTEM_PROMPT);
         let text = prompt::implement::SYSTEM_PROMPT;
         if create(&root.join(&path), text, 0o666).with_context(|| format!("cannot make {path}"))? {
-            made.push(format!("{path}: teaches the model how to answer; yours to change"));
+            made.push(format!("{path}: teaches the model how to answer; edit it as you like"));
         }
     }
     let (build, what) = build_script(root);
@@ -79,11 +79,11 @@ fn build_script(root: &Path) -> (String, &'static str) {
         ("setup.py", "python3 -m pytest -q", "runs pytest"),
         ("Makefile", "make && make test", "runs make and make test"),
     ];
-    let head = "#!/bin/sh\n# Exits with 0 if and only if the project is right. code-commit runs it after every change.\nset -eu\n";
+    let head = "#!/bin/sh\n# Exits with 0 if and only if the project is correct. code-commit runs it after every change.\nset -eu\n";
     known.into_iter().find(|(file, ..)| root.join(file).exists()).map_or_else(
         || {
-            let line = "echo 'build.sh: replace this line by the commands that build and test the project' >&2\nexit 1\n";
-            (format!("{head}{line}"), "fails until you write into it how the project is built and tested")
+            let line = "echo 'build.sh: replace this line with the commands that build and test the project' >&2\nexit 1\n";
+            (format!("{head}{line}"), "fails until you add the commands that build and test the project")
         },
         |(_, line, what)| (format!("{head}{line}\n"), what),
     )

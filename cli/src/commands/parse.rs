@@ -102,7 +102,7 @@ fn report(reply: &Reply<'_>, output: &Output) {
         output.report(&what);
     }
     for (kind, texts) in [
-        ("for the person", reply.user().collect::<Vec<_>>()),
+        ("for the user", reply.user().collect::<Vec<_>>()),
         ("for the next prompt", reply.debug().collect()),
         ("nothing to change", reply.no_change().collect()),
     ] {

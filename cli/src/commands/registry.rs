@@ -1,6 +1,6 @@
 //! Which runs were made here: a list in the harness's own state, which no repository can bring along.
 //!
-//! Run folders lie in the project, so a cloned repository could ship one: with a plan that switches the wall off, or with pre-images
+//! Run folders lie in the project, so a cloned repository could ship one: with a plan that switches the sandbox off, or with pre-images
 //! that put a hook back. Only a run that stands in this list is gone on with, undone or replayed, and only with the plan it began with.
 
 use std::fs;

@@ -50,7 +50,7 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
     let scratch = runner::temporary_folder(&std::env::temp_dir())
         .context("cannot make a scratch folder")
         .map_err(|error| {
-            Failure::refused(error, "see that TMPDIR, or /tmp, can be written and that the disk has room")
+            Failure::refused(error, "check that TMPDIR or /tmp is writable and that the disk has space")
         })?;
     let copy = ScratchCopy::make(&tree, &run, &past.lines, scratch.path())?;
     let rules = copy.rules(&plan)?;

@@ -103,7 +103,7 @@ fn go_on(
     }
     let exit = if known.has_plan() { Exit::Refused } else { Exit::NothingToDo };
     let mut plan =
-        Plan::load(&folder, known).map_err(|error| Failure::new(exit, error).help("begin a new run"))?;
+        Plan::load(&folder, known).map_err(|error| Failure::new(exit, error).help("start a new run"))?;
     let past = Past::read(folder.path()).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
     if !can_go_on(&past) {
         return Err(closed(&name, "is over"));
@@ -115,7 +115,7 @@ fn go_on(
     preflight::build_command(tree.root(), &plan.settings.build.value, environment)
         .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.hint))?;
     plan.settings.put_flags(args.limits.layer.clone());
-    output.note(&format!("going on with {name}"));
+    output.note(&format!("resuming {name}"));
     let cancel = crate::interrupt::watched()?;
     preflight::price(&plan.settings)?;
     let client = models::open(&plan.settings, &keys, environment, tree, output)?;
@@ -128,7 +128,7 @@ fn go_on(
 }
 
 fn closed(name: &str, why: &str) -> Failure {
-    let help = format!("begin a new run; what this one did: code-commit show {name}");
+    let help = format!("start a new run; to see what this one did: code-commit show {name}");
     Failure::nothing_to_do(anyhow!("{name} {why}"), help)
 }
 

@@ -83,16 +83,14 @@ pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Res
     if !rollup.with_key.is_empty() {
         let first = phrases::first(&rollup.with_key, NAMED_LINKS);
         output.warn(&format!(
-            "{first}: an API key stands there, so the next run will not send this roll-up; take the key out"
+            "{first}: contains an API key, so the next run will not send this roll-up; remove the key"
         ));
     }
     if rollup.files == 0 {
-        output.warn(
-            "git tracks no files here, so the model would see none: git add what belongs to the project",
-        );
+        output.warn("git tracks no files here, so the model would see none: git add the project's files");
     }
     let left_out = rollup.left_out.iter().map(|(path, why)| (path, why.reason()));
-    let links = rollup.besides.links.iter().map(|path| (path, "a symbolic link"));
+    let links = rollup.besides.links.iter().map(|path| (path, "a symlink"));
     let odd = odd.iter().map(|path| (path, "its name is not UTF-8"));
     output.object(&json!({
         "files": rollup.files, "bytes": rollup.text.len(),
@@ -136,7 +134,7 @@ pub fn roll_up(tree: &WorkTree, redactor: &Redactor) -> Result<RollUp, Failure> 
         let found = on_disk
             .read(&path, &mut content)
             .with_context(|| format!("cannot read {path}"))
-            .map_err(|error| Failure::refused(error, "make it readable, or let git track it no more"))?;
+            .map_err(|error| Failure::refused(error, "make it readable, or stop tracking it with git"))?;
         match found {
             Found::Content => rollup.add(path, &content, redactor)?,
             Found::LeftOut(why) => rollup.left_out.push((path, why)),
@@ -157,9 +155,6 @@ fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
         file.persist(path).map_err(|error| error.error)
     })();
     written.map(drop).with_context(|| format!("cannot write {}", path.display())).map_err(|error| {
-        Failure::refused(
-            error,
-            format!("see that {AGENT_CONFIG} can be written, or name another file with --output"),
-        )
+        Failure::refused(error, format!("make {AGENT_CONFIG} writable, or name another file with --output"))
     })
 }

@@ -82,7 +82,7 @@ fn enter<'o>(
     observer: &'o mut dyn perform::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
     let plan = prepared.plan.store(folder).map_err(no_record)?;
-    // The wall holds what is there, and hides the records that are listed.
+    // The sandbox holds what is there, and hides the records that are listed.
     registry::add(prepared.tree, folder.path(), Some(plan))?;
     let confinement = confine(prepared)?;
     let record = Record::begin(folder.clone(), observer).map_err(no_record)?;
@@ -165,7 +165,7 @@ pub fn guard_apart(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
 }
 
 fn cannot_read(error: OpenError) -> Failure {
-    Failure::refused(error, "see that the folder can be read")
+    Failure::refused(error, "make the folder readable")
 }
 
 /// How the model is asked.

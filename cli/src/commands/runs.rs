@@ -61,7 +61,7 @@ pub fn discard(folder: &RunFolder) {
 
 /// Most likely the disk is full. Nothing was touched.
 pub fn no_record(error: impl Into<anyhow::Error>) -> Failure {
-    Failure::refused(error, "see that the folder is yours and that the disk has room")
+    Failure::refused(error, "make sure that you own the folder and that the disk has space")
 }
 
 /// The run that is meant, the newest if none is named.
@@ -78,10 +78,11 @@ pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure
         None => all.iter().find(|run| has_begun(&run.path(tree.root()))).or(all.first()),
     };
     found.cloned().ok_or_else(|| {
-        let what = named
-            .map_or("no run was made here yet".to_owned(), |name| format!("no run {name} was made here"));
+        let what = named.map_or("there is no run here yet".to_owned(), |name| {
+            format!("no run named {name} was made here")
+        });
         let help = if all.is_empty() {
-            "begin the first one with code-commit; code-commit demo shows what a run is".to_owned()
+            "start the first one with code-commit; code-commit demo shows an example".to_owned()
         } else {
             let newest: Vec<String> = all.iter().take(NAMED_RUNS).map(name_of).collect();
             format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
@@ -104,7 +105,7 @@ pub fn has_applied(run: &Path) -> bool {
 
 /// The answers of a run, in their order, to be given again.
 pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
-    let unreadable = "name a run whose journal is whole";
+    let unreadable = "name a run with an intact journal";
     let folder = RunFolder::open(run.to_owned(), Redactor::default());
     let past = Past::read(run).map_err(|error| Failure::refused(error, unreadable))?;
     let answered =

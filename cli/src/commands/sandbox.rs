@@ -1,4 +1,4 @@
-//! The wall around the build, and what the build finds behind it.
+//! The sandbox around the build, and what the build finds behind it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::output::Output;
 use crate::plan::{Plan, RUN_JSON};
 
-/// Whether a build of our own may run without a wall where none can be had.
+/// Whether a build of our own may run without a sandbox where none can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Otherwise {
     /// Nothing runs.
@@ -26,7 +26,7 @@ pub enum Otherwise {
     GoWithout,
 }
 
-/// The wall that the plan asks for, as far as this machine has it; says in one line what is in force.
+/// The sandbox that the plan asks for, as far as this machine has it; says in one line what is in force.
 pub fn confine(
     tree: &WorkTree,
     plan: &Plan,
@@ -37,8 +37,11 @@ pub fn confine(
     let root = tree.root();
     match runner::probe(mode(plan.settings.sandbox.value), environment.docker_host()) {
         Ok(probed) if probed.rung != Rung::Off && is_all_of_home(root, environment) => Err(Failure::refused(
-            anyhow!("{} is or holds your home folder, which no wall can both show and hide", root.display()),
-            "keep the project in a folder of its own, or use --sandbox off",
+            anyhow!(
+                "{} is or contains your home directory, which no sandbox can both show and hide",
+                root.display()
+            ),
+            "keep the project in its own folder, or use --sandbox off",
         )),
         Ok(probed) => {
             output.note(&format!("sandbox: {}", probed.why));
@@ -51,7 +54,7 @@ pub fn confine(
             })
         }
         Err(reason @ NoSandbox::Nowhere { .. }) if otherwise == Otherwise::GoWithout => {
-            output.warn(&format!("no wall can be had here, this build runs without one: {reason}"));
+            output.warn(&format!("no sandbox works here, so this build runs without one: {reason}"));
             Ok(Confinement::off())
         }
         Err(reason) => Err(no_sandbox(reason, "--sandbox off runs the build with all of your rights")),
@@ -61,13 +64,13 @@ pub fn confine(
 /// `without` says what it means to go without one: no way out for a process that may open too few files.
 pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
     let help = match reason {
-        NoSandbox::TooFewFiles => "allow more, then try again: ulimit -n 1024",
+        NoSandbox::TooFewFiles => "raise the limit, then try again: ulimit -n 1024",
         NoSandbox::Nowhere { .. } => without,
     };
     Failure::refused(reason, help)
 }
 
-/// A link may lead to a program that the wall hides: no model could mend that.
+/// A link may lead to a program that the sandbox hides: no model could mend that.
 fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<(), Failure> {
     let program = plan.settings.build.value.argv.first().filter(|program| program.contains('/'));
     let Some((name, place)) = program.and_then(|name| Some((name, root.join(name).canonicalize().ok()?)))
@@ -79,7 +82,7 @@ fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<
     }
     let (name, place) = (name.strip_prefix("./").unwrap_or(name), place.display());
     Err(Failure::refused(
-        anyhow!("{name} leads to {place}, which the sandbox hides"),
+        anyhow!("{name} points to {place}, which the sandbox hides"),
         format!("put it into the project, or show it: --readable {place}"),
     ))
 }
@@ -101,8 +104,8 @@ fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -
     }
 }
 
-/// The records of `implement`: what they tell of how to open the wall is for the person. Those that were made here come first, the newest
-/// before the others: a repository may bring along more folders than a wall can hide.
+/// The records of `implement`: what they tell of how to open the sandbox is for the person. Those that were made here come first, the newest
+/// before the others: a repository may bring along more folders than a sandbox can hide.
 pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     let logs = runs::implement_logs(tree.root());
     // A list that cannot be read keeps every run from beginning.
@@ -143,10 +146,10 @@ pub fn there(root: &Path, binds: Binds) -> impl Iterator<Item = PathBuf> {
     read_only(binds).map(|name| root.join(name)).filter(|path| path.exists())
 }
 
-/// Each file that a wall holds is a mount, and bubblewrap takes no more than 3,000 of them. The others are left to the seal.
+/// Each file that a sandbox holds is a mount, and bubblewrap takes no more than 3,000 of them. The others are left to the seal.
 pub const MOST_HELD: usize = 500;
 
-/// What of the sealed files a wall can hold fast: a link it cannot, and what a link leads to is not sealed with it. Under Landlock nothing
+/// What of the sealed files a sandbox can hold fast: a link it cannot, and what a link leads to is not sealed with it. Under Landlock nothing
 /// new could be made in a folder that holds one of these: a file that is sealed for its name alone is left to the seal there.
 pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item = PathBuf> {
     let by_name = move |path: &Path| {
@@ -175,7 +178,7 @@ pub fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
     Ok(tree.repositories_below()?.into_iter().map(|folder| folder.join(DOT_GIT)).collect())
 }
 
-/// What a wall around agents holds for them: what is there, and where nothing is checked out the folder, in which git tracks nothing.
+/// What a sandbox around agents holds for them: what is there, and where nothing is checked out the folder, in which git tracks nothing.
 pub fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let there = |path: &Path| path.symlink_metadata().is_ok();
     let held = dot_gits.iter().map(|path| root.join(path)).filter_map(move |path| {
@@ -188,7 +191,7 @@ pub fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = 
     held.take(MOST_HELD)
 }
 
-/// Those of them that a seal holds: files, and those that are not there. The latter only behind a wall, where git could check nothing
+/// Those of them that a seal holds: files, and those that are not there. The latter only in a sandbox, where git could check nothing
 /// out: without one a build may do so.
 pub fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, RepoError> {
     let mut all = dot_gits(tree)?;
@@ -199,7 +202,7 @@ pub fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>
     Ok(all)
 }
 
-/// Those of them that are folders: a wall holds them, and nothing could put them back. What git cannot tell of the tree has been said.
+/// Those of them that are folders: a sandbox holds them, and nothing could put them back. What git cannot tell of the tree has been said.
 pub fn git_folders(tree: &WorkTree) -> Vec<PathBuf> {
     let mut all = dot_gits(tree).unwrap_or_default();
     all.retain(|path| tree.root().join(path).symlink_metadata().is_ok_and(|found| found.is_dir()));
@@ -219,7 +222,7 @@ pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<
     let tracked = tracked.filter(|path| only_protect.refuses(path).is_some());
     let there = guard
         .existing(settings.protect.iter().map(|list| list.value.join("\n")))
-        .map_err(|error| Failure::refused(error, "see that every folder of the project can be read"))?;
+        .map_err(|error| Failure::refused(error, "make every folder of the project readable"))?;
     Ok(tracked.chain(there).map(PathBuf::from).collect())
 }
 

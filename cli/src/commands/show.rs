@@ -110,8 +110,7 @@ pub fn past(run: &Path) -> Result<Past, Failure> {
     if is_applied(run) {
         return Ok(Past::default());
     }
-    Past::read(run)
-        .map_err(|error| Failure::refused(error, "its files are there all the same: look into the folder"))
+    Past::read(run).map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
 }
 
 /// Whether this is the record of an `apply` that came to its end: what to put back, and no journal.
@@ -191,9 +190,9 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
             output.report_prose(&format!("{head} {}", printable(&warning.message)));
         }
         Line::Restored(restored) => {
-            output.report(&format!("put back: {}", phrases::count(restored.paths.len() as u64, "file")));
+            output.report(&format!("restored: {}", phrases::count(restored.paths.len() as u64, "file")));
         }
-        Line::Resumed { .. } => output.report("gone on with: the prompt is sent again"),
+        Line::Resumed { .. } => output.report("resumed: the prompt is sent again"),
         Line::Ended { outcome } => output.report(&format!("ended: {}", outcome.code())),
         _ => {}
     }

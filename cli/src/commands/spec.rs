@@ -102,7 +102,7 @@ pub struct WatchArgs {
     pub agent: AgentArgs,
 }
 
-/// Who works, and within which walls. A run that goes on takes what is not given from the record of its beginning.
+/// Who works, and within which sandbox. A run that goes on takes what is not given from the record of its beginning.
 #[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentArgs {
@@ -118,7 +118,7 @@ pub struct AgentArgs {
     /// Where its service is, if not where it looks by itself; for Claude Code and Gemini CLI
     #[arg(long, value_name = "URL")]
     pub base_url: Option<Address>,
-    /// The wall around the agent and around the setup and check commands
+    /// The sandbox around the agent and around the setup and check commands
     #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox())]
     pub sandbox: Option<Sandbox>,
     /// How long one turn of an agent may take [default: 2h]
@@ -149,7 +149,7 @@ pub enum Agent {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Permissions {
-    /// All of them; the wall is what holds
+    /// All of them; the sandbox is what holds
     #[default]
     Skip,
     /// Those that it is set up for; others are denied

@@ -21,7 +21,7 @@ pub fn read(path: &Path) -> Result<Option<String>, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             let error = Err(error).with_context(|| format!("cannot read {}", path.display()));
-            return error.map_err(|error| Failure::refused(error, "see who may read it"));
+            return error.map_err(|error| Failure::refused(error, "check its permissions"));
         }
     };
     let text = String::from_utf8(bytes);

@@ -25,12 +25,11 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
     }
     let run = known?.path(tree.root());
     let folder = RunFolder::open(run.clone(), Redactor::default());
-    let rounds = folders_to_undo(&folder).map_err(|error| {
-        Failure::refused(error, "see that the folder can be read; it holds the old contents")
-    })?;
+    let rounds = folders_to_undo(&folder)
+        .map_err(|error| Failure::refused(error, "make the folder readable; it holds the old contents"))?;
     if rounds.is_empty() {
         return Err(Failure::nothing_to_do(
-            anyhow!("nothing is kept of what {} may have changed", runs::name(&run)),
+            anyhow!("there is no record of what {} may have changed", runs::name(&run)),
             "a run whose replies were all refused, or that was rolled back, has nothing to undo",
         ));
     }
@@ -49,7 +48,7 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
         let what = match change.action {
             Action::Delete => "removed",
             Action::Write => "restored",
-            Action::None => "was as before already:",
+            Action::None => "already as before:",
         };
         output.report(&format!("{what} {}", printable(&change.path)));
     }
@@ -65,24 +64,24 @@ pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
 fn failed(error: UndoError, run: &Path) -> Failure {
     let kept = run.join(UNDO);
     if matches!(error, UndoError::ChangedSince { .. }) {
-        return Failure::refused(error, "look at these files; --force puts them back all the same");
+        return Failure::refused(error, "look at these files; --force restores them anyway");
     }
     let help = if matches!(error, UndoError::OtherVersion { .. }) {
         format!("undo with that version; the old contents are in {}", kept.display())
     } else if matches!(error, UndoError::NoManifest { .. }) {
         format!(
-            "nothing was put back; git may have the old contents, and {} what is left of the copies",
+            "nothing was restored; git may have the old contents, and {} has the remaining copies",
             kept.display()
         )
     } else if matches!(error, UndoError::Blocked { .. }) {
-        format!("move away what stands there, then undo again; the old contents are in {}", kept.display())
+        format!("move away what is there, then undo again; the old contents are in {}", kept.display())
     } else if matches!(&error, UndoError::Apply(error) if error.leaves_tree_changed()) {
         format!(
-            "what was not changed since, the next command puts back; the old contents are in {}",
+            "the next command restores files that were not changed since; the old contents are in {}",
             kept.display()
         )
     } else {
-        format!("nothing was put back; the old contents are in {}", kept.display())
+        format!("nothing was restored; the old contents are in {}", kept.display())
     };
     Failure::new(Exit::TreeNotRestored, error).help(help)
 }

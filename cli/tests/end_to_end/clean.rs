@@ -103,8 +103,8 @@ fn nothing_is_removed_through_a_link_or_that_is_no_record() {
     scene.project.write(second.join("mine.txt").to_str().unwrap(), b"of another\n").unwrap();
     let done = scene.run(&["clean", "--keep", "0"]);
     assert_eq!(done.code, Some(0), "{done}");
-    assert!(done.out.contains("a link leads there; remove it by hand"), "{done}");
-    assert!(done.out.contains("it holds no record of a run; remove it by hand"), "{done}");
+    assert!(done.out.contains("a symlink leads there; remove it by hand"), "{done}");
+    assert!(done.out.contains("it does not hold the record of a run; remove it by hand"), "{done}");
     assert!(elsewhere.join("events.jsonl").exists() && second.join("mine.txt").exists());
 }
 

@@ -110,7 +110,7 @@ fn an_error_in_a_file_points_at_its_line_and_nothing_is_touched() {
     exit 3
     --- out
     --- err
-    error: `10 minutes` is no duration; write it like 90s, 10m or 1h30m
+    error: `10 minutes` is not a duration; write it like 90s, 10m or 1h30m
      --> code-commit.toml:2:11
       |
     2 | timeout = "10 minutes"
@@ -351,7 +351,7 @@ fn variables_pass_into_the_build_where_they_are_named() {
 fn the_sandbox_opens_where_it_is_told_to_and_nowhere_else() {
     let doctor = Scene::with_replies([]).run(&["doctor", "--json"]).out;
     if !doctor.lines().any(|line| line.contains(r#""check":"sandbox""#) && line.contains(r#""ok":true"#)) {
-        eprintln!("SKIPPED: what opens the wall, because no wall works here: {doctor}");
+        eprintln!("SKIPPED: what opens the sandbox, because no sandbox works here: {doctor}");
         return;
     }
     for (more, made) in [(&[][..], false), (&["--writable", "~/outside"], true)] {

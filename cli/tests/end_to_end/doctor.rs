@@ -82,11 +82,11 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
     NO  .gitignore      .gitignore has no line /agent-config, so a key could be committed
                         help: add the line: echo /agent-config >> .gitignore
     NO  query           there is no agent-config/query.txt
-                        help: write into agent-config/query.txt what should change
+                        help: describe the change in agent-config/query.txt
     ok  code roll-up    agent-config/codeRollup.txt
     NO  build           there is no build.sh
-                        help: write one that exits with 0 if and only if the project is right: code-commit init makes a first build.sh
-    no run can start: 5 to put right
+                        help: write one that exits with 0 if and only if the project is correct: code-commit init writes a first build.sh
+    no run can start: 5 to fix
     --- err
     ");
 }
@@ -107,7 +107,7 @@ fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_star
     assert_eq!(about(&examine()).as_deref(), Some("ok  code roll-up    agent-config/codeRollup.txt"));
 }
 
-/// It would be a poor reason to do without a wall.
+/// It would be a poor reason to do without a sandbox.
 #[test]
 fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
@@ -180,7 +180,7 @@ fn a_disk_without_room_keeps_a_run_from_starting() {
     let Ran { code, out, .. } = Ran::of(&mut below(["prlimit", "--fsize=4096"], &doctor));
     assert_eq!(code, Some(3), "{out}");
     assert!(out.contains("NO  state           cannot write in "), "{out}");
-    assert!(out.contains("help: see that the folder is yours and that the disk has room"), "{out}");
+    assert!(out.contains("help: make sure that you own the folder and that the disk has space"), "{out}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Projects that are hard to put behind a wall: their repository lies elsewhere, or more is protected than a wall can hold.
+//! Projects that are hard to put in a sandbox: their repository lies elsewhere, or more is protected than a sandbox can hold.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

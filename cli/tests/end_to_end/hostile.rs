@@ -96,7 +96,7 @@ fn pre_images_that_lead_to_git_are_not_put_back() {
     std::io::Write::write_all(&mut std::fs::File::create(&manifest).unwrap(), text.as_bytes()).unwrap();
     let ran = scene.run(&["undo"]);
     assert_ne!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains(".git/hooks/pre-commit cannot be put back"), "{ran}");
+    assert!(ran.err.contains(".git/hooks/pre-commit cannot be restored"), "{ran}");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
     let refused = scene.recorded("1-build.txt");
     assert!(refused.contains("`ci/real [1].sh` is protected (build.sh leads to it)"), "{refused}");
     assert!(scene.recorded("1-query.txt").contains("+ ci/real [1].sh\n"), "the model is told");
-    assert_eq!(scene.project.read("ci/real [1].sh").unwrap(), cheats, "put back: {ran}");
+    assert_eq!(scene.project.read("ci/real [1].sh").unwrap(), cheats, "restored: {ran}");
     assert_eq!(scene.run(&["guard", "ci/real [1].sh"]).code, Some(1));
     assert_eq!(scene.run(&["guard", "ci/real 1.sh", "ci/other.sh"]).code, Some(0));
 }
@@ -239,7 +239,7 @@ fn a_key_that_cannot_be_sent_is_refused_before_the_run_begins() {
     let args = ["--base-url", scene.server.origin(), "--sandbox", "off"];
     let ran = scene.run(&args);
     assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(ran.err.contains("the key in agent-config/gemini-key.txt holds a blank"), "{ran}");
+    assert!(ran.err.contains("the key in agent-config/gemini-key.txt contains a blank"), "{ran}");
     scene.project.write("agent-config/gemini-key.txt", format!("\u{feff}{KEY}\n").as_bytes()).unwrap();
     assert_eq!(scene.run(&args).code, Some(0));
     assert_eq!(scene.server.requests()[0].header("x-goog-api-key"), Some(KEY));
@@ -357,7 +357,7 @@ fn no_build_reads_in_the_record_what_the_sandbox_hides() {
     }
 }
 
-/// A wall hides no more than 500 records: a repository that brings as many along must not make the run's own one visible.
+/// A sandbox hides no more than 500 records: a repository that brings as many along must not make the run's own one visible.
 #[test]
 fn a_repository_full_of_records_does_not_let_a_build_read_that_of_its_run() {
     let scene = Scene::with_replies([MENDS_IT; 3]);

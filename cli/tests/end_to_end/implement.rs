@@ -199,7 +199,7 @@ fn what_is_off_limits_is_a_parsing_error_and_the_model_hears_of_it_as_of_a_faile
     insta::assert_snapshot!(logged(&scene, "query-1-build.txt"), @"
     The reply was not used and no file was changed, because:
     - `build.sh` is protected (the build decides whether the work is done); leave it as it is.
-    - `../outside.sh` has a `.` or `..` component; write the path from the project's root.
+    - `../outside.sh` has a `.` or `..` component; write the path relative to the project's root.
     ");
     assert!(logged(&scene, "query-2.txt").ends_with(&logged(&scene, "query-1-build.txt")));
     assert_eq!(scene.project.read("build.sh").unwrap(), before);

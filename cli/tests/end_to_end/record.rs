@@ -132,7 +132,7 @@ fn a_replay_without_a_place_for_its_copy_is_refused_with_a_hint() {
     assert_eq!(scene.commit(&[]).code, Some(0));
     let ran = scene.run_with(&["replay"], &[("TMPDIR", "/nonexistent")]);
     assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(ran.err.contains(" help: see that TMPDIR, or /tmp, can be written"), "{ran}");
+    assert!(ran.err.contains(" help: check that TMPDIR or /tmp is writable"), "{ran}");
     assert_eq!(scene.run(&["replay"]).code, Some(0));
 }
 
@@ -465,7 +465,7 @@ fn a_run_that_is_over_is_not_gone_on_with() {
     --- out
     --- err
     error: [STAMP]-commit is over
-     help: begin a new run; what this one did: code-commit show [STAMP]-commit
+     help: start a new run; to see what this one did: code-commit show [STAMP]-commit
     ");
 }
 

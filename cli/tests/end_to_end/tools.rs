@@ -22,18 +22,18 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
     --- out
     .gitignore: added /agent-config, where keys and logs are kept
     agent-config/query.txt: empty, for you to write
-    build.sh: fails until you write into it how the project is built and tested
+    build.sh: fails until you add the commands that build and test the project
 
     next:
       1. put your key into GEMINI_API_KEY or agent-config/gemini-key.txt
-      2. see that ./build.sh passes if and only if the project is right
-      3. git add and commit what belongs to the project
-      4. write into agent-config/query.txt what should change
+      2. make sure that ./build.sh passes if and only if the project is correct
+      3. git add and commit the project's files
+      4. describe the change in agent-config/query.txt
       5. code-commit rollup && code-commit
     --- err
     ");
     let again = scene.run(&["init"]);
-    assert!(again.out.starts_with("everything is there already"), "{again}");
+    assert!(again.out.starts_with("everything already exists"), "{again}");
     assert!(scene.project.status().unwrap().contains("?? build.sh"));
     assert!(!scene.project.status().unwrap().contains("agent-config"));
     scene.project.write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n").unwrap();
@@ -70,14 +70,14 @@ fn init_makes_the_system_prompt_that_implement_asks_for() {
     }
     // What a person has written stays, at the root as well.
     scene.project.write("agent-config/gemini-system-prompt.txt", b"mine\n").unwrap();
-    assert!(scene.run(&["init", "--implement"]).out.starts_with("everything is there already"));
+    assert!(scene.run(&["init", "--implement"]).out.starts_with("everything already exists"));
     let root = scene.project.root();
     std::fs::rename(
         root.join("agent-config/gemini-system-prompt.txt"),
         root.join("gemini-system-prompt.txt"),
     )
     .unwrap();
-    assert!(scene.run(&["init", "--implement"]).out.starts_with("everything is there already"));
+    assert!(scene.run(&["init", "--implement"]).out.starts_with("everything already exists"));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_line_for_guard_that_is_not_utf8_is_refused_by_its_number() {
     child.stdin.take().unwrap().write_all(b"\"a.txt\"\n\"\xff\"\n").unwrap();
     let done = child.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.code() == Some(3) && told.contains("line 2 is no JSON string"), "{told}");
+    assert!(done.status.code() == Some(3) && told.contains("line 2 is not a JSON string"), "{told}");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_demo_without_a_place_for_its_project_is_refused() {
     let scene = Scene::with_replies([]);
     let nowhere = scene.project.beside().join("nowhere").display().to_string();
     let ran = scene.run_with(&["demo"], &[("TMPDIR", &nowhere)]);
-    assert!(ran.code == Some(3) && ran.err.contains("see that TMPDIR, or /tmp, can be written"), "{ran}");
+    assert!(ran.code == Some(3) && ran.err.contains("check that TMPDIR or /tmp is writable"), "{ran}");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn parse_prints_one_object_about_a_good_reply() {
     --- out
     write   a.txt  4 B
     delete  b.txt
-    for the person:
+    for the user:
     hello
     --- err
     ");
@@ -265,9 +265,9 @@ fn parse_points_at_everything_that_is_wrong() {
     insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
     exit 1
     --- out
-    {"errors":[{"code":"nested","column":1,"line":4,"message":"`&&&start` stands inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it","span":[14,22]},{"code":"unterminated","column":1,"line":4,"message":"the block of `&&&start` is never closed; write `&&&end` on a line of its own after the last line of the content","span":[14,22]}],"ok":false}
+    {"errors":[{"code":"nested","column":1,"line":4,"message":"`&&&start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it","span":[14,22]},{"code":"unterminated","column":1,"line":4,"message":"the block of `&&&start` is never closed; write `&&&end` on a line of its own after the last line of the content","span":[14,22]}],"ok":false}
     --- err
-    error: `&&&start` stands inside another block (see line 1)
+    error: `&&&start` is inside another block (see line 1)
      --> reply:4:1
       |
     4 | &&&start
@@ -286,7 +286,7 @@ fn parse_points_at_everything_that_is_wrong() {
     exit 1
     --- out
     --- err
-    error: `&&&start` stands inside another block (see line 1)
+    error: `&&&start` is inside another block (see line 1)
      --> reply:4:1
       |
     4 | &&&start
@@ -319,7 +319,7 @@ fn guard_says_which_paths_and_why_not() {
     exit 1
     --- out
     {"code":null,"path":"src/new.rs","reason":null,"verdict":"allow"}
-    {"code":"relative-component","path":"../x","reason":"`../x` has a `.` or `..` component; write the path from the project's root.","verdict":"refuse"}
+    {"code":"relative-component","path":"../x","reason":"`../x` has a `.` or `..` component; write the path relative to the project's root.","verdict":"refuse"}
     {"code":"dot-git","path":".git/config","reason":"`.git/config` is or looks like git's own folder; leave it as it is.","verdict":"refuse"}
     {"code":"protected","path":"agent-config/query.txt","reason":"`agent-config/query.txt` is protected (the harness's settings and keys); leave it as it is.","verdict":"refuse"}
     {"code":"protected","path":"build.sh","reason":"`build.sh` is protected (the build decides whether the work is done); leave it as it is.","verdict":"refuse"}
@@ -366,7 +366,7 @@ fn where_the_system_is_in_the_way_a_command_refuses_and_leaves_nothing() {
         let ran = scene.ran(&mut below(limited, &scene.command(args, &[])));
         assert_eq!(ran.code, Some(3), "{args:?}: {ran}");
         assert!(
-            ran.err.contains("Too many open files") && ran.err.contains("help: mend that"),
+            ran.err.contains("Too many open files") && ran.err.contains("help: fix that"),
             "{args:?}: {ran}"
         );
     }
@@ -449,7 +449,7 @@ fn a_roll_up_with_a_key_in_it_says_which_file_holds_the_key() {
     assert!(!without_key.err.contains("API key"), "{without_key}");
     for to in [vec!["rollup"], vec!["rollup", "-o", "-"], vec!["rollup", "--quiet", "--json"]] {
         let ran = scene.run_keyed(&to);
-        let warning = "warning: src/client.sh: an API key stands there, so the next run will not send this roll-up; take the key out\n";
+        let warning = "warning: src/client.sh: contains an API key, so the next run will not send this roll-up; remove the key\n";
         assert!(ran.code == Some(0) && ran.err == warning, "{ran}");
     }
     assert_eq!(scene.commit(&[]).code, Some(3));
@@ -524,7 +524,7 @@ fn tools_without_anything_to_tell_still_print_an_object() {
         assert_eq!(value["event"], event, "{ran}");
     }
     let ran = scene.run(&["--stop-when-stuck", "1"]);
-    assert!(ran.err.contains("a number from 2 on"), "{ran}");
+    assert!(ran.err.contains("a number of at least 2"), "{ran}");
 }
 
 #[test]

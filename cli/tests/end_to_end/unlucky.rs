@@ -25,7 +25,7 @@ fn a_pipe_in_the_place_of_the_query_is_refused_and_not_waited_for() {
     exit 3
     --- out
     --- err
-    error: cannot read agent-config/query.txt: it is no regular file
+    error: cannot read agent-config/query.txt: it is not a regular file
      help: put a text file in its place
     ");
 }
@@ -35,8 +35,8 @@ fn a_build_script_that_no_kernel_starts_is_refused_before_a_model_is_paid_for() 
     let scene = Scene::with_replies([MENDS_IT]);
     let build = scene.project.root().join("build.sh");
     let cases = [
-        ("#!/bin/sh\r\nexit 0\r\n", "build.sh has line ends of Windows and cannot be started"),
-        ("#! /no/such/shell -e\nexit 0\n", "build.sh wants /no/such/shell, which is not there"),
+        ("#!/bin/sh\r\nexit 0\r\n", "build.sh has CRLF line endings, so it cannot run"),
+        ("#! /no/such/shell -e\nexit 0\n", "build.sh needs /no/such/shell, which does not exist"),
     ];
     for (script, told) in cases {
         scene.project.write("build.sh", script.as_bytes()).unwrap();

@@ -53,7 +53,7 @@ fn a_root_below_the_top_heeds_the_rules_above_it() {
     ignored: `src/tmp` is ignored by git; leave it as it is.
     ignored: `a.log` is ignored by git; leave it as it is.
     ok src/a.rs
-    relative-component: `../x` has a `.` or `..` component; write the path from the project's root.
+    relative-component: `../x` has a `.` or `..` component; write the path relative to the project's root.
     protected: `target/x` is protected (build output); leave it as it is.
     protected: `build.sh` is protected (the build decides whether the work is done); leave it as it is.
     "#);

@@ -24,11 +24,11 @@ fn every_refusal_says_why_and_what_to_do() {
         "link/x", "d/e", "readme.md", "a\u{2215}b", "", "\u{1b}[2J",
     ]), @r#"
     ok src/a.rs
-    absolute-path: `/etc/passwd` is an absolute path; write it from the project's root, without a slash before it.
-    relative-component: `../x` has a `.` or `..` component; write the path from the project's root.
-    empty-component: `a//b` has an empty component (`//`, or a slash at its end); separate the names by single slashes.
-    backslash: `a\\b` has a backslash; separate the names by `/`.
-    bidi-character: `a\u{202e}b` has a character that changes the direction of writing; use a plain name.
+    absolute-path: `/etc/passwd` is an absolute path; write it relative to the project's root, without a leading slash.
+    relative-component: `../x` has a `.` or `..` component; write the path relative to the project's root.
+    empty-component: `a//b` has an empty component (`//` or a trailing slash); separate names with single slashes.
+    backslash: `a\\b` has a backslash; separate names with `/`.
+    bidi-character: `a\u{202e}b` has a character that changes the writing direction; use a plain name.
     invisible-character: `a\u{200b}b` has an invisible character; use a plain name.
     reserved-character: `a:b` has one of the characters : * ? < > | "; use a plain name.
     trailing-dot-or-blank: `a.` has a component that ends in a dot or a blank; use a plain name.
@@ -40,17 +40,17 @@ fn every_refusal_says_why_and_what_to_do() {
     protected: `TESTS/it.rs` is protected (the configuration's `protect` list); leave it as it is.
     ignored: `run.log` is ignored by git; leave it as it is.
     protected: `target/x` is protected (build output); leave it as it is.
-    symlink: `link/x` is a symbolic link or leads through one; leave it as it is.
+    symlink: `link/x` is a symlink or passes through one; leave it as it is.
     is-a-folder: `d/e` is a folder; use another name.
-    spelled-differently: `readme.md` differs from `README.md` on disk only in its spelling; use exactly that one.
+    spelled-differently: `readme.md` differs from `README.md` on disk only in spelling; use that exact name.
     confusable-character: `a\u{2215}b` has a character that looks like a slash, a backslash or a dot; use a plain name.
     empty-path: `` is empty; name a file.
     control-character: `\u{1b}[2J` has a control character; use a plain name.
     "#);
     assert_snapshot!(check(&guard, &["link", "src", "README.md/b"]), @r#"
-    symlink: `link` is a symbolic link or leads through one; leave it as it is.
+    symlink: `link` is a symlink or passes through one; leave it as it is.
     is-a-folder: `src` is a folder; use another name.
-    not-a-folder: `README.md/b` leads through a file; use another name.
+    not-a-folder: `README.md/b` passes through a file; use another name.
     "#);
 }
 
@@ -59,20 +59,20 @@ fn a_batch_is_judged_as_one() {
     let scratch = repository(&[]);
     let guard = open(scratch.path(), Policy::commit());
     assert_snapshot!(check(&guard, &["a", "a/b", "x.rs", "x.rs", "Dir/one", "dir/two", "é.rs", "e\u{301}.rs", "fine"]), @r#"
-    file-and-folder: `a` and `a/b` of this reply cannot both be: one would be a folder; name files only.
-    file-and-folder: `a/b` and `a` of this reply cannot both be: one would be a folder; name files only.
-    duplicate: `x.rs` names the same as `x.rs` of this reply; name each file once, in one spelling.
-    duplicate: `x.rs` names the same as `x.rs` of this reply; name each file once, in one spelling.
-    duplicate: `Dir/one` names the same as `dir/` of this reply; name each file once, in one spelling.
-    duplicate: `dir/two` names the same as `Dir/` of this reply; name each file once, in one spelling.
-    duplicate: `é.rs` names the same as `e\u{301}.rs` of this reply; name each file once, in one spelling.
-    duplicate: `e\u{301}.rs` names the same as `é.rs` of this reply; name each file once, in one spelling.
+    file-and-folder: `a` conflicts with `a/b` in this reply, because one of them would be a folder; name only files.
+    file-and-folder: `a/b` conflicts with `a` in this reply, because one of them would be a folder; name only files.
+    duplicate: `x.rs` names the same file as `x.rs` in this reply; name each file only once.
+    duplicate: `x.rs` names the same file as `x.rs` in this reply; name each file only once.
+    duplicate: `Dir/one` names the same file as `dir/` in this reply; name each file only once.
+    duplicate: `dir/two` names the same file as `Dir/` in this reply; name each file only once.
+    duplicate: `é.rs` names the same file as `e\u{301}.rs` in this reply; name each file only once.
+    duplicate: `e\u{301}.rs` names the same file as `é.rs` in this reply; name each file only once.
     ok fine
     "#);
     assert_snapshot!(check(&guard, &["r/HEAD", "r/objects/x", "r/refs/heads/main", "s/HEAD"]), @r#"
-    nested-repository: `r/HEAD` lies in a submodule or a nested repository; leave it as it is.
-    nested-repository: `r/objects/x` lies in a submodule or a nested repository; leave it as it is.
-    nested-repository: `r/refs/heads/main` lies in a submodule or a nested repository; leave it as it is.
+    nested-repository: `r/HEAD` is in a submodule or a nested repository; leave it as it is.
+    nested-repository: `r/objects/x` is in a submodule or a nested repository; leave it as it is.
+    nested-repository: `r/refs/heads/main` is in a submodule or a nested repository; leave it as it is.
     ok s/HEAD
     "#);
 }
@@ -85,12 +85,12 @@ fn a_bare_repository_whose_parts_lie_elsewhere_is_refused() {
     let reply =
         ["w/HEAD", "w/CommonDir", "w/config.worktree", "store/config", "h/commondir", "c/HEAD", "x/y/HEAD"];
     assert_snapshot!(check(&guard, &reply), @r#"
-    nested-repository: `w/HEAD` lies in a submodule or a nested repository; leave it as it is.
-    nested-repository: `w/CommonDir` lies in a submodule or a nested repository; leave it as it is.
-    nested-repository: `w/config.worktree` lies in a submodule or a nested repository; leave it as it is.
+    nested-repository: `w/HEAD` is in a submodule or a nested repository; leave it as it is.
+    nested-repository: `w/CommonDir` is in a submodule or a nested repository; leave it as it is.
+    nested-repository: `w/config.worktree` is in a submodule or a nested repository; leave it as it is.
     ok store/config
-    nested-repository: `h/commondir` lies in a submodule or a nested repository; leave it as it is.
-    nested-repository: `c/HEAD` lies in a submodule or a nested repository; leave it as it is.
+    nested-repository: `h/commondir` is in a submodule or a nested repository; leave it as it is.
+    nested-repository: `c/HEAD` is in a submodule or a nested repository; leave it as it is.
     ok x/y/HEAD
     "#);
 }
@@ -102,8 +102,8 @@ fn a_scope_admits_what_it_names_and_nothing_else() {
     let guard = open(scratch.path(), Policy::scoped(allowed).protect(["Cargo.lock"]));
     assert_snapshot!(check(&guard, &["src/a.rs", "src/b.rs", "Src/a.rs", "Cargo.lock", "a.log", ".git/config", ".code-commit/x", "code-commit.toml"]), @r#"
     ok src/a.rs
-    out-of-scope: `src/b.rs` is not among the files that this task may change; change only those.
-    out-of-scope: `Src/a.rs` is not among the files that this task may change; change only those.
+    out-of-scope: `src/b.rs` is not one of the files that this task may change; change only those.
+    out-of-scope: `Src/a.rs` is not one of the files that this task may change; change only those.
     protected: `Cargo.lock` is protected (the configuration's `protect` list); leave it as it is.
     ok a.log
     dot-git: `.git/config` is or looks like git's own folder; leave it as it is.
@@ -121,9 +121,9 @@ fn a_role_writes_only_where_its_patterns_say() {
     assert_snapshot!(check(&guard, &["src/a/b.rs", "docs/x.md", "secret.md", "tests/a.rs", "SRC/a.rs"]), @r#"
     ok src/a/b.rs
     ok docs/x.md
-    out-of-scope: `secret.md` is not among the files that this task may change; change only those.
-    out-of-scope: `tests/a.rs` is not among the files that this task may change; change only those.
-    out-of-scope: `SRC/a.rs` is not among the files that this task may change; change only those.
+    out-of-scope: `secret.md` is not one of the files that this task may change; change only those.
+    out-of-scope: `tests/a.rs` is not one of the files that this task may change; change only those.
+    out-of-scope: `SRC/a.rs` is not one of the files that this task may change; change only those.
     "#);
 }
 

@@ -72,7 +72,7 @@ impl CallError {
         )
     }
 
-    /// How long the service wants us to wait.
+    /// How long the service asks us to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::RateLimited { retry_after, .. }
         | Self::Overloaded { retry_after, .. }
@@ -83,7 +83,8 @@ impl CallError {
         None
     }
 
-    /// Was it paid for? Unknown where the request went out and no account of it came back.
+    /// Whether the attempt was paid for. Unknown if the request was sent but its usage was never
+    /// reported.
     pub fn spend(&self) -> Spend {
         let sent = matches!(
             self,

@@ -4,7 +4,7 @@ use crate::CallError;
 
 macro_rules! codes {
     ($($variant:ident = $spelling:literal,)*) => {
-        /// Which [`CallError`], without what it holds.
+        /// The kind of a [`CallError`], without its data.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[expect(missing_docs, reason = "they are those of the errors")]
         #[non_exhaustive]

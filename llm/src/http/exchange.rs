@@ -8,7 +8,7 @@ use super::worker::{Job, Piece, Worker};
 use super::{Agent, Limits, Post, origin_of};
 use crate::{CallError, Progress, Watch};
 
-/// How often the caller is asked whether it still wants the answer.
+/// How often we check whether the caller still wants the reply.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// An answer that has begun. Dropping it before its end closes the connection.
@@ -142,7 +142,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The whole body; an error where it is longer than `limit`.
+    /// The whole body; an error if it is longer than `limit`.
     pub fn read_to_end(&mut self, limit: u64, watch: &mut dyn Watch) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
         loop {
@@ -156,8 +156,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The first `limit` bytes of the body, or as many as come: what explains a failure is no further one when it
-    /// breaks off or stands still. An error only where the caller is cancelled.
+    /// At most the first `limit` bytes of the body. This is used to explain an error, so it is not
+    /// another error if the connection breaks or stalls. Fails only if the caller cancels.
     pub fn read_beginning(&mut self, limit: usize, watch: &mut dyn Watch) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
         while body.len() < limit {
@@ -232,7 +232,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The only connection that is made through a proxy is the one to it: what lies behind it, it connects to itself.
+    /// Through a proxy, we connect only to the proxy, which connects to the service.
     fn on_the_way(&self, error: CallError) -> CallError {
         match (error, &self.proxy) {
             (CallError::Connect { source, .. }, Some(proxy)) => {
@@ -274,7 +274,7 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Which `io::Error` means what before an answer has begun.
+/// Classifies an `io::Error` that occurs before a response begins.
 #[expect(clippy::wildcard_enum_match_arm, reason = "not our enum")]
 fn failed_io(error: std::io::Error, origin: String) -> CallError {
     match error.kind() {

@@ -30,7 +30,8 @@ pub struct Network {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
-    /// A proxy variable holds no address of a proxy. Its value may hold a password and is not shown.
+    /// A proxy variable does not contain the address of a proxy. Its value is not shown, because it
+    /// may contain a password.
     #[error("{variable} is not the address of an http proxy")]
     BadProxy {
         /// Its name.

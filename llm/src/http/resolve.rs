@@ -1,4 +1,4 @@
-//! From the host of an address to where it is reached.
+//! Resolves the host of an address.
 
 use std::net::SocketAddr;
 
@@ -24,7 +24,8 @@ impl Resolver for Hosts {
     }
 }
 
-/// Is the host an IP address? Read as the standard library reads it before it asks for a name.
+/// Whether the host is an IP address. Parsed in the same way as by the standard library before it
+/// resolves a name.
 fn is_ip(uri: &Uri) -> bool {
     let (Some(scheme), Some(authority)) = (uri.scheme(), uri.authority()) else { return false };
     let address = DefaultResolver::host_and_port(scheme, authority);

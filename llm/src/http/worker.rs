@@ -89,7 +89,8 @@ impl Job {
         Ok(Self { agent: agent.live(), proxy, request, body: post.body.clone() })
     }
 
-    /// Hands over the answer piece by piece. A caller that has gone is no error: nobody is left to tell.
+    /// Delivers the response piece by piece. It is not an error if the caller is gone: nobody is
+    /// left to tell.
     fn run(self, out: &SyncSender<Piece>) {
         let last = match self.pass_on(out) {
             Ok(()) => Piece::End,
@@ -123,7 +124,8 @@ impl Job {
     }
 }
 
-/// The same request by way of a proxy. A request with settings of its own has its certificates made ready anew.
+/// The same request through a proxy. For a request with settings of its own, certificates are
+/// loaded again.
 fn through<S: AsSendBody>(agent: &ureq::Agent, proxy: Option<Proxy>, request: Request<S>) -> Request<S> {
     match proxy {
         Some(proxy) => agent.configure_request(request).proxy(Some(proxy)).build(),

@@ -1,4 +1,4 @@
-//! The tokens of JSON, each with its place, as strict as RFC 8259 has them.
+//! JSON tokens with their positions, strictly by RFC 8259.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use memchr::memchr2;
 use super::ProposalCode;
 use crate::Span;
 
-/// A token and where it stands.
+/// A token and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token<'t> {
     pub(super) is: Is<'t>,
@@ -24,10 +24,10 @@ pub(super) enum Is<'t> {
     End,
 }
 
-/// The white space of JSON.
+/// White space in JSON.
 pub(super) const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// What ends the reading.
+/// The error that ends reading.
 pub(super) type Fault = (ProposalCode, Span);
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl<'t> Tokens<'t> {
         Ok(Token { is, span: start..self.at })
     }
 
-    /// What has not been read.
+    /// The text that has not been read yet.
     pub(super) fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -76,7 +76,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// A string from its opening quote on; borrowed if it has no escapes.
+    /// Reads a string after its opening quote; borrows it if it has no escapes.
     fn string(&mut self) -> Result<Cow<'t, str>, Fault> {
         let opening = self.at;
         self.at += 1;
@@ -100,7 +100,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// What stands behind a backslash.
+    /// Reads the rest of an escape, after the backslash.
     fn escape(&mut self) -> Result<char, Fault> {
         let start = self.at - 1;
         let Some(letter) = self.rest().chars().next() else {
@@ -119,7 +119,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// The four digits behind `\u`, and the second half of a surrogate pair.
+    /// Reads four digits after `\u`, and the second half of a surrogate pair if needed.
     fn code_point(&mut self) -> Option<char> {
         let high = self.hex()?;
         if !(0xD800..0xDC00).contains(&high) {

@@ -1,4 +1,5 @@
-//! From the tokens to a proposal, by the schema: each production reads its own tokens, and none calls itself.
+//! Builds a proposal from tokens, by the schema. Each production reads its own tokens, and none is
+//! recursive.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +18,7 @@ pub(super) fn whole<'t>(text: &'t str, limits: &Limits) -> Result<Proposal<'t>, 
     }
 }
 
-/// The reading cannot go on; why has been reported.
+/// Reading cannot continue; the reason has been reported.
 struct Stop;
 
 struct Reader<'t> {
@@ -25,10 +26,10 @@ struct Reader<'t> {
     findings: Findings<ProposalCode>,
 }
 
-/// A string and its place.
+/// A string and its position.
 type Text<'t> = (Cow<'t, str>, Span);
 
-/// What stands behind a key of the proposal.
+/// The value of a key of the proposal.
 enum Value<'t> {
     Summary(Text<'t>),
     Writes(Vec<[Text<'t>; 3]>),
@@ -95,7 +96,7 @@ impl<'t> Reader<'t> {
         Ok(path.zip(hash).zip(content).map(|((path, hash), content)| [path, hash, content]))
     }
 
-    /// The rest of an object whose brace has been read: each of `keys` once, and no other.
+    /// The rest of an object after its opening brace: each of `keys` exactly once, and no others.
     fn members<V, const N: usize>(
         &mut self,
         opening: &Token<'t>,
@@ -132,7 +133,7 @@ impl<'t> Reader<'t> {
         Ok(slots.map(|(_, _, value)| value))
     }
 
-    /// A key that is not in the schema. Behind a simple value the reading goes on.
+    /// An unknown key. Reading continues after a simple value.
     fn unknown(&mut self, key: Span) -> Result<(), Stop> {
         self.findings.push(ProposalCode::UnknownKey, key, None);
         match self.next()?.is {
@@ -141,7 +142,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The string behind `key`; a value of another type is reported, and one that is not simple ends the reading.
+    /// The string value of `key`. A value of another type is reported; if it is not a simple value,
+    /// reading ends.
     fn string(&mut self, key: &str) -> Result<Option<Text<'t>>, Stop> {
         let token = self.next()?;
         match token.is {
@@ -186,7 +188,7 @@ impl<'t> Reader<'t> {
         Stop
     }
 
-    /// What each file must fulfil, and all of them together.
+    /// Checks each file, and all files together.
     fn judge(&mut self, writes: Vec<[Text<'t>; 3]>, limits: &Limits) -> Vec<FileWrite<'t>> {
         let mut paths = HashSet::new();
         let mut total = 0_usize;

@@ -1,4 +1,4 @@
-//! The block that is being read, and what is remembered of it for the case that its end is missing.
+//! The block that is being read, and what is needed to explain a missing end marker.
 
 use crate::Span;
 use crate::code::ErrorCode;
@@ -9,11 +9,12 @@ use crate::line::{MarkerLine, Role};
 pub(super) struct Open<'t> {
     pub(super) opening: MarkerLine<'t>,
     pub(super) name: &'t str,
-    /// A name or place that cannot stand: the block is read, but is not salvaged.
+    /// The block has an invalid name or position: it is read, but not salvaged.
     pub(super) faulty: bool,
     /// The first line that was probably meant to close the block.
     pub(super) near_end: Option<(ErrorCode, Span)>,
-    /// In a thought: the last line that would open a file elsewhere. The file's end shows that it was meant to.
+    /// In a thought: the last line that would open a file elsewhere. The end marker of a file shows
+    /// that it was meant to.
     pub(super) inner: Option<MarkerLine<'t>>,
 }
 
@@ -40,7 +41,7 @@ impl Open<'_> {
     }
 }
 
-/// Whether the whole content stands between two lines of backquotes. Markdown files may.
+/// Whether the whole content is between two lines of backquotes. Allowed for Markdown files.
 pub(super) fn is_in_markdown_fence(name: &str, content: &str) -> bool {
     if !content.trim_start().starts_with("```") {
         return false;

@@ -1,4 +1,4 @@
-//! What of a work tree differs from its index.
+//! The differences between a work tree and its index.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -16,17 +16,17 @@ use gix::status::plumbing::index_as_worktree::EntryStatus;
 use gix::status::plumbing::index_as_worktree::traits::{FastEq, SubmoduleStatus};
 use gix::worktree::stack::state::attributes::Source;
 
-/// How many look at once. A thread costs about as much as looking at a hundred files.
+/// How many threads scan. Starting a thread costs about as much as scanning a hundred files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Threads {
-    /// The caller's own.
+    /// Only the caller's thread.
     One,
-    /// As many as there are processors, and one for the untracked files.
+    /// One per processor, and one for the untracked files.
     Many,
 }
 
 impl Threads {
-    /// As gix takes it.
+    /// In gix's representation.
     pub(super) fn limit(self) -> Option<usize> {
         match self {
             Self::One => Some(1),
@@ -35,15 +35,15 @@ impl Threads {
     }
 }
 
-/// What git could track and does not, from the top of the work tree, in no order.
+/// Files that git neither tracks nor ignores, relative to the top of the work tree, in no order.
 #[derive(Default)]
 pub(super) struct Untracked {
     pub(super) paths: Vec<BString>,
-    /// Those of them that are repositories of their own.
+    /// Those of them that are repositories themselves.
     pub(super) repositories: Vec<BString>,
 }
 
-/// Untracked and changed files from the top of the work tree, in no order.
+/// Untracked and changed files, relative to the top of the work tree, in no order.
 pub(super) fn differing(
     repository: &gix::Repository,
     index: &State,
@@ -57,7 +57,7 @@ pub(super) fn differing(
                 let look = || untracked(&shared.to_thread_local(), index);
                 let other = thread::Builder::new().spawn_scoped(scope, look);
                 let changed = changed(repository, index, threads);
-                // A system that has no thread for it leaves it to this one.
+                // If the system cannot start another thread, this one does the work.
                 let untracked = match other {
                     Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
                     Err(_) => untracked(repository, index),
@@ -114,7 +114,7 @@ impl gix::dir::walk::Delegate for Untracked {
     }
 }
 
-/// Collects what differs from its entry in the index.
+/// Collects files that differ from their entry in the index.
 struct Changed(Vec<BString>);
 
 impl<'index> plumbing::VisitEntry<'index> for Changed {
@@ -129,14 +129,14 @@ impl<'index> plumbing::VisitEntry<'index> for Changed {
         path: &'index BStr,
         status: EntryStatus<(), gix::submodule::Status>,
     ) {
-        // Otherwise only the times that the index holds are old.
+        // Otherwise only the times in the index are out of date.
         if !matches!(status, EntryStatus::NeedsUpdate(_)) {
             self.0.push(path.to_owned());
         }
     }
 }
 
-/// Whether a submodule has changes. What it takes to ask is only made ready where there is one.
+/// Whether a submodule has changes. Its context is created only if there is a submodule.
 #[derive(Clone)]
 enum Submodules {
     None,

@@ -1,4 +1,5 @@
-//! Commits. Paths go to git on its standard input, as bytes: there may be more of them than a command line holds.
+//! Commits. Paths are passed to git on standard input, as bytes, because there may be more than fit
+//! on a command line.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -7,13 +8,15 @@ use std::path::{Path, PathBuf};
 
 use super::{Git, GitError, Identity};
 
-/// Where pathspecs are read from, each ended by a NUL.
+/// Reads pathspecs from standard input, each terminated by NUL.
 const FROM_INPUT: [&str; 2] = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-/// Of a message a setting could strip the lines that begin with `#`, as a heading does, and then refuse what is left.
+/// Keeps the message verbatim: otherwise a setting could strip lines that begin with `#`, such as
+/// headings, and then refuse an empty message.
 const COMMIT: [&str; 5] = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace"];
 
 impl Git {
-    /// Commits these paths, relative to the folder, as they are on disk, deleted ones too, and nothing else; gives the commit.
+    /// Commits exactly these paths, relative to the folder, as they are on disk, including
+    /// deletions; returns the commit.
     pub fn commit_paths(
         &self,
         paths: &[impl AsRef<Path>],
@@ -32,8 +35,9 @@ impl Git {
         self.committed(&commit, &[files, links].concat(), fallback)
     }
 
-    /// The commit made upon `base` on the way to `HEAD`, if this is the last line of its message. Asked of plumbing, which shows no
-    /// signatures: git would start what the repository's configuration names to check them.
+    /// The commit between `base` and `HEAD` whose message has this last line and whose parent is
+    /// `base`, if any. Uses plumbing, which does not show signatures: to verify them, git would run
+    /// a program that the repository's configuration names.
     pub fn commit_upon(&self, base: &str, last_line: &str) -> Result<Option<String>, GitError> {
         let Some(base) = self.commit_of(base)? else { return Ok(None) };
         let range = format!("{base}..HEAD");
@@ -46,7 +50,8 @@ impl Git {
         Ok(is_it.then(|| commit.to_owned()))
     }
 
-    /// Commits everything that is not ignored but what lies below the `exclude`d paths; gives the commit, which may change nothing.
+    /// Commits everything that is not ignored, except below the `exclude`d paths; returns the
+    /// commit, which may be empty.
     pub fn commit_all(
         &self,
         exclude: &[impl AsRef<Path>],
@@ -56,7 +61,7 @@ impl Git {
         let exclude: Vec<&Path> = exclude.iter().map(AsRef::as_ref).collect();
         let submodules = self.submodules()?;
         let mut specs = vec![PathBuf::from(":/")];
-        // Git refuses a path that is left out twice, here and by its own rules.
+        // Git refuses a path that is excluded twice, here and by its own rules.
         let ignored = self.ignored_of(&exclude)?;
         let left_out = exclude.into_iter().filter(|path| !ignored.contains(*path));
         specs.extend(left_out.chain(submodules.iter().map(PathBuf::as_path)).map(without));
@@ -94,7 +99,7 @@ impl Git {
     }
 }
 
-/// All but this path.
+/// A pathspec for everything except this path.
 fn without(path: &Path) -> PathBuf {
     let mut spec = std::ffi::OsString::from(":(top,exclude,literal)");
     spec.push(path);

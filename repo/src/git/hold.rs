@@ -15,39 +15,44 @@ use std::time::Duration;
 
 use super::{Git, GitError};
 
-/// What stands in a lock of ours; behind it the process id of the git that works for it.
+/// The content of a lock of ours, followed by the process ID of the git that works for it.
 const WORDS: &str = "code-commit is rolling back; what it leaves here is removed when it is next started\n";
-/// How often somebody else's lock, or a git of ours that has outlived us, is looked at again.
+/// How often we check again whether a foreign lock, or a git of ours that outlived us, is gone.
 const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 impl Git {
-    /// Index, tracked files and the current branch as they were at `commit`. Only for whoever holds the harness's lock on the tree: what a
-    /// rollback of ours that was killed has left in the index's place is removed. A lock that is not ours is waited for and left alone.
+    /// Resets the index, the tracked files and the current branch to `commit`. The caller must hold
+    /// the harness's lock on the tree, because leftovers of a killed rollback in place of the index
+    /// are removed. A foreign lock is waited for and never removed.
     pub(super) fn reset_hard(&self, commit: &str) -> Result<(), GitError> {
-        // An id is no flag. `--end-of-options` would say so too, but git 2.39 refuses it here.
+        // A commit ID cannot be mistaken for a flag. `--end-of-options` would ensure that, too, but
+        // git 2.39 rejects it here.
         let none = || self.failed("reset", format!("there is no commit `{commit}`"));
         let id = self.commit_of(commit)?.ok_or_else(none)?;
         let held = Held::take(self.index()?)?;
-        // A file whose content is right is not written anew, with line ends that the tree did not have. That others differ is no failure.
+        // Files with correct content are not rewritten, which could change their line endings. It
+        // is not a failure if others differ.
         self.work_on(&held, &["update-index", "-q", "--refresh"])?;
         let words = ["reset", "--quiet", "--hard", &id];
         let done = self.work_on(&held, &words)?;
         if done.status.success() { held.replace() } else { Err(self.refused(&words, &done)) }
     }
 
-    /// Lets git work on the copy, and notes which one does.
+    /// Lets git work on the copy, and records its process ID.
     fn work_on(&self, held: &Held, words: &[&str]) -> Result<Output, GitError> {
         let start = |source| GitError::Start { folder: self.folder.clone(), source };
         let mut git = self.command(words)?;
         git.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = git.spawn().map_err(start)?;
-        // Without the note nobody waits for a git that outlives us; its work is done again all the same.
+        // Without the record, nobody waits for a git that outlives us, but its work is repeated
+        // anyway.
         let _ = held.note(child.id());
         child.wait_with_output().map_err(start)
     }
 
-    /// The lock that another git holds on the index, also after a few seconds.
+    /// The lock that another git process holds on the index, if it is still there after a few
+    /// seconds.
     pub fn index_lock(&self) -> Result<Option<PathBuf>, GitError> {
         Ok(is_locked(&self.index()?))
     }
@@ -67,11 +72,11 @@ struct Held {
 }
 
 impl Held {
-    /// Takes the lock of this index. One that a killed rollback has left is removed.
+    /// Takes the lock of this index. A lock left by a killed rollback is removed.
     fn take(index: PathBuf) -> Result<Self, GitError> {
         let lock = beside(&index, ".lock");
         let failed = |source| GitError::Index { path: lock.clone(), source };
-        // The lock comes to be with its words in it: an empty one would be another git's.
+        // The lock appears with its content in place: an empty one would be another git's.
         let mut words =
             tempfile::NamedTempFile::new_in(index.parent().unwrap_or(Path::new("."))).map_err(failed)?;
         words.write_all(WORDS.as_bytes()).map_err(failed)?;

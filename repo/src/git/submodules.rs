@@ -1,4 +1,4 @@
-//! Submodules, which no reset and no clean of the repository around them touches.
+//! Submodules, which a reset and a clean of the outer repository do not touch.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,12 +11,13 @@ use crate::WorkTree;
 const GITLINK: &[u8] = b"160000 ";
 
 impl Git {
-    /// The paths of the submodules that the index names.
+    /// The paths of the submodules in the index.
     pub fn submodules(&self) -> Result<Vec<PathBuf>, GitError> {
         Ok(self.gitlinks()?.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// Enters into the index at which commit these submodules are, or that they are gone. To add one, git would start another git in it.
+    /// Updates the index entries of these submodules: their current commit, or their removal. To
+    /// add a submodule, git would start another git in it.
     pub(super) fn note_submodules(&self, paths: &[impl AsRef<Path>]) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
@@ -24,7 +25,7 @@ impl Git {
         self.run_on(&["update-index", "--remove", "-z", "--stdin"], paths).map(drop)
     }
 
-    /// Puts each submodule that is checked out back to the commit that the index names.
+    /// Resets each checked-out submodule to the commit in the index.
     pub(super) fn roll_back_submodules(&self) -> Result<(), GitError> {
         let around = WorkTree::at(&self.folder)?;
         for (commit, path) in self.gitlinks()? {
@@ -46,16 +47,17 @@ impl Git {
     }
 }
 
-/// Whether this `.git` is that of a submodule: a file that leads to where git keeps it. What a command wrote there could lead git to files of
-/// somebody else's, through links in the place of an index or a log, and so could a folder that it made. In a folder without one git would
-/// find the repository around.
+/// Whether this `.git` belongs to a submodule: a file that points to where git keeps the submodule.
+/// A command could have written something that leads git to somebody else's files, through symlinks
+/// in place of an index or a log, or could have created such a folder. In a folder without a
+/// `.git`, git would find the outer repository.
 fn is_submodule_of(around: &WorkTree, dot_git: &Path) -> bool {
     if !dot_git.symlink_metadata().is_ok_and(|found| found.is_file()) {
         return false;
     }
     let leads_to =
         gix::discover::path::from_gitdir_file(dot_git).ok().and_then(|path| path.canonicalize().ok());
-    // A linked work tree has some of its own.
+    // A linked work tree has its own.
     let repository = around.repository();
     let kept = [repository.common_dir(), repository.git_dir()];
     let mut kept = kept.iter().filter_map(|folder| folder.join("modules").canonicalize().ok());

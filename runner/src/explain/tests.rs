@@ -76,13 +76,13 @@ fn each_cause_gets_its_sentence() {
     error: no matching package named `rand` found, --offline was specified
       the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
     touch: cannot touch '/var/lib/x/y': Read-only file system
-      the sandbox lets a build write in the work tree only: allow more with `--writable /var/lib/x` or `[sandbox] writable = ["/var/lib/x"]`
+      the sandbox lets a build write only in the work tree: allow more with `--writable /var/lib/x` or `[sandbox] writable = ["/var/lib/x"]`
     sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system
       the sandbox protects /work tree/.git/hooks/pre-commit: no build may change it (`--sandbox off` lets it)
     /usr/bin/rm: cannot remove '.git': Read-only file system
       the sandbox protects /work tree/.git: no build may change it (`--sandbox off` lets it)
     Error: EROFS
-      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
     cat: /var/log: No such file or directory
       the sandbox hides /var/log: show it with `--readable /var/log` or `[sandbox] readable = ["/var/log"]`
     mkdir: cannot create directory './target': Permission denied
@@ -92,15 +92,15 @@ fn each_cause_gets_its_sentence() {
     cat: /var/log: Permission denied
       the sandbox hides /var/log: show it with `--readable /var/log` or `[sandbox] readable = ["/var/log"]`
     ./build.sh: 2: cannot create /var/log: Permission denied
-      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
     cat: /var/cache/.ssh/id: No such file or directory
-      the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put into the work tree what the build needs
+      the sandbox hides your home directory from every build: a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put the files that the build needs into the work tree
     cat: /var/cache/apt: No such file or directory
-      the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put into the work tree what the build needs
+      the sandbox hides your home directory from every build: a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put the files that the build needs into the work tree
     cat: /var/cache/apt: Permission denied
-      the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put into the work tree what the build needs
+      the sandbox hides your home directory from every build: a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put the files that the build needs into the work tree
     cat: /tmp/code-commit-RlOZoN/home/.sdk/lib: No such file or directory
-      the sandbox hides your home folder from every build: a toolchain in it is seen if its `bin` is on PATH; show a folder of it with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put into the work tree what the build needs
+      the sandbox hides your home directory from every build: a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or `[sandbox] readable = ["~/FOLDER"]`, or put the files that the build needs into the work tree
     pyenv: line 41: /var/log/version: Permission denied
     Traceback (most recent call last):
       File "/usr/lib/python3.11/socket.py", line 232, in __init__
@@ -119,9 +119,9 @@ fn each_cause_gets_its_sentence() {
     cat: /var/log/../cache/apt: No such file or directory
       nothing
     touch: cannot touch '/new': Read-only file system
-      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
     touch: cannot touch '/etc/new': Read-only file system
-      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
     connect ECONNREFUSED 127.0.0.1:5432
       the sandbox has no network: allow it with `--network` or `[sandbox] network = true`
     src/main.rs: Permission denied
@@ -158,7 +158,7 @@ fn under_landlock_the_file_is_meant_and_not_the_script_that_speaks() {
     sh: 1: cannot create src/new: Permission denied
       nothing
     fatal: could not open: Permission denied
-      the sandbox lets a build write in the work tree only: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
+      the sandbox lets a build write only in the work tree: allow more with `--writable FOLDER` or `[sandbox] writable = ["FOLDER"]`
     "#);
 }
 

@@ -1,4 +1,4 @@
-//! The strongest rung: bubblewrap's namespaces, and a seccomp filter inside.
+//! The strongest rung: namespaces set up by bubblewrap, and a seccomp filter inside.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,8 +14,8 @@ use super::{Access, Aftercare, Launch, by_shell_code, environment, plainly, syst
 use crate::spawn::{Group, program};
 use crate::{Command, Ended};
 
-/// Namespaces and rights. `--die-with-parent` follows the thread that starts bubblewrap, which is
-/// the one that then waits for it.
+/// Namespaces and rights. `--die-with-parent` refers to the thread that starts bubblewrap; the same
+/// thread waits for it.
 const ISOLATION: [&str; 10] = [
     "--unshare-user",
     "--unshare-pid",
@@ -29,10 +29,11 @@ const ISOLATION: [&str; 10] = [
     "ALL",
 ];
 
-/// Ctrl-C reaches every process of the terminal, bubblewrap's own too, which would die of it and take the command along.
+/// Ctrl-C reaches every process of the terminal, including bubblewrap itself, which would die and
+/// take the command with it.
 const DEAF_TO_KEYS: &str = "trap '' INT QUIT; exec \"$0\" \"$@\"";
-/// What is ignored stays ignored in whatever is started, and a shell cannot undo it. Where `env` cannot either, a command that reads
-/// the terminal key by key still hears Ctrl-C.
+/// Ignored signals stay ignored in child processes, and a shell cannot undo that. If `env` cannot
+/// either, a command that reads the terminal key by key still notices Ctrl-C.
 const HEARS_KEYS: &str = "env --default-signal=INT,QUIT true 2>/dev/null || exec \"$0\" \"$@\"
 exec env --default-signal=INT,QUIT \"$0\" \"$@\"";
 
@@ -53,7 +54,7 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
         bwrap.arg("--unshare-net");
     }
     if group == Group::Own {
-        // No terminal: nothing can be typed into it from inside.
+        // No terminal, so that nothing can type into it from inside.
         bwrap.arg("--new-session");
     }
     bwrap.args(["--ro-bind-data", &number(&passwd), "/etc/passwd"]);
@@ -65,7 +66,7 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
     }
     bwrap.args(&command.argv);
 
-    // A clone to read from: the one that bubblewrap gets is closed by it before the command starts.
+    // A clone to read from, because bubblewrap closes its own copy before the command starts.
     let own = Report { file: report.try_clone().map_err(fault)?.into() };
     let inherited = vec![filter, passwd, groups, report];
     inherit(&inherited).map_err(fault)?;
@@ -89,7 +90,8 @@ fn launcher(group: Group) -> Result<std::process::Command, String> {
 fn mount_arguments(access: &Access) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |parts: &[&OsStr]| words.extend(parts.iter().map(OsString::from));
-    // Read-only: in a namespace of its own, too, the kernel lets root write the settings of the whole machine (`core_pattern`).
+    // Read-only, because even in a namespace of its own the kernel lets root write machine-wide
+    // settings (`core_pattern`).
     add(["--proc", "/proc", "--remount-ro", "/proc"].map(OsStr::new).as_slice());
     add(["--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
     for mount in mounts::plan(access) {
@@ -104,12 +106,12 @@ fn mount_arguments(access: &Access) -> Vec<OsString> {
             Mount::Link(to, path) => add(&["--symlink".as_ref(), to.as_ref(), path.as_ref()]),
         }
     }
-    // The root is a writable file system in memory otherwise.
+    // Otherwise the root is a writable file system in memory.
     add(["--remount-ro", "/"].map(OsStr::new).as_slice());
     words
 }
 
-/// Programs look up their own account: just that one, and nobody's.
+/// Programs look up their own account: just that one, and `nobody`.
 fn accounts(access: &Access) -> String {
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let home = mounts::home(access).unwrap_or_else(|| Path::new("/tmp").to_owned());
@@ -120,13 +122,13 @@ fn groups() -> String {
     format!("user:x:{}:\nnogroup:x:65534:\n", rustix::process::getgid().as_raw())
 }
 
-/// Where bubblewrap writes what became of the command: one JSON document a line.
+/// The file to which bubblewrap reports the result: one JSON document per line.
 pub(crate) struct Report {
     file: File,
 }
 
 impl Report {
-    /// An exit code is only there if the command was really started.
+    /// There is an exit code only if the command was actually started.
     pub(super) fn read(&self, status: ExitStatus, text: &str) -> Result<Ended, String> {
         let mut bytes = [0; 4096];
         let count = self.file.read_at(&mut bytes, 0).unwrap_or(0);

@@ -1,6 +1,7 @@
-//! A Docker container that shows the host's own programs, for whoever asks for one.
+//! A Docker container that shows the host's own programs; used only on request.
 //!
-//! The image is empty and made here, so that no registry is needed; what is to be seen is mounted.
+//! The image is empty and created here, so that no registry is needed; everything visible is
+//! mounted.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
@@ -24,20 +25,21 @@ mod variables;
 
 /// The name of the empty image.
 const IMAGE: &str = "code-commit-empty:1";
-/// An archive with nothing in it: two blocks of zeros.
+/// An empty archive: two blocks of zeros.
 const EMPTY_ARCHIVE: [u8; 1024] = [0; 1024];
-/// The first process of a container for a session with a person: signals do not end that one, so the command must be its
-/// child.
+/// The first process of a container for an interactive session: signals do not end the first
+/// process, so the command must be its child.
 const FIRST: &str = r#""$@"; exit $?"#;
-/// The first process of any other container. Its standard input is a pipe that the harness holds and never writes to: when the
-/// harness dies, in whatever way, everything inside is killed. `$0` is the file that the command reads.
+/// The first process of any other container. Its standard input is a pipe that the harness holds
+/// open and never writes to: when the harness dies, for whatever reason, everything inside is
+/// killed. `$0` is the file that the command reads.
 const FIRST_ON_A_LINE: &str = r#"exec 3<&0; { read -r end; kill -9 -1; } <&3 & "$@" <"$0" 3<&-; exit $?"#;
-/// Where the command's input lies inside, if it has one.
+/// The command's input file inside the container, if any.
 const INPUT: &str = "/code-commit-input";
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A running container. Killing the client leaves it running: it must be removed by name.
+/// A running container. Killing the client does not stop it: it must be removed by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Container {
     name: String,
@@ -45,9 +47,9 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// Kills and removes it, if it is still there.
+    /// Kills and removes it if it still exists.
     pub(crate) fn remove(&self) {
-        // Nothing more can be done where the daemon does not answer.
+        // If the daemon does not answer, there is nothing more to do.
         let _ = ask(self.host.as_deref(), &["rm", "--force", &self.name]);
     }
 }
@@ -84,7 +86,7 @@ pub(super) fn prepare(
     Ok(launch)
 }
 
-/// For a session with a person, whose terminal is the input.
+/// For an interactive session, with the terminal as input.
 fn attended(mut docker: std::process::Command, command: &Command, container: Container) -> Launch {
     if std::io::stdin().is_terminal() {
         docker.arg("--tty");
@@ -95,7 +97,7 @@ fn attended(mut docker: std::process::Command, command: &Command, container: Con
     launch
 }
 
-/// For everything else: it lives as long as this process holds the line.
+/// For everything else: the container lives as long as this process holds the pipe.
 fn on_a_line(
     mut docker: std::process::Command,
     command: &Command,
@@ -116,7 +118,7 @@ fn on_a_line(
     Ok(launch)
 }
 
-/// The caller's, so that no file comes out owned by root.
+/// The caller's user ID, so that no file is owned by root.
 fn user() -> String {
     format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
 }
@@ -134,7 +136,7 @@ fn mount_arguments(mount: &Mount) -> Vec<OsString> {
     }
 }
 
-/// One line of comma-separated values: quoted, since a path may hold commas.
+/// One line of comma-separated values, quoted because a path may contain commas.
 fn bind(from: &Path, to: &Path, options: &[&str]) -> Vec<OsString> {
     let field = |key: &str, path: &Path| {
         let mut field = OsString::from(format!("\"{key}="));
@@ -152,7 +154,7 @@ fn quoted(path: &Path) -> OsString {
     OsStr::from_bytes(&doubled.join(b"\"\"".as_slice())).to_owned()
 }
 
-/// Makes the empty image if it is not there.
+/// Creates the empty image if it does not exist.
 fn make_image(host: Option<&OsStr>) -> Result<(), String> {
     if ask(host, &["image", "inspect", "--format", "ok", IMAGE]).is_ok() {
         return Ok(());
@@ -167,7 +169,7 @@ fn make_image(host: Option<&OsStr>) -> Result<(), String> {
     ask(host, &["import", path, IMAGE]).map(drop)
 }
 
-/// The client, without any of the environment but where the daemon is.
+/// The client, with no environment except the address of the daemon.
 fn client(host: Option<&OsStr>) -> Result<std::process::Command, String> {
     let mut client = program(system_program("docker")?);
     client.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent");
@@ -177,7 +179,8 @@ fn client(host: Option<&OsStr>) -> Result<std::process::Command, String> {
     Ok(client)
 }
 
-/// Removes the containers of runs whose harness is gone. What the daemon lists of other harnesses is left alone.
+/// Removes the containers of runs whose harness is dead. Containers of other harnesses are left
+/// alone.
 pub(crate) fn remove_orphans(host: Option<&OsStr>) -> Result<Containers, String> {
     let format = format!("{{{{.Names}}}} {{{{.Label \"{RUN_MARKER}\"}}}}");
     let filter = format!("label={RUN_MARKER}");
@@ -194,7 +197,7 @@ pub(crate) fn remove_orphans(host: Option<&OsStr>) -> Result<Containers, String>
     Ok(containers)
 }
 
-/// One question to the daemon and its answer. The error is the client's first line.
+/// Sends one request to the daemon. The error is the first line of the client's output.
 fn ask(host: Option<&OsStr>, words: &[&str]) -> Result<String, String> {
     let file = || {
         super::in_temporary(std::env::temp_dir(), tempfile::tempfile_in).map_err(|error| error.to_string())
@@ -225,7 +228,7 @@ fn wait(child: &std::process::Child) {
 fn text_of(file: &mut std::fs::File) -> String {
     use std::io::{Read, Seek};
     let mut text = String::new();
-    // What cannot be read back counts as nothing.
+    // If it cannot be read back, there is no output.
     let _ = file.rewind().and_then(|()| file.read_to_string(&mut text));
     text
 }
@@ -234,8 +237,9 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or("docker failed and said nothing").to_owned()
 }
 
-/// The client fails with these codes when the daemon refuses or cannot start the first process: the
-/// command did not run. It says so in its own words, which a build that ends so does not.
+/// The client fails with these codes if the daemon refuses or cannot start the first process, so
+/// the command did not run. Its own message distinguishes that from a build that exits with the
+/// same code.
 pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, String> {
     let refusal = text.lines().find(|line| line.starts_with("docker: "));
     match (status.code(), refusal) {

@@ -1,5 +1,5 @@
-//! What is to be seen inside the walls, in the order in which it is put there: later entries lie
-//! over earlier ones. bubblewrap and Docker draw it as mounts; Landlock takes the lists it is made of.
+//! What is visible in the sandbox, in the order of creation: later entries cover earlier ones.
+//! bubblewrap and Docker turn the list into mounts; Landlock uses the lists that it is made of.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -9,25 +9,25 @@ use names::Kind;
 
 use super::Access;
 
-/// One thing to be seen inside.
+/// One visible path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mount {
-    /// As on the host, not to be changed.
+    /// As on the host, read-only.
     ReadOnly(PathBuf),
-    /// As on the host.
+    /// As on the host, writable.
     Writable(PathBuf),
-    /// A new empty folder that is thrown away afterwards.
+    /// A new empty folder that is discarded afterwards.
     Private(PathBuf),
-    /// Something empty in place of a folder.
+    /// An empty folder in place of a folder.
     EmptyFolder(PathBuf),
-    /// Something empty in place of a file.
+    /// An empty file in place of a file.
     EmptyFile(PathBuf),
-    /// A symbolic link, as on the host.
+    /// A symlink, as on the host.
     Link(PathBuf, PathBuf),
 }
 
 impl Mount {
-    /// Where inside.
+    /// Its path in the sandbox.
     fn place(&self) -> &Path {
         match self {
             Self::ReadOnly(path)
@@ -40,11 +40,11 @@ impl Mount {
     }
 }
 
-/// Programs and libraries of the system.
+/// System programs and libraries.
 pub(super) const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
 
-/// What programs look up in `/etc`, without accounts, keys and host configuration.
+/// The files in `/etc` that programs read, without accounts, keys and host configuration.
 const ETC: [&str; 19] = [
     "alternatives",
     "ca-certificates",
@@ -67,16 +67,16 @@ const ETC: [&str; 19] = [
     "terminfo",
 ];
 
-/// What it takes to find a host by its name.
+/// The files needed to resolve host names.
 const ETC_NETWORK: [&str; 4] = ["gai.conf", "host.conf", "hosts", "resolv.conf"];
 
 /// The usual place of `CARGO_HOME`, by which the table knows what is in it.
 pub(super) const CARGO: &str = ".cargo";
 
-/// Beside the programs of a toolchain; `share` and `etc` may hold more than it needs.
+/// Siblings of a toolchain's `bin` folder; `share` and `etc` may contain more than it needs.
 const BESIDE_PROGRAMS: [&str; 4] = ["lib", "lib64", "libexec", "versions"];
 
-/// Everything, in order.
+/// All entries, in order.
 pub(super) fn plan(access: &Access) -> Vec<Mount> {
     let mut plan: Vec<Mount> = SYSTEM.iter().map(PathBuf::from).filter_map(as_on_host).collect();
     plan.extend(etc(access).into_iter().map(Mount::ReadOnly));
@@ -87,7 +87,7 @@ pub(super) fn plan(access: &Access) -> Vec<Mount> {
     plan.extend(private_cargo_home(access).map(Mount::Private));
     plan.extend(tools(access).into_iter().map(Mount::ReadOnly));
     plan.push(Mount::Writable(access.tree.clone()));
-    // A mount cannot be moved; a folder with mounts in it can.
+    // A mount point cannot be moved, but a folder that contains one can.
     plan.extend(held(access, &access.pinned).into_iter().map(Mount::Writable));
     plan.extend(home.iter().filter(|home| home.starts_with(&access.tree)).cloned().map(Mount::Private));
     plan.extend(outside_the_tree(access, &access.readable).map(Mount::ReadOnly));
@@ -98,7 +98,8 @@ pub(super) fn plan(access: &Access) -> Vec<Mount> {
     last_of_each_place(plan)
 }
 
-/// What a later entry covers whole cannot be seen, and Docker takes no place twice.
+/// Keeps only the last entry for each path: earlier ones would be invisible, and Docker rejects
+/// duplicates.
 fn last_of_each_place(plan: Vec<Mount>) -> Vec<Mount> {
     let mut places = std::collections::HashSet::new();
     let mut last: Vec<Mount> =
@@ -119,19 +120,19 @@ fn empty(path: PathBuf) -> Mount {
     if path.is_dir() { Mount::EmptyFolder(path) } else { Mount::EmptyFile(path) }
 }
 
-/// The files of `/etc` that may be seen.
+/// The visible files of `/etc`.
 pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
     let network: &[&str] = if access.network { &ETC_NETWORK } else { &[] };
     let names = ETC.iter().chain(network);
     names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists()).collect()
 }
 
-/// The home to be hidden. A home of `/` is no home.
+/// The home directory to hide. A home directory of `/` does not count.
 pub(super) fn home(access: &Access) -> Option<PathBuf> {
     access.home.clone().filter(|home| home.is_absolute() && home.parent().is_some())
 }
 
-/// What the caller opens below the home to be hidden, by its name there.
+/// What the caller opens in the hidden home directory.
 pub(super) fn open_in_home(access: &Access) -> Vec<PathBuf> {
     let Some(home) = home(access).filter(|home| !home.starts_with(&access.tree)) else { return Vec::new() };
     let open = [&access.readable, &access.writable].map(|paths| outside_the_tree(access, paths));
@@ -139,38 +140,43 @@ pub(super) fn open_in_home(access: &Access) -> Vec<PathBuf> {
     names.filter(|name| !name.as_os_str().is_empty()).collect()
 }
 
-/// The folders between the home and what is opened in it are as new as the home is, and can be written: Docker would make them root's.
+/// The folders between the home directory and what is opened in it are new and writable, too.
+/// Docker would create them as root.
 fn above_what_is_open(access: &Access) -> Vec<PathBuf> {
     let Some(home) = home(access) else { return Vec::new() };
     let names = open_in_home(access);
     let above =
         names.iter().flat_map(|name| name.ancestors().skip(1)).filter(|name| !name.as_os_str().is_empty());
     let mut folders: Vec<PathBuf> = above.map(|name| home.join(name)).collect();
-    // The outer ones first.
+    // Parents first.
     folders.sort();
     folders
 }
 
-/// Why there can be no walls around this tree.
+/// Why there can be no sandbox around this tree.
 pub(super) fn refuse(access: &Access) -> Result<(), String> {
     let tree = &access.tree;
     if !tree.is_absolute() || tree.parent().is_none() {
         return Err(format!("the work tree {} is not a folder of its own", tree.display()));
     }
     if home(access).as_ref() == Some(tree) {
-        return Err(format!("the work tree is the home folder {}, which must stay hidden", tree.display()));
+        return Err(format!(
+            "the work tree is the home directory {}, which must stay hidden",
+            tree.display()
+        ));
     }
     Ok(())
 }
 
-/// Makes the writable folders that are not there yet.
+/// Creates the writable folders that do not exist yet.
 pub(super) fn make_writable(access: &Access) -> Result<(), String> {
     access.writable.iter().filter(|folder| !folder.exists()).try_for_each(|folder| {
         make_folder(access, folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
     })
 }
 
-/// Inside the tree step by step, and never through a link: an earlier build may have planted one.
+/// Inside the tree step by step and never through a symlink, because an earlier build may have
+/// planted one.
 fn make_folder(access: &Access, folder: &Path) -> std::io::Result<()> {
     let Ok(below) = folder.strip_prefix(&access.tree) else { return fs::create_dir_all(folder) };
     let mut here = access.tree.clone();
@@ -185,12 +191,12 @@ fn make_folder(access: &Access, folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The place of a new `CARGO_HOME`, unless the old one is part of the tree.
+/// The path of a new `CARGO_HOME`, unless the old one is in the tree.
 fn private_cargo_home(access: &Access) -> Option<PathBuf> {
     access.cargo_home.clone().filter(|folder| !folder.starts_with(&access.tree) && folder.is_dir())
 }
 
-/// Where tools lie outside the system's folders.
+/// The folders of tools outside the system's folders.
 pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
     let mut tools: Vec<PathBuf> = Vec::new();
     let cargo = access.cargo_home.iter().flat_map(|home| cargo_parts(home));
@@ -207,7 +213,7 @@ pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
         let is_seen = SYSTEM.iter().any(|system| tool.starts_with(system))
             || tool.starts_with(&access.tree)
             || tools.contains(&tool);
-        // A PATH that holds the home folder or one above it would show what is to be hidden.
+        // An entry in `PATH` that contains the home directory would reveal what must stay hidden.
         let shows_more = [home(access).as_ref(), Some(&access.tree), access.cargo_home.as_ref()]
             .iter()
             .flatten()
@@ -219,8 +225,9 @@ pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
     tools
 }
 
-/// What programs load from beside their folder, `X/lib` for `X/bin`, what the shims of version managers start, and the file `version`, which
-/// tells them what (pyenv, rbenv, nodenv). Programs right below the home have nothing of their own there.
+/// What programs load from beside their folder (`X/lib` for `X/bin`), what the shims of version
+/// managers start, and the file `version`, in which pyenv, rbenv and nodenv store the selected
+/// version. Programs directly in the home directory have nothing of their own beside them.
 fn beside_programs(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let is_toolchain = programs.ends_with("bin") || programs.ends_with("shims");
     let prefix = programs.parent().filter(|prefix| is_toolchain && Some(*prefix) != home);
@@ -238,8 +245,8 @@ fn cargo_parts(home: &Path) -> impl Iterator<Item = PathBuf> {
         .filter(move |part| part.is_dir() || has_no_token(part))
 }
 
-/// Those that are there and not part of the tree. What is part of it has the tree's rights already,
-/// and a link in it must not open a way out.
+/// Those that exist and are outside the tree. Paths in the tree have its rights already, and a
+/// symlink in it must not open a way out.
 pub(super) fn outside_the_tree<'a>(
     access: &'a Access,
     paths: &'a [PathBuf],
@@ -250,13 +257,13 @@ pub(super) fn outside_the_tree<'a>(
         .cloned()
 }
 
-/// What may not be changed. Of a symbolic link its target, if that is in the tree: the link itself
-/// cannot be held fast.
+/// The read-only paths. For a symlink its target, if that is in the tree, because the link itself
+/// cannot be mounted over.
 pub(super) fn read_only(access: &Access) -> Vec<PathBuf> {
     held(access, &access.read_only)
 }
 
-/// Folders below what may not be changed that may be changed all the same; none behind a link, which could lead anywhere.
+/// Writable folders below read-only ones; none behind a symlink, which could lead anywhere.
 pub(super) fn open_in_read_only(access: &Access) -> impl Iterator<Item = PathBuf> {
     let held = read_only(access);
     let is_below = move |path: &Path| held.iter().any(|above| path.starts_with(above) && path != above);
@@ -264,7 +271,8 @@ pub(super) fn open_in_read_only(access: &Access) -> impl Iterator<Item = PathBuf
     access.writable.iter().filter(move |path| is_below(path) && is_real(path)).cloned()
 }
 
-/// What may not be seen: what the caller names, and cargo's credentials wherever they would show.
+/// The hidden paths: those that the caller names, and cargo's credentials wherever they would be
+/// visible.
 pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let credentials = access
         .cargo_home
@@ -278,7 +286,7 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     masked
 }
 
-/// Spelled as the tree is, whatever links lead there: another spelling would protect nothing.
+/// Paths relative to the tree's canonical spelling: another spelling would protect nothing.
 fn held(access: &Access, paths: &[PathBuf]) -> Vec<PathBuf> {
     let tree = access.tree.canonicalize().unwrap_or_else(|_| access.tree.clone());
     let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {

@@ -1,4 +1,4 @@
-//! Finds out, by trying, what confinement works on this machine.
+//! Finds out by trying which sandbox works on this machine.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -11,19 +11,20 @@ use crate::{Cancel, Command, Ended, Env, run, temporary_folder};
 /// A trial that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What will be in force.
+/// The sandbox that will be in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probed {
     /// Which rung.
     pub rung: Rung,
-    /// One line for the user: what is in force, and why.
+    /// One line for the user: which sandbox is in force, and why.
     pub why: String,
-    /// The daemon that answered, if it does not listen in the usual place.
+    /// The address of the daemon that answered, if it is not the default.
     docker_host: Option<OsString>,
 }
 
 impl Probed {
-    /// These walls, by what was found to work: a container is the business of the daemon that answered, and of no other.
+    /// A sandbox of this kind with this access. A container is always created by the daemon that
+    /// answered.
     pub fn confine(&self, access: Access) -> Confinement {
         let docker_host = self.docker_host.clone();
         Confinement { rung: self.rung, access: Access { docker_host, ..access } }
@@ -42,7 +43,7 @@ pub struct Reason {
 /// Why there is no sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSandbox {
-    /// Nothing of what was asked for works here, and nothing weaker is taken in its place.
+    /// Nothing that was requested works here, and nothing weaker is used instead.
     #[error("{}; {hint}", what_failed(reasons))]
     Nowhere {
         /// What was tried.
@@ -50,12 +51,13 @@ pub enum NoSandbox {
         /// What the user can do.
         hint: String,
     },
-    /// What works here cannot be told: every sandbox needs more descriptors than this process has left.
+    /// Cannot tell what works here: every sandbox needs more descriptors than this process has
+    /// left.
     #[error("this process may open too few files at once to set up a sandbox")]
     TooFewFiles,
 }
 
-/// Of one that was asked for by its name nothing is said about the others, which were not tried.
+/// If one rung was requested by name, the others were not tried and are not mentioned.
 fn what_failed(reasons: &[Reason]) -> String {
     match reasons {
         [Reason { rung, why }] => format!("the sandbox {rung} does not work here ({why})"),
@@ -68,8 +70,8 @@ fn list(reasons: &[Reason]) -> String {
     each.join(", ")
 }
 
-/// Starts `true` inside each rung that `mode` allows, the strongest first, and takes the first that
-/// works. `docker_host` is where the daemon listens, if not in the usual place.
+/// Runs `true` in each rung that `mode` allows, the strongest first, and returns the first that
+/// works. `docker_host` is the address of the daemon, if it is not the default.
 pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbox> {
     let rungs: &[Rung] = match mode {
         Mode::Auto => &[Rung::Bwrap, Rung::Landlock],
@@ -78,7 +80,8 @@ pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbo
         Mode::Docker => &[Rung::Docker],
         Mode::Off => &[Rung::Off],
     };
-    // Told apart from a machine without sandboxes: a weaker one would be taken, or the user advised to go without.
+    // Distinguished from a machine without sandboxes: otherwise a weaker one would be used, or the
+    // user would be advised to use none.
     if mode != Mode::Off && !has_descriptors() {
         return Err(NoSandbox::TooFewFiles);
     }
@@ -95,25 +98,25 @@ pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbo
     Err(NoSandbox::Nowhere { reasons, hint: hint(mode) })
 }
 
-/// What a sandbox takes, and what the end of its command does.
+/// The number of descriptors for a sandbox and for ending its command.
 const DESCRIPTORS: usize = 48;
 
 fn has_descriptors() -> bool {
     (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>().is_ok()
 }
 
-/// What makes bubblewrap work, which is the strongest, given why it does not.
+/// How to make bubblewrap, the strongest rung, work, given why it does not.
 pub fn how_to_get_bubblewrap(why_not: &str) -> String {
     better(why_not, |name| std::fs::read_to_string(format!("/proc/sys/{name}")).ok())
 }
 
-/// `setting` gives the value of a setting of the kernel.
+/// `setting` returns the value of a kernel setting.
 fn better(why_not: &str, setting: impl Fn(&str) -> Option<String>) -> String {
     if why_not.ends_with("is not installed") {
         return "for the strongest sandbox: apt-get install bubblewrap, or what your system has for it"
             .to_owned();
     }
-    // What keeps users from making namespaces, and the value that lets them.
+    // Settings that keep users from creating namespaces, with the value that allows it.
     let switches = [
         ("kernel/unprivileged_userns_clone", "0", "1"),
         ("user/max_user_namespaces", "0", "15000"),
@@ -146,7 +149,8 @@ fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
     run_true(&Confinement { rung, access })
 }
 
-/// Whose it is stands in its name: a person who does not wait for a trial leaves it behind.
+/// The name contains the owner, because a user who does not wait for a trial leaves the folder
+/// behind.
 fn folder() -> io::Result<tempfile::TempDir> {
     super::in_temporary(std::env::temp_dir(), |at| temporary_folder(&at))
 }
@@ -179,21 +183,21 @@ fn why(rung: Rung, mode: Mode, reasons: &[Reason]) -> String {
         Rung::Off => "OFF, commands run with all your rights",
     };
     match (mode, reasons.is_empty()) {
-        (Mode::Auto, true) => format!("{what} (the strongest of this machine)"),
-        (Mode::Auto, false) => format!("{what} (stronger does not work here: {})", list(reasons)),
+        (Mode::Auto, true) => format!("{what} (the strongest on this machine)"),
+        (Mode::Auto, false) => format!("{what} (stronger ones do not work here: {})", list(reasons)),
         (Mode::Bwrap | Mode::Landlock | Mode::Docker | Mode::Off, _) => format!("{what} (asked for)"),
     }
 }
 
 fn hint(mode: Mode) -> String {
     let install = match mode {
-        Mode::Auto | Mode::Bwrap => "install bubblewrap, or allow it to make user namespaces",
-        Mode::Landlock => "use Linux 6.2 or newer with Landlock switched on",
+        Mode::Auto | Mode::Bwrap => "install bubblewrap, or allow it to create user namespaces",
+        Mode::Landlock => "use Linux 6.2 or newer with Landlock enabled",
         Mode::Docker => "start the Docker daemon",
         Mode::Off => "nothing is needed",
     };
     let other =
-        if mode == Mode::Auto { "" } else { ", or take the strongest that works with `--sandbox auto`" };
+        if mode == Mode::Auto { "" } else { ", or use the strongest that works with `--sandbox auto`" };
     format!("{install}{other}, or run without protection with `--sandbox off`")
 }
 
@@ -207,8 +211,8 @@ mod tests {
             let reasons = rungs.iter().map(|&rung| Reason { rung, why: "why".to_owned() }).collect();
             NoSandbox::Nowhere { reasons, hint: hint(mode) }.to_string()
         };
-        insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); start the Docker daemon, or take the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
-        insta::assert_snapshot!(failed(Mode::Auto, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); install bubblewrap, or allow it to make user namespaces, or run without protection with `--sandbox off`");
+        insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); start the Docker daemon, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
+        insta::assert_snapshot!(failed(Mode::Auto, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); install bubblewrap, or allow it to create user namespaces, or run without protection with `--sandbox off`");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The system calls that no build needs, as a seccomp filter.
+//! A seccomp filter for system calls that no build needs.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,17 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// System calls with their names, as Docker wants them.
+/// System calls with their names, as Docker needs them.
 type Calls = &'static [(&'static str, c_long)];
 
 macro_rules! calls {
     ($($call:ident),* $(,)?) => { &[$((stringify!($call), libc::$call)),*] };
 }
 
-/// Debugging and reading other processes; mounts, and moving into namespaces; kernel keys, programs and modules;
-/// rings, which do what the filter forbids; opening files by handle, past every path. A process can still be
-/// born into namespaces of its own: this filter holds there too, where it would be root.
+/// Debugging and reading other processes; mounting, and entering namespaces; kernel keys, programs
+/// and modules; I/O rings, which bypass the filter; opening files by handle, which bypasses paths.
+/// A process can still be created in new namespaces: this filter applies there, too, where it would
+/// be root.
 const FORBIDDEN: Calls = calls![
     SYS_ptrace,
     SYS_process_vm_readv,
@@ -63,7 +64,8 @@ const FORBIDDEN: Calls = calls![
     SYS_name_to_handle_at,
 ];
 
-/// System V IPC: whatever another process of the user shares that way can be read and overwritten where no namespace keeps it away.
+/// System V IPC: without a namespace, everything that another process of the user shares this way
+/// could be read and overwritten.
 const SHARED: Calls = calls![
     SYS_shmget,
     SYS_shmat,
@@ -79,42 +81,44 @@ const SHARED: Calls = calls![
     SYS_semtimedop,
 ];
 
-/// Put bytes into the terminal as if they were typed.
+/// These put bytes into the terminal as if they were typed.
 const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, 0x541C /* TIOCLINUX */];
 
-/// Families of sockets that no build needs, beside those that are newer than netlink: among these are the one that reaches the host of a
-/// virtual machine, past every network namespace (`AF_VSOCK`), and the kernel's cryptography. What is left is Unix, the two internets, netlink.
+/// Socket families that no build needs, in addition to all that are newer than netlink: among them
+/// the one that reaches the host of a virtual machine past every network namespace (`AF_VSOCK`),
+/// and the kernel's cryptography. Unix, IPv4, IPv6 and netlink remain.
 const OLD_FAMILIES: [u64; 12] = [3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15];
-/// The newest one that a build may need.
+/// The newest family that a build may need.
 const NETLINK: u64 = 16;
 
-/// The bits of a socket's type that are not flags.
+/// The bits of a socket's type without flags.
 const SOCKET_TYPE: u64 = 0xF;
 
-/// On x86-64 every call also has a number of the x32 interface, which a filter must name itself.
+/// On x86-64 every call also has an x32 number, which a filter must list separately.
 #[cfg(target_arch = "x86_64")]
 const X32: c_long = 0x4000_0000;
-/// `ptrace`, `kexec_load`, `process_vm_readv` and `process_vm_writev` have numbers of their own there.
+/// `ptrace`, `kexec_load`, `process_vm_readv` and `process_vm_writev` have separate x32 numbers.
 #[cfg(target_arch = "x86_64")]
 const X32_FORBIDDEN: [c_long; 4] = [521, 528, 539, 540];
-/// So has `ioctl`.
+/// So does `ioctl`.
 #[cfg(target_arch = "x86_64")]
 const X32_IOCTL: c_long = 514;
 
-/// Which sockets the filter has to keep away by itself. Where namespaces do not do that, they keep no other process away either.
+/// Which sockets the filter itself must block. Without namespaces, nothing else isolates processes
+/// from each other either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sockets {
-    /// None that a build needs: namespaces do that.
+    /// No further families: namespaces isolate the rest.
     Allowed,
-    /// Those of the machine itself: some daemons behind them (Docker's) give the rights of root.
+    /// Unix sockets of the host: some daemons behind them (Docker's) grant the rights of root.
     Internet,
-    /// All; pairs between relatives can still be made.
+    /// All sockets; connected pairs between related processes are still possible.
     Denied,
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The filter, ready for the kernel. What it forbids fails with EPERM.
+/// The filter, compiled for the kernel. Forbidden calls fail with EPERM.
 pub(super) fn filter(sockets: Sockets) -> Result<BpfProgram, String> {
     let rules = rules(sockets).map_err(|error| error.to_string())?;
     let arch = std::env::consts::ARCH.try_into().map_err(|_| "no seccomp on this machine".to_owned())?;
@@ -124,7 +128,7 @@ pub(super) fn filter(sockets: Sockets) -> Result<BpfProgram, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The filter as the bytes that bubblewrap reads.
+/// The filter in the byte format that bubblewrap reads.
 pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
     let instruction = |filter: &seccompiler::sock_filter| {
         let [code0, code1] = filter.code.to_ne_bytes();
@@ -134,8 +138,9 @@ pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
     program.iter().flat_map(instruction).collect()
 }
 
-/// The filter behind namespaces as Docker reads it, in place of Docker's own, which in its versions before 23 lets sockets of every family
-/// and rings through. As there, nobody is born into namespaces of their own: one made in a container is a way to more of the kernel.
+/// The filter with namespaces in Docker's format. It replaces Docker's own profile, which before
+/// version 23 allows sockets of every family and I/O rings. Like Docker's, it does not allow new
+/// namespaces: a namespace created in a container exposes more of the kernel.
 pub(super) fn docker_profile() -> String {
     let rule = |names: &str, errno: i32, argument: &str| {
         format!(r#"{{"names":["{names}"],"action":"SCMP_ACT_ERRNO","errnoRet":{errno},"args":[{argument}]}}"#)
@@ -149,7 +154,8 @@ pub(super) fn docker_profile() -> String {
     let newer = rule("socket", libc::EPERM, &argument(0, "GT", NETLINK));
     let born = NEW_NAMESPACES.iter().map(|flag| u64::from(flag.cast_unsigned()));
     let born = born.map(|flag| rule("clone", libc::EPERM, &argument(0, "MASKED_EQ", flag)));
-    // Its flags are in memory, where no filter can look; whoever is told that it does not exist takes `clone`.
+    // Its flags are in memory, where a filter cannot read them; programs that are told that it does
+    // not exist use `clone`.
     let unseen = rule("clone3", libc::ENOSYS, "");
     let rules: Vec<String> = forbidden.chain(typed).chain(old).chain(born).chain([newer, unseen]).collect();
     format!(r#"{{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{}]}}"#, rules.join(","))
@@ -180,7 +186,7 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
         Sockets::Internet => {
             families.push(compared(0, SeccompCmpOp::Eq, libc::AF_UNIX.cast_unsigned().into())?);
         }
-        // A call without conditions is denied whatever its arguments.
+        // A call without conditions is denied with any arguments.
         Sockets::Denied => {
             families.clear();
             rules.insert(libc::SYS_connect, Vec::new());
@@ -189,7 +195,8 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     rules.insert(libc::SYS_socket, families);
     if sockets != Sockets::Allowed {
         rules.extend(whole(SHARED));
-        // Any process of the user could be ended by a limit, the harness too; its own ones a process sets as number 0.
+        // With a limit, any process of the user could be ended, including the harness. A process
+        // passes 0 to set its own limits.
         rules.insert(libc::SYS_prlimit64, vec![compared(0, SeccompCmpOp::Ne, 0)?]);
     }
     if sockets != Sockets::Allowed {
@@ -226,7 +233,8 @@ mod tests {
     use std::os::unix::net::{UnixDatagram, UnixStream};
     use std::thread;
 
-    /// The calls that this filter denies, of some that otherwise nobody is denied, whatever else becomes of them.
+    /// The calls that this filter denies, out of some that are otherwise allowed to everybody; what
+    /// else happens to them does not matter.
     fn denied(sockets: Option<Sockets>) -> Vec<&'static str> {
         let (own, earlier) =
             (pidfd_open(getpid(), PidfdFlags::empty()).unwrap(), UnixDatagram::unbound().unwrap());
@@ -251,7 +259,7 @@ mod tests {
             };
             tried.into_iter().filter(|(_, done)| is_denied(done)).map(|(name, _)| name).collect()
         };
-        // The filter is the thread's, and gone with it.
+        // The filter applies to the thread, and is gone with it.
         thread::spawn(try_all).join().unwrap()
     }
 

@@ -1,17 +1,18 @@
-//! Which files of the host can be seen inside.
+//! Which files of the host are visible in the sandbox.
 
 use std::path::{Path, PathBuf};
 
 use super::{Access, mounts};
 
-/// What was found to be seen, so that many files can be asked about: to find it takes hundreds of looks at the disk.
+/// A cache of what is visible, so that many files can be checked: computing it takes hundreds of
+/// disk accesses.
 pub(crate) struct Visible {
     shown: Vec<PathBuf>,
     masked: Vec<PathBuf>,
 }
 
 impl Visible {
-    /// As things are now.
+    /// The current state.
     pub(crate) fn behind(access: &Access) -> Self {
         let own = mounts::SYSTEM.into_iter().chain(["/proc", "/dev"]).map(PathBuf::from);
         let given = [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).cloned();
@@ -19,7 +20,7 @@ impl Visible {
         Self { shown, masked: mounts::masked(access) }
     }
 
-    /// Whether this one can be seen.
+    /// Whether `path` is visible.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let is_below = |roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
         !is_below(&self.masked) && is_below(&self.shown)

@@ -41,7 +41,7 @@ macro_rules! number {
 
 number! {
     /// How many there may be, at least one: no limit is written by leaving the key out.
-    Count(u64), u64, "u64", count, "`{text}` is no whole number", { "type": "integer", "minimum": 1 }
+    Count(u64), u64, "u64", count, "`{text}` is not a whole number", { "type": "integer", "minimum": 1 }
 }
 number! {
     /// US dollars, more than none.

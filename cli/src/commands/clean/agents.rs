@@ -74,6 +74,6 @@ fn is_known_to_git(run: &Path, place: &Place, tracked: &[String]) -> Option<Stri
 fn tracked(place: &Place) -> Result<Vec<String>, Failure> {
     let Some(tree) = place.tree() else { return Ok(Vec::new()) };
     let tracked = tree.tracked().context("cannot tell what git tracks");
-    let tracked = tracked.map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let tracked = tracked.map_err(|error| Failure::refused(error, "run git status"))?;
     Ok(tracked.into_iter().map(|file| file.path).collect())
 }

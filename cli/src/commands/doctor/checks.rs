@@ -46,7 +46,7 @@ pub(super) fn all(
 
 /// The default loop needs no git program; work orders and the loops of agents do.
 fn git(environment: &Environment) -> Check {
-    let text = "not on PATH; order, phase and spec need it";
+    let text = "not in PATH; order, phase and spec need it";
     on_path("git", environment)
         .map_or_else(|| Check::absent("git", text), |path| Check::good("git", shown(&path)))
 }
@@ -67,8 +67,8 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
     if let Some(file) = &files.project {
         let trust = match files.standing {
             Standing::Trusted => "trusted",
-            Standing::Changed => "changed since it was trusted, may only tighten",
-            Standing::Unknown => "not trusted, may only tighten",
+            Standing::Changed => "changed since it was trusted, so it can only tighten",
+            Standing::Unknown => "not trusted, so it can only tighten",
         };
         let lines: Vec<String> = std::iter::once(format!("{} ({trust})", shown(&file.path)))
             .chain(loaded.ignored.iter().map(|what| format!("not in force: {what}")))
@@ -166,7 +166,7 @@ fn state_folder(tree: &WorkTree) -> Check {
         Err(error) => Check::bad(
             "state",
             format!("cannot write in {}: {error}", shown(&folder)),
-            "see that the folder is yours and that the disk has room",
+            "make sure that you own the folder and that the disk has space",
         ),
     }
 }
@@ -181,7 +181,7 @@ fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> V
         Ok(text) => Check::good(name, text),
         Err(missing) => from(name, missing),
     };
-    let write = format!("write into {QUERY} what should change");
+    let write = format!("describe the change in {QUERY}");
     let build = &settings.build.value;
     // An index that cannot be read is an error of the run that reads it.
     let tracked: Vec<String> = tree.tracked().into_iter().flatten().map(|file| file.path).collect();

@@ -56,7 +56,7 @@ pub struct RunOrderArgs {
     /// How often the model may try
     #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_attempts: u32,
-    /// The model: openai/NAME, gemini/NAME, scripted/FILE, or a bare name whose provider is plain
+    /// The model: openai/NAME, gemini/NAME, scripted/FILE, or a bare name whose provider is obvious
     #[arg(long, value_name = "MODEL", visible_alias = "model")]
     pub llm_model: LlmModel,
     /// 0 for answers that differ as little as the service can
@@ -65,16 +65,16 @@ pub struct RunOrderArgs {
     /// How long each command may take
     #[arg(long, value_name = "SECONDS", default_value_t = 600, allow_negative_numbers = true, value_parser = seconds)]
     pub timeout_seconds: u64,
-    /// How long one model call may take, retries included [default: 10m]
+    /// How long one model call may take, including retries [default: 10m]
     #[arg(long, value_name = "DURATION")]
     pub timeout: Option<Time>,
-    /// Where the model's service is: for Gemini the origin, for the OpenAI dialect the address with its /v1
+    /// The address of the model's service: for Gemini the origin, for the OpenAI dialect including /v1
     #[arg(long, value_name = "URL")]
     pub base_url: Option<Address>,
     /// Of each order; an order's own `max_cost` counts where it is less.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// The wall around the commands [default: auto]
+    /// The sandbox around the commands [default: auto]
     #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox())]
     pub sandbox: Option<Sandbox>,
     /// Let the commands use the network
@@ -150,5 +150,5 @@ fn seconds(text: &str) -> Result<u64, String> {
     text.parse()
         .ok()
         .filter(|count| *count > 0)
-        .ok_or_else(|| format!("`{text}` is no whole number from 1 on"))
+        .ok_or_else(|| format!("`{text}` is not a whole number from 1 on"))
 }

@@ -82,7 +82,7 @@ pub struct OrderPlan {
     /// Everything that the flags and the configuration say, each with its origin.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub settings: Settings,
-    /// The wall that is in force around the commands.
+    /// The sandbox that is in force around the commands.
     #[schemars(with = "settings::Sandbox")]
     pub sandbox: Rung,
     /// The file with what the prompts show of the tree.

@@ -219,7 +219,7 @@ pub fn guard(root: &Path, read: &Read, settings: &Settings) -> Result<Guard, Fai
 pub fn open(root: &Path, order: &WorkOrder, settings: &Settings) -> Result<Guard, Failure> {
     let scoped = Policy::scoped(order.allowed_files.iter().cloned());
     let policy = settings.protect.iter().fold(scoped, |policy, list| policy.protect(&list.value));
-    Guard::open(root, policy).map_err(|error| Failure::refused(error, "see that the folder can be read"))
+    Guard::open(root, policy).map_err(|error| Failure::refused(error, "make the folder readable"))
 }
 
 /// Allowed files that no order may write.

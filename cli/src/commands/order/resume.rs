@@ -62,6 +62,6 @@ pub fn run(
 }
 
 fn is_over(folder: &RunFolder) -> Result<bool, Failure> {
-    let past = Past::read(folder.path()).map_err(|error| Failure::refused(error, "begin a new run"))?;
+    let past = Past::read(folder.path()).map_err(|error| Failure::refused(error, "start a new run"))?;
     Ok(runs::is_over(&past))
 }

@@ -90,7 +90,7 @@ pub fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Result<Start
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     RunFolder::create(base, &name.to_string_lossy(), redactor.clone())
         .map(Start::New)
-        .map_err(|error| Failure::refused(error, "see that the folder can be written"))
+        .map_err(|error| Failure::refused(error, "make the folder writable"))
 }
 
 /// Whether a run was killed here before its first step; then nothing of it is left.
@@ -104,7 +104,7 @@ fn was_never_begun(path: &Path) -> Result<bool, Failure> {
 fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
-        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     registry::will_move(tree, path, aside.path())?;
     fs::rename(path, aside.path()).with_context(|| format!("cannot move {} aside", path.display()))?;
     Ok(())
@@ -212,7 +212,7 @@ fn was_killed_at_once(run: &Path) -> bool {
 /// Copies of every file that rolling back would change or take away; a person may have worked on them since.
 fn keep_what_is_there(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<Option<PathBuf>, Failure> {
     let kept = Left::keep_all(git, tree.root(), &run.run);
-    let left = kept.map_err(|error| Failure::refused(error, "see what git status says"))?;
+    let left = kept.map_err(|error| Failure::refused(error, "run git status"))?;
     let Some(left) = left else { return Ok(None) };
     // A repository inside of this one is none of its files.
     if let Some(path) = left.lost.iter().find(|path| !path.ends_with('/')) {

@@ -29,7 +29,7 @@ pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
         }
         Err(error) => {
             let error = anyhow::Error::from(error).context(format!("cannot write {shown}"));
-            return Err(Failure::refused(error, "see that the folder can be written"));
+            return Err(Failure::refused(error, "make the folder writable"));
         }
     }
     output.report(&format!("wrote {shown}; fill it in, then: code-commit order check {shown}"));

@@ -25,7 +25,7 @@ pub fn dot_gits(root: &Path, own: &Path, other: &Path) -> Result<Vec<PathBuf>, F
     let mut inside = WorkTree::at(own)
         .map_err(anyhow::Error::from)
         .and_then(|tree| Ok(sandbox::dot_gits(&tree)?))
-        .map_err(|error| Failure::refused(error, format!("see what git status says in {}", own.display())))?;
+        .map_err(|error| Failure::refused(error, format!("run git status in {}", own.display())))?;
     inside.retain(|path| !hidden(root, other).any(|hidden| own.join(path).starts_with(hidden)));
     Ok(inside)
 }
@@ -34,7 +34,7 @@ fn hidden(root: &Path, other: &Path) -> impl Iterator<Item = PathBuf> {
     HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")])
 }
 
-/// The walls of one role, in whose folder these `.git` lie. The same for a container and for bubblewrap.
+/// The access of one role, in whose folder these `.git` lie. The same for a container and for bubblewrap.
 pub fn around(
     root: &Path,
     (own, inside): (&Path, &[PathBuf]),
@@ -101,7 +101,7 @@ pub fn choose(
         "bubblewrap and seccomp around each role (no Docker daemon answers)".clone_into(&mut probed.why);
     }
     if mode == Mode::Off {
-        output.warn("there is no wall: each role can see the other's folder, its history, and everything else that you can");
+        output.warn("there is no sandbox: each role can see the other's folder, its history, and everything else that you can");
     }
     Ok(said(probed, output))
 }

@@ -1,4 +1,4 @@
-//! `abl-cmd NAME [ARGS…]`: runs behind the wall and asks the desk outside of it.
+//! `abl-cmd NAME [ARGS…]`: runs in the sandbox and asks the desk outside of it.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;

@@ -1,4 +1,4 @@
-//! The desk: a process outside the walls that runs the configured commands for a role, by name and nothing else.
+//! The desk: a process outside the sandbox that runs the configured commands for a role, by name and nothing else.
 //!
 //! A process of its own, because the harness is busy with the role's agent and runs one command at a time. It lives as long as
 //! the role's turn: when its input ends, because the turn is over or because the harness was killed, it ends everything that

@@ -224,7 +224,7 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
 fn repository(folder: &Path, environment: &Environment) -> Result<Git, Failure> {
     make_folder(folder)?;
     if !folder.join(".git").exists() {
-        repo::init(folder).map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+        repo::init(folder).map_err(|error| Failure::refused(error, "make the folder writable"))?;
     }
     Ok(Git::new(folder, environment.all().clone()))
 }

@@ -17,7 +17,7 @@ pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result
     hide(tree, &logs)?;
     let name = task.folder_name(&Stamp::now().folder_name());
     let folder = RunFolder::create(&logs, &name, redactor)
-        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     stays_inside(tree.root(), &folder)?;
     Ok(folder)
 }
@@ -46,7 +46,7 @@ fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
     Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
 }
 
-/// Makes the file that S0 appends to, where it is not there: the wall holds what is there. Its path, if it was made.
+/// Makes the file that S0 appends to, where it is not there: the sandbox holds what is there. Its path, if it was made.
 pub(super) fn said_log(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
     let Some(said) = task.said_log(root) else { return Ok(None) };
     let is_new = said.symlink_metadata().is_err();

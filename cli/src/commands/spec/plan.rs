@@ -34,7 +34,7 @@ pub fn run(
     let _lock = workspace.lock()?;
     let name = format!("{}-{PLAN}", Stamp::now().folder_name());
     let scratch = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
-        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     let watched = workspace.watched_plan();
     let role = workspace.role(watched.clone(), workspace.access(Mailboxes::Open));
     let who = system(Who::Plan, &workspace.config.specs);

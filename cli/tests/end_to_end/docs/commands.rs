@@ -23,11 +23,11 @@ const SHOWS_CODE: &str = "echo $?";
 /// Info strings of blocks that hold commands for a shell.
 const SHELL: [&str; 4] = ["sh", "bash", "shell", "console"];
 
-/// The pages show the wall's line and run builds behind it.
+/// The pages show the sandbox's line and run builds behind it.
 fn has_a_sandbox() -> bool {
     let probed = runner::probe(runner::Mode::Auto, None);
     if let Err(why) = &probed {
-        eprintln!("SKIPPED: the commands of the documentation, because no wall works here: {why}");
+        eprintln!("SKIPPED: the commands of the documentation, because no sandbox works here: {why}");
     }
     probed.is_ok()
 }

@@ -1,4 +1,4 @@
-//! The wall around the commands, once for each kind that works here.
+//! The sandbox around the commands, once for each kind that works here.
 
 use std::ffi::OsStr;
 
@@ -32,7 +32,7 @@ fn check_sandbox(rung: &str, docker_host: Option<&OsStr>) {
     let mut command = scene.command(&["--sandbox", rung, "--max-attempts", "1"]);
     let ran = Ran::of(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));
     if ran.code == Some(3) && scene.runs().is_empty() {
-        eprintln!("SKIPPED: the {rung} wall because it cannot be had here: {}", ran.err.trim());
+        eprintln!("SKIPPED: the {rung} sandbox, which does not work here: {}", ran.err.trim());
         return;
     }
     assert_eq!(ran.code, Some(0), "{ran}");

@@ -146,7 +146,7 @@ fn a_file_in_the_place_of_a_folder_is_a_refusal() {
         for action in actions {
             let ran = scene.run(&[action]);
             assert_eq!(ran.code, Some(3), "{place}, {action}: {ran:?}");
-            assert!(!ran.err.contains("fault of code-commit"), "{place}, {action}: {}", ran.err);
+            assert!(!ran.err.contains("bug in code-commit"), "{place}, {action}: {}", ran.err);
         }
     }
     assert_eq!(scene.turns("builder"), 0);

@@ -67,7 +67,9 @@ fn check(sandbox: &str, environment: &[(&str, &str)]) {
 #[test]
 fn each_role_behind_bubblewrap_sees_its_own_folder_and_the_specs_and_no_more() {
     if runner::probe(runner::Mode::Bwrap, None).is_err() {
-        eprintln!("SKIPPED: the wall of bubblewrap around the roles, because bubblewrap does not work here");
+        eprintln!(
+            "SKIPPED: the sandbox of bubblewrap around the roles, because bubblewrap does not work here"
+        );
         return;
     }
     check("bwrap", &[]);

@@ -90,7 +90,7 @@ fn the_sandbox_is_as_the_users_own_configuration_says_unless_a_flag_does() {
     std::fs::create_dir_all(&own).unwrap();
     std::fs::write(own.join("config.toml"), "[sandbox]\nmode = 'off'\n").unwrap();
     let ran = scene.run_with(&["run"], &[]);
-    assert!(ran.code == Some(0) && ran.err.contains("there is no wall"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.err.contains("there is no sandbox"), "{ran:?}");
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Scene {
         fs::write(self.root().join("gemini-key.txt"), KEY).unwrap();
     }
 
-    /// `order run` of `order.json` without a wall, which has tests of its own. Whatever it leaves and prints for programs fits its schema.
+    /// `order run` of `order.json` without a sandbox, which has tests of its own. Whatever it leaves and prints for programs fits its schema.
     #[track_caller]
     pub fn run(&self, more: &[&str]) -> Ran {
         let ran = Ran::of(&mut self.command(more));

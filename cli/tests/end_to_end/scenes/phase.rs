@@ -72,7 +72,7 @@ impl Scene {
         files::text(&self.project(path))
     }
 
-    /// `code-commit phase ARGS` without a wall, which has tests of its own.
+    /// `code-commit phase ARGS` without a sandbox, which has tests of its own.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.run_with(&[args, &["--sandbox", "off"]].concat(), &[])
     }

@@ -124,7 +124,7 @@ impl Scene {
         program(&self.root(), &self.home(), args, &all)
     }
 
-    /// The program, without a wall unless one is asked for: behind it the agent cannot count its turns.
+    /// The program, without a sandbox unless one is asked for: behind it the agent cannot count its turns.
     pub fn spec(&self, args: &[&str]) -> Ran {
         let mut all = vec!["spec"];
         all.extend(args);

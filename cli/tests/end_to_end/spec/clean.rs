@@ -55,7 +55,8 @@ fn what_is_no_audit_and_no_talk_stays() {
     scene.write(".git/code-commit/spec/plan-audit-mine/events.jsonl", "");
     let done = clean(&scene, &["--keep", "0"]);
     assert!(
-        done.out.contains("a link leads there") && done.out.contains("it holds no record of a run"),
+        done.out.contains("a symlink leads there")
+            && done.out.contains("it does not hold the record of a run"),
         "{done}"
     );
     assert!(done.out.ends_with("0 runs removed, 0 B; 2 left\n"), "{done}");
@@ -71,6 +72,6 @@ fn nothing_is_removed_while_an_audit_is_under_way() {
         assert_eq!(scene.spec(&["audit"]).code, Some(0));
     }
     let said = fs::read_to_string(scene.home().join("said")).unwrap();
-    assert!(said.contains("is at work") && said.ends_with("\n3\n"), "{said}");
+    assert!(said.contains("is in progress") && said.ends_with("\n3\n"), "{said}");
     assert_eq!(folders(&scene, "-audit").len(), 2);
 }

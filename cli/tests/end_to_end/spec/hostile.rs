@@ -239,7 +239,7 @@ fn a_tree_that_an_agent_has_made_hard_to_read_is_put_back() {
     assert!(ran.err.contains("tests/t.sh is not for the implementing agent to change"), "{}", ran.err);
 }
 
-/// Without a wall an agent can do to the copies what it likes.
+/// Without a sandbox an agent can do to the copies what it likes.
 #[test]
 fn a_tree_that_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
     let evil = "echo EVIL > tests/t.sh; echo EVIL > tests/u.sh; rm .git/code-commit/spec/*/before/tests/t.sh; say '<DONE>all</DONE>'";
@@ -289,7 +289,7 @@ fn a_check_that_hangs_or_goes_into_the_background_is_ended() {
     assert_eq!((children.lines().count(), children.lines().any(is_alive)), (2, false));
 }
 
-/// Without a wall an agent can do to `.git` what it likes.
+/// Without a sandbox an agent can do to `.git` what it likes.
 #[test]
 fn a_reviewer_that_resets_the_work_tree_has_it_put_back() {
     let scene =

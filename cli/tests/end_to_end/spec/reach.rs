@@ -1,4 +1,4 @@
-//! How far an agent reaches: the wall around the user's lines, limits, and where its service is.
+//! How far an agent reaches: the sandbox around the user's lines, limits, and where its service is.
 
 use std::io::BufRead as _;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event};
 
-/// Behind the wall an agent cannot count its turns: it sees by the prompt whose turn it is.
+/// In the sandbox an agent cannot count its turns: it sees by the prompt whose turn it is.
 const BY_PROMPT: &str = "case \"$prompt\" in \
     *.plan.md*) printf p > $WIP.plan.md; say '<PLAN_COMPLETE>p</PLAN_COMPLETE>';; \
     *.review.md*) say '<APPROVED>good</APPROVED>';; \
@@ -127,7 +127,7 @@ fn no_key_of_the_project_is_seen_or_changed_in_the_sandbox() {
     for file in files {
         scene.write(file, "fake-key-of-the-project-1234\n");
     }
-    // What a run of implement tells of how to open a wall.
+    // What a run of implement tells of how to open a sandbox.
     scene.write("logs/1/run.json", "{}\n");
     scene.write("logs/1/events.jsonl", "a hint\n");
     scene.write(".gitignore", "/logs\n/agent-config\n/*-key.txt\n/.env\n/seen.txt\n");
@@ -218,7 +218,7 @@ fn in_the_sandbox_an_agent_cannot_remove_a_task_that_waits() {
     ]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let ran = scene.spec(&["run", "--focus", "X", "--sandbox", "auto"]);
-    assert_eq!((ran.code, ran.err.contains("which no wall kept")), (Some(6), false), "{}", ran.err);
+    assert_eq!((ran.code, ran.err.contains("which no wall kept from it")), (Some(6), false), "{}", ran.err);
     assert_eq!((scene.read(".cuggino/backlog/a.md"), scene.stored("tbd").len()), ("do A\n".to_owned(), 0));
 }
 
@@ -231,7 +231,8 @@ fn without_a_sandbox_it_is_said_what_an_agent_does_to_the_files_that_are_a_perso
         scene.write(&format!(".cuggino/{file}"), "mine\n");
     }
     let ran = scene.run();
-    let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("which no wall kept")).collect();
+    let told: Vec<&str> =
+        ran.err.lines().filter(|line| line.contains("which no wall kept from it")).collect();
     let end = "changed during the turn of the planning agent, which no wall kept from it";
     let wanted = ["backlog/a.md", "memory.md", "tbd/x.md"].map(|file| format!(".cuggino/{file} {end}"));
     assert_eq!(told.len(), 3, "{}", ran.err);

@@ -26,7 +26,7 @@ pub fn scene() -> Option<Scene> {
 /// Exit code, standard output and error of a run whose agent gets these answers.
 fn run(scene: &Scene, steps: Vec<Step>, more: &[&str]) -> (Option<i32>, String, String, Server) {
     let server = Server::start(Script::new(steps)).unwrap();
-    // Tests may be run by root, for whom Claude Code wants to hear of a wall.
+    // Tests may be run by root, for whom Claude Code wants to hear of a sandbox.
     let environment =
         [("ANTHROPIC_BASE_URL", server.origin()), ("ANTHROPIC_API_KEY", KEY), ("IS_SANDBOX", "1")];
     let mut args = vec!["spec", "run", "--focus", "Add X", "--verbose", "--model", "claude-test-1"];

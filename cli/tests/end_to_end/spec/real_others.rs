@@ -36,7 +36,7 @@ fn service(command: impl Fn(&str) -> Step) -> Server {
     Server::start(Script::new(steps.concat())).unwrap()
 }
 
-/// A run behind the wall comes to an approval; the agents' commands are shown as calls of this tool.
+/// A run in the sandbox comes to an approval; the agents' commands are shown as calls of this tool.
 fn check(scene: &Scene, server: &Server, more: &[&str], environment: &[(&str, &str)], tool: &str) {
     let args =
         ["spec", "run", "--focus", "Add X", "--max-tokens", "1000000", "--turn-timeout", "2m", "--verbose"];

@@ -1,4 +1,5 @@
-//! How a container gets its variables: in a file in memory, since every user of the machine can read a command line.
+//! Passes variables to a container in a file in memory, because every user of the machine can read
+//! a command line.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -8,10 +9,10 @@ use std::os::unix::ffi::OsStrExt;
 use crate::Env;
 use crate::sandbox::memory::{memory_file, number};
 
-/// The client gives up at a line of 64 KiB.
+/// The client fails at lines of 64 KiB.
 const LONGEST_LINE: usize = 60 << 10;
 
-/// The client's arguments, and the file that one of them names: the client has to inherit it.
+/// The client's arguments, and the file that one of them names; the client must inherit it.
 pub(super) fn variables(env: &Env) -> io::Result<(Vec<OsString>, OwnedFd)> {
     let (lines, others): (Vec<_>, Vec<_>) = env.iter().partition(|(name, value)| is_a_line(name, value));
     let pair = |(name, value): (&OsStr, &OsStr)| [name, value].join(OsStr::new("="));
@@ -26,8 +27,9 @@ pub(super) fn variables(env: &Env) -> io::Result<(Vec<OsString>, OwnedFd)> {
     Ok((arguments, file))
 }
 
-/// Whether the client reads `NAME=VALUE` from a line as it was meant. It wants UTF-8, passes over what begins with `#`, takes white space
-/// off the start of a line and `\r` off its end, and later versions take a pair of quotes off a value.
+/// Whether the client reads `NAME=VALUE` from a line correctly. It needs UTF-8, skips lines that
+/// begin with `#`, and strips leading white space and a trailing `\r`; newer versions also strip
+/// quotes around a value.
 fn is_a_line(name: &OsStr, value: &OsStr) -> bool {
     let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { return false };
     let is_plain =
@@ -42,7 +44,7 @@ mod tests {
     use std::fs::File;
     use std::io::Read;
 
-    /// The arguments, one a line, and the file.
+    /// The arguments, one per line, and the file.
     fn check(given: &[(&str, &[u8])]) -> (String, String) {
         let mut env = Env::default();
         for (name, value) in given {

@@ -1,4 +1,4 @@
-//! The walls around agents and around the user's lines.
+//! The sandbox around agents and around the user's lines.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::commands::sandbox;
 use crate::commands::spec::project;
 use crate::commands::spec::workspace::Workspace;
 
-/// Whether backlog, spec issues, findings and what was dismissed may be written behind the wall.
+/// Whether backlog, spec issues, findings and what was dismissed may be written in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mailboxes {
     /// They may: a person plans.
@@ -36,7 +36,7 @@ impl Workspace<'_> {
         }
     }
 
-    /// Whether the walls themselves keep an audit from changing anything: what changes meanwhile is a person's work then. A home inside
+    /// Whether the sandbox itself keeps an audit from changing anything: what changes meanwhile is a person's work then. A home inside
     /// of the tree would be seen with it.
     pub(super) fn audit_is_held(&self) -> bool {
         let home = self.env().get("HOME").map(PathBuf::from);

@@ -65,7 +65,7 @@ fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
         if code == 3 {
             assert!(runs.is_empty() && scene.server.requests().is_empty(), "{pages} pages: {runs}");
             assert!(
-                words.contains("help: see that the folder is yours and that the disk has room"),
+                words.contains("help: make sure that you own the folder and that the disk has space"),
                 "{words}"
             );
             not_begun +=

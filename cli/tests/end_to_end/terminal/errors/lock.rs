@@ -93,7 +93,7 @@ fn next(scene: &Scene) -> String {
     let done = scene.keyed(&["undo", "nothing"], &[]).output().unwrap();
     let words = String::from_utf8_lossy(&done.stderr).into_owned();
     proper("recovery", code(&done), &words);
-    let said = words.lines().take_while(|line| !line.contains("no run nothing"));
+    let said = words.lines().take_while(|line| !line.contains("no run named nothing"));
     format!("exit {}\n{}\n", code(&done), said.collect::<Vec<_>>().join("\n"))
 }
 
@@ -113,7 +113,7 @@ fn whatever_command_comes_next_finds_no_half_written_tree() {
         assert_eq!(String::from_utf8_lossy(&parsed.stderr), "", "parse looks at no tree");
         let done = scene.keyed(args, &[]).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
-        assert!(words.contains("its unfinished changes were taken back"), "{args:?}: {words}");
+        assert!(words.contains("its unfinished changes were undone"), "{args:?}: {words}");
         assert!(all_are(&scene, "old"), "{args:?}");
     }
 }
@@ -127,7 +127,7 @@ fn an_order_puts_the_repository_right_that_it_names() {
         let mut command = scene.keyed(&[args, &[root]].concat(), &[]);
         let done = command.current_dir(scene.project.beside()).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
-        assert!(words.contains("its unfinished changes were taken back"), "{args:?}: {words}");
+        assert!(words.contains("its unfinished changes were undone"), "{args:?}: {words}");
         assert!(all_are(&scene, "old"), "{args:?}");
     }
 }

@@ -10,10 +10,10 @@ fn no_failure_is_made_without_a_hint() {
         let text = fs::read_to_string(&file).unwrap();
         for made in text.split("Failure::refused(").skip(1) {
             seen += 1;
-            let (remedy, rest) = last_argument(made);
-            assert!(!remedy.is_empty(), "{}: refused without a remedy: {made:.80}", file.display());
+            let (hint, rest) = last_argument(made);
+            assert!(!hint.is_empty(), "{}: refused without a remedy: {made:.80}", file.display());
             assert!(
-                !["\"\"", "String::new()"].contains(&remedy),
+                !["\"\"", "String::new()"].contains(&hint),
                 "{}: an empty remedy {rest:.40}",
                 file.display()
             );
