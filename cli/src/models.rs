@@ -49,7 +49,7 @@ pub fn open(
 
 fn no_script(error: ScriptError) -> Failure {
     let help = if matches!(error, ScriptError::Entry { .. } | ScriptError::UnknownError { .. }) {
-        "mend that entry, or take it out"
+        "fix that entry, or take it out"
     } else {
         "name a file of replies, parted by lines that say `--- next reply ---`"
     };
