@@ -110,7 +110,9 @@ pub fn past(run: &Path) -> Result<Past, Failure> {
     if is_applied(run) {
         return Ok(Past::default());
     }
-    Past::read(run).map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
+    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+    let past = Past::read(run).and_then(|past| past.intact(&folder).map(|()| past));
+    past.map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
 }
 
 /// Whether this is the record of an `apply` that came to its end: what to put back, and no journal.
