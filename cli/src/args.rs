@@ -2,15 +2,20 @@
 
 mod flags;
 mod later;
+pub mod order;
+pub mod phase;
 mod read;
 mod record;
 mod setup;
+pub mod spec;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use settings::Sandbox;
+
+use crate::exit::Product;
 
 pub use flags::{LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
@@ -44,9 +49,9 @@ pub enum Command {
     /// The implement loop: up to eight rounds over a growing transcript
     Implement(Later<RunArgs>),
     /// Build phases: a builder and a verifier that cannot see each other's work, until every contract of the spec holds
-    Phase(Later<crate::commands::phase::PhaseArgs>),
+    Phase(Later<phase::PhaseArgs>),
     /// The spec loop: agents plan, implement and review until the specs are met
-    Spec(Later<crate::commands::spec::SpecArgs>),
+    Spec(Later<spec::SpecArgs>),
     /// Show what all runs and all turns of phases have used, by loop, phase, role and model
     Costs,
     /// List the runs of this project, the newest first
@@ -74,7 +79,7 @@ pub enum Command {
     /// Removed runs can no longer be undone, replayed or shown, and `costs` no longer counts them. A run that can still be resumed stays.
     Clean(Later<CleanArgs>),
     /// Carry out work orders: strict scope, verification, rollback
-    Order(Later<crate::commands::order::args::OrderArgs>),
+    Order(Later<order::OrderArgs>),
     /// Show a complete run in a scratch project; needs no network and no key
     Demo(Later<DemoArgs>),
     /// Show every setting in force and its origin
@@ -89,21 +94,11 @@ pub enum Command {
     Man(Later<ManArgs>),
 }
 
-/// What a command is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Product {
-    /// What it prints.
-    Words,
-    /// What it does to the tree, of which it leaves a record.
-    Work,
-}
-
 impl Cli {
     /// What this command line is for.
     pub fn product(&self) -> Product {
-        use crate::commands::{order::args::OrderCommand, phase, spec};
         let is_run = match &self.command {
-            Some(Command::Order(args)) => matches!(args.command, OrderCommand::Run(_)),
+            Some(Command::Order(args)) => matches!(args.command, order::OrderCommand::Run(_)),
             Some(Command::Phase(args)) => {
                 matches!(args.action, phase::Action::Run | phase::Action::Number(_))
             }
@@ -230,7 +225,7 @@ pub struct ApplyArgs {
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// The sandbox around the build
-    #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox(), default_value = "auto")]
+    #[arg(long, value_name = "MODE", value_parser = sandbox(), default_value = "auto")]
     pub sandbox: Sandbox,
 }
 

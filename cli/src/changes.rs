@@ -6,10 +6,9 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use perform::UNDO;
-use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
-use crate::output::{BAD, GOOD, Output, STRONG, printable};
+use report::{BAD, FileStat, GOOD, Output, STRONG, printable};
 
 /// One file, before the run and after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,19 +23,6 @@ pub struct FileChange {
 
 /// Beside the pre-images: how the run has left the files that its build has changed since it wrote them.
 const LEFT: &str = "left.json";
-
-/// A line of the summary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileStat {
-    /// Relative to the root.
-    pub path: String,
-    /// `A` added, `M` modified, `D` deleted, as git says it.
-    pub status: char,
-    /// Lines added; none for a binary file.
-    pub added: Option<usize>,
-    /// Lines removed.
-    pub removed: Option<usize>,
-}
 
 /// Every file that differs from what it was before the run in this folder, by path.
 pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use report::Output;
 use settings::{Environment, Files, Layer, ReadError, Settings};
 
 use crate::exit::Failure;
-use crate::output::Output;
 
 /// The settings of a run in `root`. What the project may not decide is left out, with a warning for each.
 pub fn load(

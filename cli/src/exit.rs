@@ -1,5 +1,7 @@
 //! Exit codes and the errors that lead to them.
 
+use report::Output;
+
 /// How the program ends. Documented in the README; never renumbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -41,6 +43,22 @@ impl Exit {
             Self::Handed(code) => code,
         }
     }
+
+    /// The exit code of a command that ended so. Where what was asked for could not be printed, the command is not `Done`. A run is: its
+    /// record holds what the report would have told.
+    pub fn closing(self, product: Product, output: &Output) -> Self {
+        let has_lost = output.has_lost();
+        if has_lost && (self, product) == (Self::Done, Product::Words) { Self::Fault } else { self }
+    }
+}
+
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Product {
+    /// What it prints.
+    Words,
+    /// What it does to the tree, of which it leaves a record.
+    Work,
 }
 
 impl From<Exit> for std::process::ExitCode {
@@ -88,6 +106,17 @@ impl Failure {
     /// A file or folder that a command makes before it begins.
     pub fn cannot_make(error: impl Into<anyhow::Error>) -> Self {
         Self::refused(error, "check that it is writable and that nothing else is in its place")
+    }
+
+    /// A record that cannot be begun, most likely since the disk is full. Nothing was touched.
+    pub fn no_record(error: impl Into<anyhow::Error>) -> Self {
+        Self::refused(error, "make sure that you own the folder and that the disk has space")
+    }
+
+    /// Says it; gives the exit code.
+    pub fn tell(&self, output: &Output) -> Exit {
+        output.failure(&format!("{:#}", self.error), &self.help, self.exit.code());
+        self.exit
     }
 
     /// What to do about it, in the command's own words.

@@ -12,14 +12,13 @@ mod deciders;
 mod edit;
 mod exit;
 mod interrupt;
+mod lock;
 mod models;
-mod ndjson;
-mod output;
+mod place;
 mod plan;
 mod preflight;
+mod printing;
 mod process;
-mod summary;
-mod terminal;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -44,12 +43,13 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error, &environment),
     };
-    let output = output::Output::new(&arguments.output, &environment);
+    let output = printing::output(&arguments.output, &environment);
+    printing::redact_panics(&output);
     // Before anything is printed; a command that works elsewhere looks for the keys of that place, too.
     output.strike_out(keys(&environment).exposed());
     let done = or_fault(|| commands::run(&arguments, &environment, &output));
-    let exit = done.unwrap_or_else(|failure| output.failure(&failure));
-    ExitCode::from(output.closing(exit, arguments.product()))
+    let exit = done.unwrap_or_else(|failure| failure.tell(&output));
+    ExitCode::from(exit.closing(arguments.product(), &output))
 }
 
 /// A panic, which was printed when it came, is our own fault like any other.
@@ -67,21 +67,21 @@ fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
     if error.use_stderr() && args::wants_json(std::env::args_os()) {
         let (message, help) = text.split_once("\n\n").unwrap_or((&text, ""));
         let message: Vec<&str> = message.trim_start_matches("error: ").lines().map(str::trim).collect();
-        let output = output::Output::of_json(redactor.clone());
+        let output = printing::of_json(&redactor);
         output.object(&serde_json::json!({
             "event": "error", "exit": code,
             "message": message.join(" "), "help": help.trim(),
         }));
-        output.closing(exit::Exit::Failed, args::Product::Words);
+        exit::Exit::Failed.closing(exit::Product::Words, &output);
     }
     if error.use_stderr() && redactor.finds_key(&text) {
-        output::Output::raw_note(&redactor.redact(&text));
+        printing::raw_note(&redactor.redact(&text));
     } else {
         // Whoever closed the pipe wants no more of it.
         if let Err(lost) = error.print()
             && lost.kind() != std::io::ErrorKind::BrokenPipe
         {
-            output::Output::raw_note(&format!("error: cannot write to standard output: {lost}\n"));
+            printing::raw_note(&format!("error: cannot write to standard output: {lost}\n"));
             return exit::Exit::Fault.into();
         }
     }

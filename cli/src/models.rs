@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
 use llm::scripted::ScriptError;
-use llm::{Model, Provider, Recorded, Retry, Scripted};
+use llm::{Day, Model, Provider, Recorded, Retry, Scripted};
 use llm_gemini::Gemini;
 use llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
+use logging::Stamp;
+use perform::{Asking, Spending};
 use repo::WorkTree;
+use report::Output;
 use settings::{Environment, Keys, Settings};
 
 use crate::exit::Failure;
-use crate::output::Output;
 
 /// A client for the model that the settings name.
 pub fn open(
@@ -113,4 +115,26 @@ fn no_way(error: NetworkError) -> Failure {
         "name a file of PEM certificates with SSL_CERT_FILE, or unset it"
     };
     Failure::refused(error, help)
+}
+
+/// How the model is asked.
+pub fn asking(settings: &Settings) -> Asking {
+    Asking {
+        early_stop: false,
+        stream: settings.stream.value,
+        temperature: settings.temperature.value,
+        timeout: Some(settings.timeout.value),
+        spending: spending(settings),
+    }
+}
+
+/// What a run under these settings may spend; its clock begins.
+pub fn spending(settings: &Settings) -> Spending {
+    Spending::new(settings.budget(), settings.prices(), today())
+}
+
+/// The day whose prices hold (UTC); none by a clock that is off by thousands of years.
+pub fn today() -> Option<Day> {
+    let now = Stamp::now().rfc3339();
+    Day::try_from(now.split_once('T')?.0.to_owned()).ok()
 }

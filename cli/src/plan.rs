@@ -12,12 +12,9 @@ use names::{Binds, INPUTS};
 use serde::{Deserialize, Serialize};
 use settings::Settings;
 
-use crate::commands::registry::Known;
+use crate::commands::registry::{Known, RUN_JSON};
 use crate::commands::runs;
 use crate::deciders;
-
-/// What a run was begun with, in its folder, whatever its loop.
-pub const RUN_JSON: &str = "run.json";
 
 /// What a run is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,18 +5,17 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use llm::{ModelId, Provider};
 use names::ours::{AGENT_CONFIG, BUILD};
 use repo::WorkTree;
+use report::printable;
 use settings::{CommandLine, Environment, Keys, Settings, keys};
 
-use crate::commands::doctor::on_path;
-use crate::commands::run::spending;
 use crate::exit::Failure;
-use crate::output::printable;
+use crate::models::spending;
 
 /// Where the supervisor writes what should change.
 pub const QUERY: &str = "agent-config/query.txt";
@@ -251,3 +250,10 @@ fn interpreter(root: &Path, name: &str) -> Result<(), Missing> {
 
 /// What the kernel reads of it.
 const LONGEST_FIRST_LINE: u64 = 256;
+
+/// A program that can be started, by its name.
+pub fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
+    std::env::split_paths(environment.path()?).map(|folder| folder.join(name)).find(|file| {
+        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
+}

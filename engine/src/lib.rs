@@ -5,6 +5,7 @@ mod commit;
 mod journaled;
 mod line;
 mod model;
+mod observe;
 mod order;
 mod outcome;
 mod request;
@@ -22,11 +23,13 @@ pub use commit::{Applied, Apply, ApplyAnswer, Build, Built, Rejected, Restore, R
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
 pub use model::{Answered, Ask, AskAnswer, Asked, Attempted, Finish, ModelUsage, Reply, Unanswered, Usage};
+pub use observe::{Event, Observer, Silent};
 pub use order::{
     Broke, Commit, CommitAnswer, Committed, Condition, Keep, Kept, Look, Looked, Measure, Measured,
     NotCommitted, Ran, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Tail, Tried, WhyRefused, Write,
     WriteAnswer, Written,
 };
+pub use order::{IGNORED_FILES, PROBES};
 pub use outcome::{Cause, Outcome};
 pub use request::{Answer, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};

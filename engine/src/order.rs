@@ -198,6 +198,9 @@ impl Request for Run {
     type Answer = Tried<Ran>;
 }
 
+/// The beginning of the logs of commands that must fail before the change.
+pub const PROBES: &str = "preflight/must_fail_before_";
+
 /// A command ran, or could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "ran")]
@@ -224,6 +227,11 @@ impl Ran {
     pub fn passed(&self) -> bool {
         self.ended == Ended::Exited(0) && !self.seal_broken
     }
+
+    /// Whether it is of those that must fail before the change.
+    pub fn is_probe(&self) -> bool {
+        self.log.starts_with(PROBES)
+    }
 }
 
 impl Answer for Ran {}
@@ -245,6 +253,9 @@ impl Request for RollBack {
     const KIND: &'static str = "roll-back";
     type Answer = RolledBack;
 }
+
+/// Code of the warning that not all of them are as they were.
+pub const IGNORED_FILES: &str = "ignored-files";
 
 /// The tree is as it was before the first attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,7 +19,6 @@ use std::sync::Arc;
 
 pub use admitted::{Admitted, Before, Op};
 pub use existing::ExistingError;
-pub use lexical::{is_bidi, is_invisible};
 pub use policy::{Configuration, Ignored, Policy};
 pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;

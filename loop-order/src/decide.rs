@@ -3,8 +3,8 @@
 mod attempt;
 
 use engine::{
-    Ask, Broke, Cause, Commit, CommitAnswer, Condition, Harness, Keep, Look, Measure, Outcome, RollBack, Run,
-    Stamp, Write,
+    Ask, Broke, Cause, Commit, CommitAnswer, Condition, Harness, Keep, Look, Measure, Outcome, PROBES,
+    RollBack, Run, Stamp, Write,
 };
 use prompt::order::{Allowed, Context, Failure, Task};
 
@@ -17,14 +17,6 @@ pub use attempt::VERIFY_SCRIPT;
 
 /// Name of the summary in the run folder.
 pub const SUMMARY: &str = "run_summary.json";
-
-/// How the logs of commands that must fail before the change are called.
-const PROBES: &str = "preflight/must_fail_before_";
-
-/// Whether a command with these logs must fail before the change.
-pub fn is_probe(log: &str) -> bool {
-    log.starts_with(PROBES)
-}
 
 /// What the preflight has read; the same over all attempts.
 #[derive(Debug, Clone, PartialEq)]

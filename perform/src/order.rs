@@ -9,6 +9,6 @@ mod world;
 
 pub use baseline::Baseline;
 pub use command::CommandSettings;
-pub use ignored::{IGNORED_FILES, Ignored};
+pub use ignored::Ignored;
 pub use left::Left;
 pub use world::OrderWorld;

@@ -9,12 +9,11 @@ use anyhow::anyhow;
 use guard::Policy;
 use perform::{AgentLimits, Repository, UncommittedCopies};
 use repo::GitError;
+use report::{Output, phrases, printable};
 use settings::{Address, Settings};
 
 use crate::exit::Failure;
 use crate::models;
-use crate::output::{Output, printable};
-use crate::terminal::phrases;
 
 /// The limits in force.
 pub fn limits(settings: &Settings) -> AgentLimits {

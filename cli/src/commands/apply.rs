@@ -1,33 +1,39 @@
 //! `code-commit apply`: a reply that was pasted or saved, without a model.
 
+use std::path::PathBuf;
+
 use anyhow::Context as _;
 use apply::Applied;
 use engine::{Action, Problem, Reply};
 use guard::Guard;
 use logging::{Redactor, RunFolder, Stamp};
+use names::ours::AGENT_CONFIG;
 use parser::Errors;
 use perform::{Fault, Intake, Rules, UNDO, changes, reply_of};
 use repo::WorkTree;
+use report::{BAD, Output, phrases, printable};
 use serde_json::{Value, json};
 use settings::{Environment, Keys, Layer};
 
 use crate::args::ApplyArgs;
 use crate::commands::run::leaves_tree_changed;
+use crate::commands::text;
 use crate::commands::{parse, registry, runs};
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, Output, printable};
+use crate::lock;
+use crate::place;
 use crate::plan;
-use crate::terminal::phrases;
+use crate::preflight;
 
 /// Parses, judges and writes; or says what would be written.
 pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let bytes = super::read_input(&args.file)?;
+    let bytes = text::read_input(&args.file)?;
     let reply = match parser::parse_bytes(&bytes) {
         Ok(reply) => reply,
         Err(errors) => return Ok(unreadable(&errors, &bytes, args, output)),
     };
-    let tree = super::work_tree(&super::here()?)?;
-    let lock = super::lock(&tree, output)?;
+    let tree = place::work_tree(&place::here()?)?;
+    let lock = lock::take(&tree, output)?;
     let settings = crate::config::load(tree.root(), environment, Layer::default(), output)?;
     let guard = Guard::open(tree.root(), plan::policy(&settings, tree.root()))
         .map_err(|error| Failure::refused(error, "make the folder readable"))?;
@@ -92,7 +98,7 @@ fn answer(text: &str, keys: &Keys) -> Reply {
 }
 
 fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
-    let base = runs::base_for_tools(tree)?;
+    let base = base_for_tools(tree)?;
     RunFolder::create(&base, &format!("{}-apply", Stamp::now().folder_name()), Redactor::default())
         .context("cannot keep a record")
         .map_err(|error| Failure::refused(error, "make the folder writable"))
@@ -148,4 +154,15 @@ fn refused(problems: &[Problem], output: &Output) -> Exit {
     }
     output.note("nothing was written");
     Exit::Failed
+}
+
+/// Where `apply` keeps its record: beside the runs where git does not see it, else in the harness's own state.
+fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
+    let hidden = preflight::agent_config_is_ignored(tree.root()).is_ok();
+    let is_own = preflight::own_or_absent(tree.root()).is_ok();
+    if hidden && is_own && tree.root().join(AGENT_CONFIG).is_dir() {
+        return Ok(runs::logs(tree.root()));
+    }
+    let state = tree.state_of_root()?;
+    Ok(state.join(runs::RUNS))
 }

@@ -8,17 +8,15 @@ use std::time::{Duration, SystemTime};
 
 use perform::{JOURNAL, UNDO};
 use repo::WorkTree;
+use report::{BAD, Output, phrases, printable};
 use serde_json::json;
 
 use crate::args::CleanArgs;
 use crate::commands::clean::place::Place;
-use crate::commands::registry::Known;
+use crate::commands::registry::{Known, RUN_JSON};
 use crate::commands::resume::is_over;
 use crate::commands::{registry, runs};
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, Output, printable};
-use crate::plan::RUN_JSON;
-use crate::terminal::phrases;
 
 mod agents;
 mod place;

@@ -8,6 +8,7 @@ use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Writer};
 use repo::WorkTree;
+use report::Output;
 use settings::{Environment, Keys, Origin, Settings};
 
 use crate::args::{OnFailure, RunArgs};
@@ -16,8 +17,9 @@ use crate::commands::sandbox::{self, Otherwise};
 use crate::deciders;
 use crate::edit;
 use crate::exit::{Exit, Failure};
+use crate::lock;
 use crate::models;
-use crate::output::Output;
+use crate::place;
 use crate::plan::{Plan, Task};
 use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
 
@@ -40,7 +42,7 @@ pub fn run(
     environment: &Environment,
     output: &Output,
 ) -> Result<Exit, Failure> {
-    let tree = super::work_tree(&super::here()?)?;
+    let tree = place::work_tree(&place::here()?)?;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
     let settings = settings(which, args, tree.root(), environment, output)?;
@@ -49,7 +51,7 @@ pub fn run(
         edit_query(which, &tree, environment)?;
     }
     let task = preflight(which, &tree, &settings, &keys, environment)?;
-    let lock = super::lock(&tree, output)?;
+    let lock = lock::take(&tree, output)?;
     let cancel = crate::interrupt::watched()?;
     let client = models::open(&settings, &keys, environment, &tree, output)?;
     let mut plan = Plan {

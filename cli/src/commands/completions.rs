@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use report::Output;
 
 /// The completion script of a shell on standard output.
 pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {

@@ -1,11 +1,12 @@
 //! `code-commit config`: every setting in force, and where it is from.
 
+use report::{DIM, Output, printable};
 use serde_json::json;
 use settings::{Environment, Files, Keys, Standing};
 
 use crate::args::ConfigArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{DIM, Output, printable};
+use crate::place;
 
 /// Prints the settings as a run with these flags would have them.
 pub fn run(args: &ConfigArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
@@ -17,7 +18,7 @@ pub fn run(args: &ConfigArgs, environment: &Environment, output: &Output) -> Res
         }
         return Ok(Exit::Done);
     }
-    let root = super::root()?;
+    let root = place::root()?;
     output.strike_out(Keys::find(environment, &root).exposed());
     let files = Files::read(&root, environment)?;
     print_files(&files, output);

@@ -5,14 +5,14 @@ mod prices;
 
 use std::collections::BTreeMap;
 
+use report::{Output, STRONG, printable};
 use serde_json::{Value, json};
 use settings::{Environment, Layer};
 
 use crate::commands::costs::calls::{Call, find};
 use crate::commands::costs::prices::Today;
-use crate::commands::here;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, STRONG, printable};
+use crate::place::here;
 
 /// Sums of some calls.
 #[derive(Debug, Clone, Default, PartialEq)]

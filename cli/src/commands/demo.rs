@@ -9,16 +9,18 @@ use fixtures::server::{Script, Server, Step};
 use llm::Secret;
 use logging::Redactor;
 use repo::WorkTree;
+use report::Output;
 use settings::{Environment, Keys, Layer, Settings};
 
 use crate::args::DemoArgs;
 use crate::changes;
-use crate::commands::doctor::on_path;
 use crate::commands::run::{self, Prepared, begin};
 use crate::commands::sandbox::Otherwise;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::lock;
+use crate::place;
 use crate::plan::{Plan, Task};
+use crate::preflight::on_path;
 use crate::preflight::{CODE_ROLLUP, QUERY};
 
 /// Nobody's: it exists so that the record can be seen to hide it.
@@ -28,7 +30,7 @@ const MODEL: &str = "gemini/demo";
 /// Makes the project, starts the server, runs the loop, shows what came of it.
 pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
     let project = Project::with(&FILES).map_err(|error| no_project(error, environment))?;
-    let tree = super::work_tree(project.root())?;
+    let tree = place::work_tree(project.root())?;
     let rollup = super::rollup::roll_up(&tree, &Redactor::default())?;
     project.write(CODE_ROLLUP, &rollup.text).context("cannot write the demo's roll-up")?;
     let server = Server::start(Script::new([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)))
@@ -43,7 +45,7 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     let settings = settings(args, &server)?;
     let client = crate::models::open(&settings, &Keys::just(Secret::new(KEY)), environment, &tree, output)?;
     let plan = plan(settings, &project, &tree, &rollup.text)?;
-    let lock = super::lock(&tree, output)?;
+    let lock = lock::take(&tree, output)?;
     let cancel = crate::interrupt::watched()?;
     let guard = run::guard(&tree, &plan)?;
     let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::GoWithout);

@@ -2,14 +2,12 @@
 
 mod checks;
 
-pub use checks::on_path;
-
+use report::{BAD, DIM, GOOD, Output, STRONG, printable};
 use serde_json::json;
 use settings::Environment;
 
 use crate::args::DoctorArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, DIM, GOOD, Output, STRONG, printable};
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

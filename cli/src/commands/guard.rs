@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use anyhow::{Context as _, anyhow};
 use guard::{Guard, Op, OpenError, Request, Verdict};
 use logging::name_as_text;
+use report::{BAD, GOOD, Output, printable};
 use serde_json::json;
 use settings::{Environment, Layer};
 
 use crate::args::GuardArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, GOOD, Output, printable};
 use crate::plan;
 
 /// Judges the paths as one reply and prints a verdict for each.

@@ -2,31 +2,29 @@
 
 mod access;
 mod act;
-pub mod args;
 mod batch;
 mod check;
 mod files;
 mod plan;
-mod preflight;
+pub mod preflight;
 mod prepare;
-mod recorded;
+pub mod recorded;
 mod replay;
 mod resume;
 mod runs;
+mod setting;
 mod settle;
 mod show;
 mod startable;
 mod template;
 mod unfinished;
 
-use args::{OrderArgs, OrderCommand};
+use report::Output;
 use settings::Environment;
 
+use crate::args::order::{OrderArgs, OrderCommand};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
 
-pub use preflight::git;
-pub use recorded::Recorded;
 pub use replay::run as replay;
 pub use resume::run as resume;
 pub use runs::is_done_with as is_over;

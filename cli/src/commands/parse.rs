@@ -2,16 +2,16 @@
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use parser::{Diagnostic, FileAction, Reply, Wording};
+use report::{Output, phrases, printable};
 use serde_json::{Value, json};
 
 use crate::args::ParseArgs;
+use crate::commands::text;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
-use crate::terminal::phrases;
 
 /// Prints one report.
 pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
-    let bytes = super::read_input(&args.file)?;
+    let bytes = text::read_input(&args.file)?;
     let name = args.file.display().to_string();
     match parser::parse_bytes(&bytes) {
         Ok(reply) => {

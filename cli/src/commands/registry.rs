@@ -12,10 +12,10 @@ use logging::Stored;
 use repo::WorkTree;
 use serde::{Deserialize, Serialize};
 
-use crate::commands::runs;
 use crate::exit::Failure;
-use crate::plan::RUN_JSON;
 
+/// What a run was begun with, in its folder, whatever its loop.
+pub const RUN_JSON: &str = "run.json";
 const LIST: &str = "known-runs.json";
 
 /// A run that was made here.
@@ -69,7 +69,7 @@ pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), F
     let mut known = read(tree)?;
     known.retain(|run| run.folder != folder && run.path(tree.root()).is_dir());
     known.push(Known { folder, plan_sha256, undone: false });
-    write(tree, &known).map_err(runs::no_record)
+    write(tree, &known).map_err(Failure::no_record)
 }
 
 /// Takes a run out: whatever becomes of its folder is none. The caller holds the lock of the tree.

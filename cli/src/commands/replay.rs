@@ -9,24 +9,28 @@ use logging::{Redactor, RunFolder};
 use perform::{
     CommitWorld, Fault, Past, Record, RecordOnly, ReplayFault, Rules, Silent, output_text, reply_of, same_end,
 };
+use report::{Output, printable};
 use serde_json::json;
 
 use self::copy::ScratchCopy;
 use settings::Environment;
 
 use crate::args::ReplayArgs;
-use crate::commands::order::{self, Recorded};
-use crate::commands::resume::can_go_on;
-use crate::commands::run::{asking, build_command};
+use crate::commands::order;
+use crate::commands::order::recorded::Recorded;
+use crate::commands::run::build_command;
+use crate::commands::run::can_go_on;
 use crate::commands::sandbox::{self, Otherwise};
+use crate::commands::text;
 use crate::commands::{runs, spec};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
+use crate::models::asking;
+use crate::place;
 use crate::plan::Plan;
 
 /// Replays a run and says whether it came out the same.
 pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let tree = super::work_tree(&super::here()?)?;
+    let tree = place::work_tree(&place::here()?)?;
     let known = runs::find_known(&tree, args.run.as_deref());
     if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
         return spec::history::replay(&past, output);
@@ -57,7 +61,7 @@ pub fn run(args: &ReplayArgs, environment: &Environment, output: &Output) -> Res
     let name = runs::name(&run);
     match (args.from_round, &args.reply) {
         (Some(round), Some(reply)) => {
-            let reply = super::read_input(reply)?;
+            let reply = text::read_input(reply)?;
             let reply = String::from_utf8(reply)
                 .map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), "save it as UTF-8"))?;
             WhatIf { plan, past, folder, round, reply, name, copy: &copy, environment, output }.answer(rules)
@@ -127,7 +131,7 @@ impl WhatIf<'_> {
         // It is never asked, so what it would need may be gone.
         let nobody = llm::Recorded::new(plan.settings.model.value.clone(), Vec::new());
         let confinement =
-            sandbox::confine(&super::work_tree(&copy.root)?, &plan, Otherwise::Refuse, environment, output)?;
+            sandbox::confine(&place::work_tree(&copy.root)?, &plan, Otherwise::Refuse, environment, output)?;
         let (folder, mut silent) = (copy.folder()?, Silent);
         let mut world = CommitWorld {
             record: Record::begin(folder.clone(), &mut silent).map_err(anyhow::Error::from)?,
@@ -141,16 +145,16 @@ impl WhatIf<'_> {
         };
         let applied = match world.perform(&Apply { round, reply }).map_err(failed)? {
             ApplyAnswer::Rejected(rejected) => {
-                super::show::line("round", round, &Line::Rejected(rejected.clone()), output);
+                report::line("round", round, &Line::Rejected(rejected.clone()), output);
                 output.object(&json!({ "applied": ApplyAnswer::Rejected(rejected), "built": null }));
                 output.report("the reply would be refused");
                 return Ok(Exit::Failed);
             }
             ApplyAnswer::Applied(applied) => applied,
         };
-        super::show::line("round", round, &Line::Applied(applied.clone()), output);
+        report::line("round", round, &Line::Applied(applied.clone()), output);
         let built = world.perform(&Build { round }).map_err(failed)?;
-        super::show::line("round", round, &Line::Built(built.clone()), output);
+        report::line("round", round, &Line::Built(built.clone()), output);
         output.object(&json!({ "applied": ApplyAnswer::Applied(applied), "built": built }));
         let log = output_text(&folder, &built.output.stored.file).map_err(anyhow::Error::from)?;
         output.report(printable(log.as_str()).trim_end());

@@ -1,35 +1,31 @@
 //! `code-commit resume`: a run that was killed or interrupted goes on where its journal ends.
 
-mod changed;
-
-pub use changed::is_as_stopped;
-
 use std::path::Path;
 
 use anyhow::anyhow;
-use engine::{Attempted, Line};
-use llm::ErrorCode;
 use logging::{Redactor, RunFolder};
-use perform::{JOURNAL, Past, attempt_of};
+use perform::{JOURNAL, Past};
 use repo::WorkTree;
+use report::{Output, phrases};
 use settings::{Environment, Keys};
 
 use crate::args::ResumeArgs;
-use crate::commands::order::{self, Recorded};
+use crate::commands::order;
+use crate::commands::order::recorded::Recorded;
 use crate::commands::registry::{self, Known};
-use crate::commands::run::{self, Prepared, UNLIKE_RECORDED, resume};
+use crate::commands::run::{self, Prepared, UNLIKE_RECORDED, can_go_on, resume};
 use crate::commands::sandbox::Otherwise;
 use crate::commands::{runs, spec};
 use crate::exit::{Exit, Failure};
+use crate::lock;
 use crate::models;
-use crate::output::Output;
+use crate::place;
 use crate::plan::Plan;
 use crate::preflight;
-use crate::terminal::phrases;
 
 /// Finds the run, then goes on with it as its loop does.
 pub fn run(args: &ResumeArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let tree = super::work_tree(&super::here()?)?;
+    let tree = place::work_tree(&place::here()?)?;
     meant(args, &tree, environment, output).map_err(|failure| {
         let older = if args.run.is_none() { older_unfinished(&tree) } else { None };
         match older {
@@ -60,7 +56,7 @@ fn meant(
 
 /// The runs that could be gone on with by their names, for a person.
 fn older_unfinished(tree: &WorkTree) -> Option<String> {
-    let (state, now) = (super::state(tree).ok()?, runs::now());
+    let (state, now) = (place::state(tree).ok()?, runs::now());
     let unfinished = |known: &Known| !known.undone && is_over(known, tree, &state) == Some(false);
     let line = |known: Known| {
         let path = known.path(tree.root());
@@ -95,7 +91,7 @@ fn go_on(
 ) -> Result<Exit, Failure> {
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
-    let lock = super::lock(tree, output)?;
+    let lock = lock::take(tree, output)?;
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
     let name = runs::name(folder.path());
     if known.undone {
@@ -109,7 +105,7 @@ fn go_on(
         return Err(closed(&name, "is over"));
     }
     if !args.force {
-        changed::refuse(tree, &plan, &folder, environment)?;
+        run::changed::refuse(tree, &plan, &folder, environment)?;
     }
     // A build that is not found fails every round, and each repair would be paid for.
     preflight::build_command(tree.root(), &plan.settings.build.value, environment)
@@ -119,7 +115,7 @@ fn go_on(
     let cancel = crate::interrupt::watched()?;
     preflight::price(&plan.settings)?;
     let client = models::open(&plan.settings, &keys, environment, tree, output)?;
-    client.pass_over(answers_used(&past.lines));
+    client.pass_over(runs::answers_used(&past.lines));
     let guard = run::guard(tree, &plan)?;
     let (model, without_sandbox) = (&*client, Otherwise::Refuse);
     let prepared =
@@ -130,19 +126,4 @@ fn go_on(
 fn closed(name: &str, why: &str) -> Failure {
     let help = format!("start a new run; to see what this one did: code-commit show {name}");
     Failure::nothing_to_do(anyhow!("{name} {why}"), help)
-}
-
-/// How many answers of a file were used up: the next one goes on behind these. An attempt that found
-/// the file at its end used none.
-pub fn answers_used(lines: &[Line]) -> usize {
-    let used = |attempted: &Attempted| {
-        attempt_of(attempted).error.as_deref() != Some(ErrorCode::NothingLeft.as_str())
-    };
-    lines.iter().filter(|line| matches!(line, Line::Attempted(attempted) if used(attempted))).count()
-}
-
-/// A run that was killed goes on, and one that ended because the model gave no answer. One whose
-/// changes were taken back is over.
-pub fn can_go_on(past: &Past) -> bool {
-    past.outcome().is_none() || past.ends_unanswered()
 }

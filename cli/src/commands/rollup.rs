@@ -12,6 +12,7 @@ use logging::{Redactor, name_as_text};
 use names::ours::AGENT_CONFIG;
 use prompt::rollup::{LeftOut, append};
 use repo::{Besides, Tracked, WorkTree};
+use report::{Output, phrases, printable_name};
 use serde_json::json;
 
 use self::on_disk::{Found, OnDisk};
@@ -19,9 +20,8 @@ use settings::{Environment, Keys};
 
 use crate::args::RollupArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable_name};
+use crate::place;
 use crate::preflight;
-use crate::terminal::phrases;
 
 /// Of the files left out so many are named.
 const NAMED_FILES: usize = 10;
@@ -56,7 +56,7 @@ impl RollUp {
 
 /// Writes the roll-up, and says what is in it and what is not.
 pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let tree = super::work_tree(&super::here()?)?;
+    let tree = place::work_tree(&place::here()?)?;
     if args.output.starts_with(AGENT_CONFIG) {
         preflight::own_or_absent(tree.root())
             .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;

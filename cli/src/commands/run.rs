@@ -1,5 +1,6 @@
 //! From everything prepared to an exit code: the run folder, the loop, the summary.
 
+pub mod changed;
 mod fault;
 mod files;
 mod late;
@@ -14,26 +15,25 @@ use std::time::{Duration, Instant};
 use apply::Lock;
 use engine::{Journaled, Line, Note, Outcome, Stop};
 use guard::{Guard, OpenError};
-use llm::{Day, Model};
-use logging::{Redactor, RunFolder, Stamp};
-use perform::{Asking, BuildCommand, CommitWorld, Fault, Past, Record, Rules, Spending};
+use llm::Model;
+use logging::{Redactor, RunFolder};
+use perform::{Asking, BuildCommand, CommitWorld, Fault, Past, Record, Rules};
 use repo::WorkTree;
+use report::{Counts, Output, SUMMARY, Summary};
 use runner::{Cancel, Confinement};
 use serde_json::json;
 
 use self::fault::{fault, stopped};
-use settings::{Environment, Settings};
+use settings::Environment;
 
 use crate::changes::{self, FileChange};
 use crate::commands::registry;
-use crate::commands::resume::can_go_on;
-use crate::commands::runs::{discard, no_record};
+use crate::commands::runs::discard;
 use crate::commands::sandbox::{self, Otherwise};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::models::asking;
 use crate::plan::Plan;
-use crate::summary::{SUMMARY, Summary};
-use crate::terminal::{Counts, Terminal};
+use crate::printing;
 
 /// What to do about a run whose record is not what it was.
 pub const UNLIKE_RECORDED: &str = "only a record that is as it was can be gone on with: begin a new run";
@@ -81,11 +81,11 @@ fn enter<'o>(
     folder: &RunFolder,
     observer: &'o mut dyn perform::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
-    let plan = prepared.plan.store(folder).map_err(no_record)?;
+    let plan = prepared.plan.store(folder).map_err(Failure::no_record)?;
     // The sandbox holds what is there, and hides the records that are listed.
     registry::add(prepared.tree, folder.path(), Some(plan))?;
     let confinement = confine(prepared)?;
-    let record = Record::begin(folder.clone(), observer).map_err(no_record)?;
+    let record = Record::begin(folder.clone(), observer).map_err(Failure::no_record)?;
     Ok((confinement, record))
 }
 
@@ -168,28 +168,6 @@ fn cannot_read(error: OpenError) -> Failure {
     Failure::refused(error, "make the folder readable")
 }
 
-/// How the model is asked.
-pub fn asking(settings: &Settings) -> Asking {
-    Asking {
-        early_stop: false,
-        stream: settings.stream.value,
-        temperature: settings.temperature.value,
-        timeout: Some(settings.timeout.value),
-        spending: spending(settings),
-    }
-}
-
-/// What a run under these settings may spend; its clock begins.
-pub fn spending(settings: &Settings) -> Spending {
-    Spending::new(settings.budget(), settings.prices(), today())
-}
-
-/// The day whose prices hold (UTC); none by a clock that is off by thousands of years.
-pub fn today() -> Option<Day> {
-    let now = Stamp::now().rfc3339();
-    Day::try_from(now.split_once('T')?.0.to_owned()).ok()
-}
-
 /// The build that the plan asks for.
 pub fn build_command(plan: &Plan, environment: &Environment, confinement: Confinement) -> BuildCommand {
     let settings = &plan.settings;
@@ -253,13 +231,15 @@ pub fn exit(outcome: &Outcome) -> Exit {
 }
 
 fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Observer> {
-    let output = prepared.output.clone();
-    if output.json {
-        return Box::new(crate::ndjson::Ndjson::new(output));
-    }
     let log = shown_path(folder, prepared.tree.root());
     let counts = Counts::Rounds(prepared.plan.rounds);
-    Box::new(Terminal::new(output, prepared.model.id().to_string(), counts, folder.clone(), log))
+    printing::observer(prepared.output, prepared.model.id(), counts, folder, log)
+}
+
+/// A run that was killed goes on, and one that ended because the model gave no answer. One whose
+/// changes were taken back is over.
+pub fn can_go_on(past: &Past) -> bool {
+    past.outcome().is_none() || past.ends_unanswered()
 }
 
 fn shown_path(folder: &RunFolder, root: &Path) -> String {

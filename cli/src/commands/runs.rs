@@ -6,17 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{anyhow, ensure};
-use engine::Line;
-use llm::Reply;
+use engine::{Attempted, Line, Outcome};
+use llm::{ErrorCode, Reply};
 use logging::{Redactor, RunFolder};
 use names::ours::{AGENT_CONFIG, LOGS};
-use perform::{Past, reply_again};
+use perform::{Past, attempt_of, reply_again};
 use repo::WorkTree;
 
-use crate::commands::order::Recorded;
+use crate::commands::order::recorded::Recorded;
 use crate::commands::registry::{self, Known};
 use crate::exit::{Exit, Failure};
-use crate::preflight;
 
 /// Of the runs that could have been meant so many are named.
 pub const NAMED_RUNS: usize = 5;
@@ -34,34 +33,18 @@ pub fn implement_logs(root: &Path) -> PathBuf {
     root.join(LOGS)
 }
 
-/// Where `apply` keeps its record: beside the runs where git does not see it, else in the harness's own state.
-pub fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
-    let hidden = preflight::agent_config_is_ignored(tree.root()).is_ok();
-    let is_own = preflight::own_or_absent(tree.root()).is_ok();
-    if hidden && is_own && tree.root().join(AGENT_CONFIG).is_dir() {
-        return Ok(logs(tree.root()));
-    }
-    let state = tree.state_of_root()?;
-    Ok(state.join(RUNS))
-}
-
 /// For a run that begins and cannot put down what it begins with: nothing was touched yet, and nothing of the record stays.
 pub fn cannot_begin<E: Into<anyhow::Error>>(folder: &RunFolder) -> impl FnOnce(E) -> Failure {
     let folder = folder.clone();
     move |error| {
         discard(&folder);
-        no_record(error.into().context("cannot begin the record"))
+        Failure::no_record(error.into().context("cannot begin the record"))
     }
 }
 
 /// Removes the record of a run that has not begun.
 pub fn discard(folder: &RunFolder) {
     let _ = std::fs::remove_dir_all(folder.path());
-}
-
-/// Most likely the disk is full. Nothing was touched.
-pub fn no_record(error: impl Into<anyhow::Error>) -> Failure {
-    Failure::refused(error, "make sure that you own the folder and that the disk has space")
 }
 
 /// The run that is meant, the newest if none is named.
@@ -160,4 +143,43 @@ pub fn now() -> SystemTime {
 /// A run's name: that of its folder.
 pub fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Whether a run has not come to its end.
+pub fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
+    Ok(outcome_of(folder)?.is_none())
+}
+
+/// How a run ended; none if it has not. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of
+/// what an agent may not change may lie in it.
+pub fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
+    let past = Past::read(folder.path()).map_err(|error| {
+        let help = format!("move {} away, then begin anew", folder.path().display());
+        Failure::refused(error, help)
+    })?;
+    Ok(past.outcome().cloned())
+}
+
+/// The record of a run; `apply` has none, since nobody was asked.
+pub fn past(run: &Path) -> Result<Past, Failure> {
+    if is_applied(run) {
+        return Ok(Past::default());
+    }
+    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+    let past = Past::read(run).and_then(|past| past.intact(&folder).map(|()| past));
+    past.map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
+}
+
+/// Whether this is the record of an `apply` that came to its end: what to put back, and no journal.
+pub fn is_applied(run: &Path) -> bool {
+    !run.join(perform::JOURNAL).exists() && has_applied(run)
+}
+
+/// How many answers of a file were used up: the next one goes on behind these. An attempt that found
+/// the file at its end used none.
+pub fn answers_used(lines: &[Line]) -> usize {
+    let used = |attempted: &Attempted| {
+        attempt_of(attempted).error.as_deref() != Some(ErrorCode::NothingLeft.as_str())
+    };
+    lines.iter().filter(|line| matches!(line, Line::Attempted(attempted) if used(attempted))).count()
 }

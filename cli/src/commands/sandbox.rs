@@ -9,13 +9,14 @@ use guard::{Guard, Policy};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Name, Writer};
 use repo::{RepoError, WorkTree};
+use report::Output;
 use runner::{Access, Confinement, Env, Mode, NoSandbox, Rung};
 use settings::{Environment, Sandbox, Settings, keys};
 
-use crate::commands::{registry, runs};
+use crate::commands::registry::{self, RUN_JSON};
+use crate::commands::runs;
 use crate::exit::Failure;
-use crate::output::Output;
-use crate::plan::{Plan, RUN_JSON};
+use crate::plan::Plan;
 
 /// Whether a build of our own may run without a sandbox where none can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

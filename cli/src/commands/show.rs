@@ -2,24 +2,24 @@
 
 use std::path::Path;
 
-use engine::{Changed, Committed, Line, Problem};
+use engine::Line;
 use logging::{Redactor, RunFolder};
-use loop_order::is_probe;
 use perform::Past;
+use report::{GOOD, Output, STRONG, WARN, lines, rounds_asked};
 use serde_json::json;
 
 use crate::args::RunName;
 use crate::changes;
-use crate::commands::order::{self, Recorded};
+use crate::commands::order;
+use crate::commands::order::recorded::Recorded;
 use crate::commands::runs::account::Account;
 use crate::commands::{registry, runs, spec};
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, DIM, GOOD, Output, STRONG, WARN, printable};
-use crate::terminal::{phrases, round_of};
+use crate::place;
 
 /// Lists the runs of this project, the newest first.
 pub fn list(output: &Output) -> Result<Exit, Failure> {
-    let tree = super::work_tree(&super::here()?)?;
+    let tree = place::work_tree(&place::here()?)?;
     let all = registry::all(&tree)?;
     for known in &all {
         let run = &known.path(tree.root());
@@ -54,7 +54,7 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
 /// How a run ended, as far as its journal says, and how many rounds it took; none if the journal cannot be read.
 fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
     if !run.join(perform::JOURNAL).exists() {
-        let ended = if is_applied(run) { "applied" } else { "nothing was done" };
+        let ended = if runs::is_applied(run) { "applied" } else { "nothing was done" };
         return Some((Some(ended), 0));
     }
     let past = Past::read(run).ok()?;
@@ -68,7 +68,7 @@ fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
 
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, and what it changed.
 pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
-    let tree = super::work_tree(&super::here()?)?;
+    let tree = place::work_tree(&place::here()?)?;
     let known = runs::find_known(&tree, args.run.as_deref());
     if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
         return spec::history::show(&past, output).map(|()| Exit::Done);
@@ -78,7 +78,7 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     if Recorded::is_in(&run) {
         return order::show(&known, &tree, output).map(|()| Exit::Done);
     }
-    let past = past(&run)?;
+    let past = runs::past(&run)?;
     let changes = changes::of_run(tree.root(), &run)?;
     if output.json {
         let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
@@ -89,7 +89,7 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
     }
     output.report(&format!("{}{}", output.paint(STRONG, &runs::name(&run)), known.since()));
     lines("round", &past.lines, output);
-    if is_applied(&run) {
+    if runs::is_applied(&run) {
         output.report("applied: a reply that was given as text");
     }
     output.report(&format!("files: {}", run.strip_prefix(tree.root()).unwrap_or(&run).display()));
@@ -97,105 +97,4 @@ pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }
     Ok(Exit::Done)
-}
-
-/// The last round, or attempt, in which the model was asked; 0 where it never was.
-pub fn rounds_asked(lines: &[Line]) -> u32 {
-    let asked = |line: &Line| if let Line::Asked(asked) = line { Some(asked.round) } else { None };
-    lines.iter().filter_map(asked).max().unwrap_or_default()
-}
-
-/// The record of a run; `apply` has none, since nobody was asked.
-pub fn past(run: &Path) -> Result<Past, Failure> {
-    if is_applied(run) {
-        return Ok(Past::default());
-    }
-    let folder = RunFolder::open(run.to_owned(), Redactor::default());
-    let past = Past::read(run).and_then(|past| past.intact(&folder).map(|()| past));
-    past.map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
-}
-
-/// Whether this is the record of an `apply` that came to its end: what to put back, and no journal.
-fn is_applied(run: &Path) -> bool {
-    !run.join(perform::JOURNAL).exists() && runs::has_applied(run)
-}
-
-/// What a person wants to know of these lines, each with the round or attempt that it belongs to:
-/// `what` says which of them the run counts.
-pub fn lines(what: &str, recorded: &[Line], output: &Output) {
-    let mut now = 0;
-    for one in recorded {
-        now = round_of(one).unwrap_or(now);
-        line(what, now, one, output);
-    }
-}
-
-/// The same of one line.
-pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
-    let head = if now == 0 { "preflight".to_owned() } else { format!("{what} {now}") };
-    let say = |text: &str| output.report_prose(&format!("{}  {text}", output.paint(DIM, &head)));
-    let warn = |problem: &Problem| say(&output.paint(WARN, &printable(&problem.message)));
-    let wrote = |changes: &[Changed], warnings: &[Problem]| {
-        changes.iter().for_each(|change| say(&phrases::change(change)));
-        warnings.iter().for_each(warn);
-    };
-    match recorded {
-        Line::Asked(_) | Line::Attempted(_) | Line::Answered(_) | Line::Unanswered(_) => {
-            phrases::call(recorded, output).iter().for_each(|text| say(text));
-        }
-        Line::Applied(applied) => {
-            if let Some(reason) = &applied.no_change {
-                say(&format!("nothing to change: {}", printable(reason.trim())));
-            }
-            wrote(&applied.changes, &applied.warnings);
-        }
-        Line::Rejected(rejected) => {
-            for problem in &rejected.problems {
-                let text = format!("refused: {} [{}]", printable(&problem.message), problem.code);
-                say(&output.paint(WARN, &text));
-            }
-        }
-        Line::Built(built) => {
-            let style = if built.passed() { GOOD } else { BAD };
-            let text = format!("build: {}, {}", phrases::ended(built.ended), built.output.stored.file);
-            say(&output.paint(style, &text));
-        }
-        Line::Looked(looked) if !looked.failed.is_empty() => {
-            say(&output.paint(BAD, "not as the order wants it:"));
-            looked.failed.iter().for_each(|condition| say(&printable(&phrases::condition(condition))));
-        }
-        Line::Written(written) => wrote(&written.changes, &written.warnings),
-        Line::Refused(refused) => {
-            say(&output.paint(WARN, "proposal refused, nothing was written:"));
-            refused.problems.iter().for_each(warn);
-        }
-        Line::Ran(ran) => {
-            let must_fail = is_probe(&ran.log);
-            let style = if ran.passed() == must_fail { BAD } else { GOOD };
-            let ended = output.paint(style, &phrases::ended(ran.ended));
-            let wrong = if must_fail && ran.passed() { ", but must fail before the change" } else { "" };
-            say(&format!("{}: {ended}{wrong}, {}", printable(&ran.argv.join(" ")), ran.stdout.file));
-        }
-        Line::RolledBack(rolled_back) => {
-            say("rolled back");
-            rolled_back.warnings.iter().for_each(warn);
-        }
-        Line::Broke(broke) => say(&output.paint(BAD, &printable(&broke.message))),
-        Line::Committed(Committed { commit: Some(commit), .. }) => {
-            say(&format!("committed as {}", printable(commit)));
-        }
-        Line::NotCommitted(why) => {
-            say(&output.paint(BAD, &format!("not committed: {}", printable(&why.message))));
-        }
-        Line::Warned { warning } => {
-            let head = output.paint(WARN, "warning:");
-            output.report_prose(&format!("{head} {}", printable(&warning.message)));
-        }
-        Line::Restored(restored) => {
-            output.report(&format!("restored: {}", phrases::count(restored.paths.len() as u64, "file")));
-        }
-        Line::Resumed { .. } => output.report("resumed: the prompt is sent again"),
-        Line::Ended { outcome } => output.report(&format!("ended: {}", outcome.code())),
-        _ => {}
-    }
 }

@@ -1,6 +1,6 @@
 //! Texts of a project, where a stranger or an agent may have put something else in a file's place.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
@@ -27,4 +27,16 @@ pub fn read(path: &Path) -> Result<Option<String>, Failure> {
     let text = String::from_utf8(bytes);
     text.map(Some)
         .map_err(|_| Failure::refused(anyhow!("{} is not UTF-8", path.display()), "save it as UTF-8"))
+}
+
+/// A file's bytes, or those of standard input for `-`.
+pub fn read_input(file: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+        return Ok(bytes);
+    }
+    std::fs::read(file)
+        .with_context(|| format!("cannot read {}", file.display()))
+        .map_err(|error| Failure::refused(error, "name a readable file, or - for standard input"))
 }

@@ -4,16 +4,17 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 
 use anyhow::{Context as _, anyhow};
 use names::ours::PROJECT_FILE;
+use report::{Output, printable};
 use serde_json::json;
 use settings::{Environment, File, Files, Standing};
 
 use crate::args::TrustArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
+use crate::place;
 
 /// Shows what the file would weaken, asks, and pins the bytes that were shown.
 pub fn run(args: &TrustArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let files = Files::read(&super::root()?, environment)?;
+    let files = Files::read(&place::root()?, environment)?;
     let Some(file) = &files.project else {
         return Err(Failure::refused(
             anyhow!("there is no {PROJECT_FILE} here"),

@@ -6,19 +6,20 @@ use anyhow::anyhow;
 use apply::{Action, Force, UndoError};
 use logging::{Redactor, RunFolder};
 use perform::{UNDO, folders_to_undo};
+use report::{Output, phrases, printable};
 use serde_json::json;
 
 use crate::args::UndoArgs;
 use crate::changes;
 use crate::commands::{registry, runs, spec};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
-use crate::terminal::phrases;
+use crate::lock;
+use crate::place;
 
 /// Takes the run back, as one transaction.
 pub fn run(args: &UndoArgs, output: &Output) -> Result<Exit, Failure> {
-    let tree = super::work_tree(&super::here()?)?;
-    let lock = super::lock(&tree, output)?;
+    let tree = place::work_tree(&place::here()?)?;
+    let lock = lock::take(&tree, output)?;
     let known = runs::find_known(&tree, args.run.as_deref());
     if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
         return Err(spec::history::refuse_undo(&past));

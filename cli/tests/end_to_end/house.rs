@@ -32,7 +32,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: runner
     apply: dir guard names
-    cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo runner settings
+    cli: agent apply dir engine fixtures guard llm llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings
     dir:
     engine:
     fixtures: llm
@@ -50,6 +50,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     perform: agent apply dir engine guard llm logging names parser repo runner
     prompt: names
     repo: names
+    report: engine llm logging names parser
     runner: names
     settings: dir llm names words
     words:

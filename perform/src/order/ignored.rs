@@ -14,9 +14,6 @@ use crate::fault::Fault;
 use crate::order::left::names;
 use crate::seal::{Restored, Seal};
 
-/// Code of the warning that not all of them are as they were.
-pub const IGNORED_FILES: &str = "ignored-files";
-
 /// A file up to this length is remembered.
 const SMALL_BYTES: u64 = 64 << 10;
 /// So many of them.
@@ -101,7 +98,7 @@ impl Ignored {
             "ignored files were changed or removed while the run was under way and are not put back: {}",
             names(&differ)
         );
-        Some(Problem { code: IGNORED_FILES.to_owned(), path: None, line: None, message })
+        Some(Problem { code: engine::IGNORED_FILES.to_owned(), path: None, line: None, message })
     }
 }
 

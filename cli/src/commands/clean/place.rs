@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use apply::Lock;
 use names::ours::STATE;
 use repo::{OpenError, WorkTree};
+use report::Output;
 
-use crate::commands::{self, registry};
+use crate::commands::registry;
 use crate::exit::Failure;
-use crate::output::Output;
+use crate::lock;
+use crate::place;
 
 /// Where runs are.
 pub(super) struct Place {
@@ -22,14 +24,14 @@ pub(super) struct Place {
 impl Place {
     /// The current folder; an error where there is neither a repository nor a state of the harness's.
     pub(super) fn here() -> Result<Self, Failure> {
-        let root = commands::root()?;
+        let root = place::root()?;
         let is_no_repository = matches!(WorkTree::at(&root), Err(OpenError::NotARepository { .. }));
         if is_no_repository && root.join(STATE).is_dir() {
             let state = repo::state_dir_in_tree(&root)?;
             return Ok(Self { root, tree: None, state });
         }
-        let tree = commands::work_tree(&root)?;
-        let state = commands::state(&tree)?;
+        let tree = place::work_tree(&root)?;
+        let state = place::state(&tree)?;
         Ok(Self { root: tree.root().to_owned(), tree: Some(tree), state })
     }
 
@@ -48,8 +50,8 @@ impl Place {
     /// Every loop takes this lock.
     pub(super) fn lock(&self, output: &Output) -> Result<Lock, Failure> {
         match &self.tree {
-            Some(tree) => commands::lock(tree, output),
-            None => commands::lock_state(&self.state, output),
+            Some(tree) => lock::take(tree, output),
+            None => lock::take_in(&self.state, output),
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use guard::Guard;
 use repo::{Asked, WorkTree};
+use report::{Output, phrases, printable_name};
 use settings::keys;
 
 use super::{Which, beside_or_above, refused};
@@ -12,10 +13,8 @@ use crate::args::RunArgs;
 use crate::commands::rollup::age::Rollup;
 use crate::commands::run;
 use crate::exit::Failure;
-use crate::output::{Output, printable_name};
 use crate::plan::{Plan, Task};
 use crate::preflight::{self, CODE_ROLLUP};
-use crate::terminal::phrases;
 use names::{Binds, Writer};
 
 /// Of the files that are not committed so many are named.

@@ -10,16 +10,16 @@ use logging::Journal;
 use loop_phase::tokens::{self, Row, Table};
 use names::ours::{ABL, STATE};
 use repo::WorkTree;
+use report::phrases;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::commands::costs::prices::Today;
 use crate::commands::phase::past::LOGS;
 use crate::commands::phase::read;
+use crate::commands::registry::RUN_JSON;
 use crate::commands::{registry, runs, spec};
 use crate::exit::Failure;
-use crate::plan::RUN_JSON;
-use crate::terminal::phrases;
 
 /// Where a phase's calls come from.
 const PHASE: &str = "phase";

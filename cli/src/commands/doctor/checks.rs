@@ -1,11 +1,11 @@
 //! What is looked at, one function a subject.
 
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use llm::{Blind, Provider};
 use repo::{Asked, WorkTree};
+use report::Output;
 use runner::Rung;
 use settings::{Environment, Files, Keys, Settings, Standing, keys};
 
@@ -15,8 +15,8 @@ use crate::commands::rollup::age::Rollup;
 use crate::commands::sandbox;
 use crate::exit::Failure;
 use crate::models;
-use crate::output::Output;
-use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
+use crate::place;
+use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY, on_path};
 
 /// Every check, in the order in which a person would put things right.
 pub(super) fn all(
@@ -24,7 +24,7 @@ pub(super) fn all(
     environment: &Environment,
     output: &Output,
 ) -> Result<Vec<Check>, Failure> {
-    let root = crate::commands::root()?;
+    let root = place::root()?;
     let keys = Keys::find(environment, &root);
     output.strike_out(keys.exposed());
     let mut checks = vec![git(environment)];
@@ -32,7 +32,7 @@ pub(super) fn all(
     checks.extend(files);
     checks.extend(sandbox(&settings, environment));
     checks.extend(keys_found(&settings, &keys));
-    match crate::commands::work_tree(&root) {
+    match place::work_tree(&root) {
         Ok(tree) => {
             checks.extend(model(args, &settings, &keys, environment, &tree, output));
             checks.push(state_folder(&tree));
@@ -225,13 +225,6 @@ fn agents(environment: &Environment) -> Vec<Check> {
 
 fn from(name: &str, missing: Missing) -> Check {
     Check::bad(name, missing.what, missing.hint)
-}
-
-/// A program that can be started, by its name.
-pub fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
-    std::env::split_paths(environment.path()?).map(|folder| folder.join(name)).find(|file| {
-        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    })
 }
 
 fn shown(path: &Path) -> String {

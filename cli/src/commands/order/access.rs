@@ -9,7 +9,7 @@ use repo::WorkTree;
 use runner::{Access, Confinement};
 use settings::{Settings, keys};
 
-use crate::commands::order::act::Setting;
+use crate::commands::order::setting::Setting;
 use crate::commands::sandbox;
 use crate::exit::Failure;
 

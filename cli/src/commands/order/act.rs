@@ -5,46 +5,29 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use engine::{Journaled, Note, Outcome, Stop};
-use llm::{Model, Money};
-use logging::{Redactor, RunFolder};
+use logging::RunFolder;
 use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
-use perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules, Spending};
+use perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
 use repo::WorkTree;
-use runner::{Cancel, Limits};
-use settings::{Environment, Settings};
+use report::{Counts, Output, printable};
+use runner::Limits;
+use settings::Settings;
 
 use crate::changes::{self, FileChange};
-use crate::commands::order::plan::{Shown, Terms};
+use crate::commands::order::plan::Shown;
 use crate::commands::order::preflight::Read;
 use crate::commands::order::prepare::{self, Ready};
 use crate::commands::order::recorded::{Beginning, Recorded};
 use crate::commands::order::runs;
+use crate::commands::order::setting::{Setting, not_restored, spending_of};
 use crate::commands::order::show;
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::registry;
-use crate::commands::resume::answers_used;
-use crate::commands::run::{UNLIKE_RECORDED, spending};
-use crate::commands::runs::{discard, no_record};
+use crate::commands::run::UNLIKE_RECORDED;
+use crate::commands::runs::{answers_used, discard};
 use crate::commands::sandbox;
 use crate::exit::{Exit, Failure};
-use crate::ndjson::Ndjson;
-use crate::output::{Output, printable};
-use crate::terminal::{Counts, Terminal};
-
-/// What is the same for all orders of one call.
-pub struct Setting<'s> {
-    pub repo: &'s Path,
-    pub out: &'s Path,
-    pub terms: &'s Terms,
-    pub environment: &'s Environment,
-    pub output: &'s Output,
-    pub cancel: &'s Cancel,
-    pub settings: &'s Settings,
-    pub model: &'s dyn Model,
-    pub redactor: &'s Redactor,
-    /// The run folder that is gone on with; none where a run may begin as well.
-    pub going_on: Option<&'s Path>,
-}
+use crate::printing;
 
 /// A run that is over.
 pub struct Done {
@@ -133,7 +116,7 @@ fn to_its_end(harness: &mut Journaled<OrderWorld<'_, '_>>, inputs: &Inputs) -> R
 fn enter(ready: &mut Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
     record_plan(ready, folder, setting)?;
     ready.unfinished.restored = false;
-    ready.unfinished.write(&ready.state).map_err(no_record)
+    ready.unfinished.write(&ready.state).map_err(Failure::no_record)
 }
 
 /// In the run folder and in the list of runs.
@@ -147,7 +130,7 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
         settings: setting.settings,
         sandbox: ready.confinement.rung,
     };
-    let plan = beginning.store(folder).context("cannot begin the record").map_err(no_record)?;
+    let plan = beginning.store(folder).context("cannot begin the record").map_err(Failure::no_record)?;
     registry::add(&ready.tree, folder.path(), Some(plan))
 }
 
@@ -177,14 +160,6 @@ fn asking(max_cost: Option<f64>, settings: &Settings) -> Asking {
         spending: spending_of(max_cost, settings),
         ..Asking::default()
     }
-}
-
-/// What a run of an order with this limit of its own may spend.
-pub fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spending {
-    let mut settings = settings.clone();
-    let own = max_cost.and_then(|cost| Money::from_usd(cost).ok());
-    settings.max_cost.value = [settings.max_cost.value, own].into_iter().flatten().min();
-    spending(&settings)
 }
 
 fn finish(finished: Finished, folder: &RunFolder, changes: Vec<FileChange>) -> Result<Done, Failure> {
@@ -229,12 +204,8 @@ fn exit(failed: Option<Stage>, outcome: &Outcome) -> Exit {
 }
 
 fn observer(setting: &Setting<'_>, folder: &RunFolder) -> Box<dyn Observer> {
-    let output = setting.output.clone();
-    if output.json {
-        return Box::new(Ndjson::new(output));
-    }
     let (counts, log) = (Counts::Attempts(setting.terms.max_attempts), folder.path().display().to_string());
-    Box::new(Terminal::new(output, setting.model.id().to_string(), counts, folder.clone(), log))
+    printing::observer(setting.output, setting.model.id(), counts, folder, log)
 }
 
 /// The tree is as it was, and the run can go on.
@@ -253,19 +224,4 @@ fn stopped(stop: Stop<Fault>, run: &Path) -> Failure {
         run.display()
     );
     Failure::new(exit, fault).help(help)
-}
-
-pub fn not_restored(fault: Fault, run: &Path) -> Failure {
-    let help = format!("look at git status; what the run has done is in {}", run.display());
-    Failure::new(Exit::TreeNotRestored, fault).help(help)
-}
-
-impl Setting<'_> {
-    /// A refusal where a certain run is meant and this is another one.
-    pub fn goes_on_with(&self, run: &Path) -> Result<(), Failure> {
-        let Some(wanted) = self.going_on.filter(|wanted| *wanted != run) else { return Ok(()) };
-        let error =
-            anyhow!("the tree is not the one that {} began with", crate::commands::runs::name(wanted));
-        Err(Failure::refused(error, "check out the commit that its run.json names, or begin a new run"))
-    }
 }

@@ -6,19 +6,19 @@ use anyhow::anyhow;
 use loop_order::Verdict;
 use perform::Past;
 use repo::WorkTree;
+use report::{BAD, GOOD, Output, STRONG, printable, rounds_asked};
 use serde_json::json;
 use settings::{Environment, Keys};
 
-use crate::commands::order::act::{self, Done, Setting};
-use crate::commands::order::args::RunOrderArgs;
+use crate::args::order::RunOrderArgs;
+use crate::commands::order::act::{self, Done};
 use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
 use crate::commands::order::recorded::Recorded;
+use crate::commands::order::setting::Setting;
 use crate::commands::order::{prepare, settle};
 use crate::commands::registry;
-use crate::commands::show::rounds_asked;
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, GOOD, Output, STRONG, printable};
 
 /// What became of one order of several.
 struct Row {
@@ -144,7 +144,7 @@ fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
         }
         Err(failure) => failure,
     };
-    let exit = setting.output.failure(&failure);
+    let exit = failure.tell(setting.output);
     let (stage, attempts) = if exit == Exit::Refused {
         ("not begun", 0)
     } else {
@@ -169,7 +169,7 @@ pub fn print(done: &Done, output: &Output) {
     let verdict = output.paint(style, summary.verdict.as_str());
     output.report(&format!("{verdict} ({}) after {} {tries}", summary.ended_stage, summary.attempts.len()));
     for change in changes {
-        output.report(&crate::summary::line(&change.stat(), output));
+        output.report(&report::file_line(&change.stat(), output));
     }
     output.report(&path.display().to_string());
     if let Some(help) = help {

@@ -5,14 +5,13 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use loop_order::{FieldProblem, WorkOrder};
+use report::{BAD, GOOD, Output, STRONG, phrases, printable};
 use serde_json::json;
 use settings::{Environment, Layer, Settings};
 
-use crate::commands::order::args::CheckArgs;
+use crate::args::order::CheckArgs;
 use crate::commands::order::{files, preflight, startable};
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, GOOD, Output, STRONG, printable};
-use crate::terminal::phrases;
 
 /// Everything that speaks against it, at once.
 pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {

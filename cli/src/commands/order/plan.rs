@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use settings::Settings;
 
-use crate::commands::order::args::RunOrderArgs;
+use crate::args::order::RunOrderArgs;
 
 /// The flags that a run depends on and that are no settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,12 +10,12 @@ use llm::Model;
 use loop_order::VERIFY_SCRIPT;
 use loop_order::{FieldProblem, MOST_ORDER_BYTES, WorkOrder};
 use repo::{Git, WorkTree};
+use report::{Output, phrases};
 use settings::{Environment, Keys, Settings};
 
 use crate::exit::Failure;
 use crate::models;
-use crate::output::Output;
-use crate::terminal::phrases;
+use crate::place;
 
 /// Of the files that make a tree unclean so many are named.
 const NAMED_FILES: usize = 5;
@@ -79,7 +79,7 @@ pub fn refused(file: &Path, problems: &[FieldProblem]) -> Failure {
 
 /// The repository by the top of its work tree: rolling back would touch all of it.
 pub fn repository(folder: &Path) -> Result<WorkTree, Failure> {
-    let tree = super::super::work_tree(folder)?;
+    let tree = place::work_tree(folder)?;
     if tree.root() == tree.top() {
         return Ok(tree);
     }

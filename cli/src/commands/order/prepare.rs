@@ -10,13 +10,15 @@ use perform::{Baseline, Ignored};
 use repo::{Git, WorkTree};
 use runner::Confinement;
 
-use crate::commands::order::act::{Setting, spending_of};
 use crate::commands::order::files;
 use crate::commands::order::plan::Terms;
 use crate::commands::order::preflight::{self, Read};
+use crate::commands::order::setting::{Setting, spending_of};
 use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::{access, runs, startable};
 use crate::exit::Failure;
+use crate::lock;
+use crate::place;
 
 /// A run that can begin, or go on.
 pub struct Ready {
@@ -39,8 +41,8 @@ pub fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
     let out = preflight::out(setting.out, tree.root())?;
     preflight::nameable([read.path.as_path(), tree.root(), &out])?;
     let git = preflight::git(&tree, environment);
-    let state = crate::commands::state(&tree)?;
-    let lock = super::super::lock(&tree, output)?;
+    let state = place::state(&tree)?;
+    let lock = lock::take(&tree, output)?;
     let known = runs::clear_up(&state, &tree, &git, &lock, output)?;
     let known = known.filter(|run| run.is_of(&read.order.hash, &terms.hash(), &out));
     preflight::clean(&tree, &git)?;

@@ -15,9 +15,8 @@ use settings::Settings;
 use crate::commands::order::plan::{Kind, OrderPlan, Shown, ShownHash, ShownText, Terms};
 use crate::commands::order::preflight::Read;
 use crate::commands::order::unfinished::Unfinished;
-use crate::commands::registry::Known;
+use crate::commands::registry::{Known, RUN_JSON};
 use crate::commands::runs;
-use crate::plan::RUN_JSON;
 
 /// Name of the order's file in the run folder.
 const WORK_ORDER: &str = "work_order.json";

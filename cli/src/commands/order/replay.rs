@@ -6,6 +6,7 @@ use logging::{Redactor, RunFolder};
 use loop_order::{Finished, SUMMARY};
 use perform::{Past, RecordOnly, ReplayFault, same_end};
 use repo::WorkTree;
+use report::Output;
 use serde_json::json;
 
 use crate::args::ReplayArgs;
@@ -13,7 +14,6 @@ use crate::commands::order::recorded::Recorded;
 use crate::commands::registry::Known;
 use crate::commands::replay::other_end;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
 
 /// Says whether the run would be led the same way: the same prompts, commands, artifacts and verdict. What the model answered, what a
 /// command did and what the disk held then is taken from the record; no command runs, nothing is written.

@@ -5,15 +5,16 @@ use anyhow::anyhow;
 use logging::RunFolder;
 use perform::Past;
 use repo::WorkTree;
+use report::Output;
 use settings::{Environment, Keys};
 
 use crate::args::LimitArgs;
-use crate::commands::order::act::{self, Done, Setting};
+use crate::commands::order::act::{self, Done};
 use crate::commands::order::recorded::Recorded;
+use crate::commands::order::setting::Setting;
 use crate::commands::order::{batch, preflight, runs, settle};
 use crate::commands::registry::Known;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
 
 /// Goes on with the run.
 pub fn run(

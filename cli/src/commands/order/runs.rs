@@ -11,19 +11,17 @@ use logging::{Redactor, RunFolder};
 use loop_order::still_holds;
 use perform::{JOURNAL, Left, Observer, Past, Record};
 use repo::{Git, WorkTree};
+use report::Output;
 use serde_json::Value;
 
 use crate::changes::{note_left, of_run};
-use crate::commands::order::act::not_restored;
 use crate::commands::order::recorded;
+use crate::commands::order::setting::not_restored;
 use crate::commands::order::settle::settle;
 use crate::commands::order::show::summary;
 use crate::commands::order::unfinished::Unfinished;
-use crate::commands::registry;
-use crate::commands::runs::no_record;
+use crate::commands::registry::{self, RUN_JSON};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
-use crate::plan::RUN_JSON;
 
 /// How a run begins.
 pub enum Start {
@@ -52,7 +50,9 @@ impl Start {
     pub fn record(self, observer: &mut dyn Observer) -> Result<(Record<'_>, Past), Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
         match self {
-            Self::New(folder) => Ok((Record::begin(folder, observer).map_err(no_record)?, Past::default())),
+            Self::New(folder) => {
+                Ok((Record::begin(folder, observer).map_err(Failure::no_record)?, Past::default()))
+            }
             Self::Resumed(folder) => {
                 let (mut record, mut past) = Record::resume(folder, observer).map_err(kept)?;
                 let holds = still_holds(&past.answers);

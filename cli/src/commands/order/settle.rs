@@ -10,6 +10,7 @@ use logging::{Redactor, RunFolder};
 use loop_order::Finished;
 use perform::{Past, Record, RecordOnly, Silent};
 use repo::{Git, WorkTree};
+use report::Output;
 use serde_json::Value;
 use settings::Environment;
 
@@ -18,12 +19,13 @@ use crate::commands::order::unfinished::Unfinished;
 use crate::commands::order::{preflight, runs};
 use crate::commands::registry::{self, Known};
 use crate::exit::Failure;
-use crate::output::Output;
+use crate::lock;
+use crate::place;
 
 /// Deals with what a killed run has left. Takes the lock for as long.
 pub fn recover(tree: &WorkTree, environment: &Environment, output: &Output) -> Result<(), Failure> {
-    let lock = super::super::lock(tree, output)?;
-    let state = crate::commands::state(tree)?;
+    let lock = lock::take(tree, output)?;
+    let state = place::state(tree)?;
     runs::clear_up(&state, tree, &preflight::git(tree, environment), &lock, output).map(drop)
 }
 

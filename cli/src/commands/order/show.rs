@@ -5,15 +5,15 @@ use logging::{Redactor, RunFolder};
 use loop_order::{RunSummary, SUMMARY, Verdict};
 use perform::Past;
 use repo::WorkTree;
+use report::{BAD, GOOD, Output, STRONG, WARN, lines, printable, rounds_asked};
 use serde_json::json;
 
 use crate::changes::{self, FileChange};
 use crate::commands::order::recorded::Recorded;
 use crate::commands::registry::Known;
+use crate::commands::runs::past;
 use crate::commands::runs::{self, account::Account};
-use crate::commands::show::{lines, past, rounds_asked};
 use crate::exit::Failure;
-use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable};
 
 /// One line about the run.
 pub fn list(known: &Known, tree: &WorkTree, output: &Output) {

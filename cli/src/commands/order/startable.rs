@@ -6,10 +6,10 @@ use std::path::{Component, Path, PathBuf};
 
 use loop_order::VERIFY_SCRIPT;
 use loop_order::{Command, FieldProblem, WorkOrder};
+use report::{Output, printable};
 use settings::Environment;
 
-use crate::commands::doctor::on_path;
-use crate::output::{Output, printable};
+use crate::preflight::on_path;
 
 /// Commands whose program is not there and cannot come: the change, or a command before it, may still make what lies in the project, and
 /// so it may what a name stands for if PATH leads into it. A program that vanishes while an order is carried out is a command that fails.

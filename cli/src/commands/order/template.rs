@@ -6,9 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 
-use crate::commands::order::args::NewArgs;
+use crate::args::order::NewArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::place;
+use report::Output;
 
 /// Every field of S2 §4.1. Its example is an order that can be checked as it stands.
 pub const TEMPLATE: &str = include_str!("template.json");
@@ -52,7 +53,7 @@ fn print(output: &Output) -> Result<(), Failure> {
 
 /// Whether git sees the file and does not know it.
 fn makes_the_tree_dirty(file: &Path) -> bool {
-    let (Ok(tree), Ok(file)) = (super::super::work_tree(Path::new(".")), file.canonicalize()) else {
+    let (Ok(tree), Ok(file)) = (place::work_tree(Path::new(".")), file.canonicalize()) else {
         return false;
     };
     tree.dirty().is_ok_and(|dirty| dirty.iter().any(|path| tree.root().join(path) == file))

@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use names::By;
 use names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
 use repo::WorkTree;
+use report::Output;
 use runner::{Access, Env, Mode, Probed, probe};
 use settings::Sandbox;
 use settings::keys::DOT_ENV;
@@ -13,7 +14,6 @@ use settings::keys::DOT_ENV;
 use crate::commands::phase::project::SPECS;
 use crate::commands::sandbox;
 use crate::exit::Failure;
-use crate::output::Output;
 
 /// What no role may see, relative to the root, besides the other one's folder: secrets, the harness's own files, and the
 /// prompts of both.

@@ -13,24 +13,27 @@ use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
 use names::ours::{ABL, PHASE_CONFIG};
 use perform::{AgentFault, AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
+use report::{BAD, GOOD, Output, printable};
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 use settings::phase::Config;
 use settings::{Environment, Keys, Settings};
 
+use crate::args::phase::{Action, PhaseArgs};
 use crate::commands::agents::{
     can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls,
 };
+use crate::commands::phase::access;
 use crate::commands::phase::agents::{self, Chosen, Secrets};
 use crate::commands::phase::desk::Counter;
+use crate::commands::phase::lines::{Facts, Lines};
 use crate::commands::phase::past::{LOGS, settle, start_of, unfinished};
 use crate::commands::phase::project::{self, Project};
-use crate::commands::phase::report::{Facts, Lines};
-use crate::commands::phase::{Action, PhaseArgs, access};
+use crate::commands::registry::RUN_JSON;
 use crate::commands::runs::cannot_begin;
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, GOOD, Output, printable};
-use crate::plan::RUN_JSON;
+use crate::lock;
+use crate::place;
 
 /// Works on the phase that is meant until it passes or a person is needed.
 pub fn run(
@@ -41,10 +44,10 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     // This makes the repositories: where the root is one of them, the lock lies in it.
     Project::open(root, environment)?;
-    let state = crate::commands::state_of(root)?;
-    let _lock = Lock::acquire(&state, "code-commit phase").map_err(crate::commands::no_lock)?;
+    let state = place::state_of(root)?;
+    let _lock = Lock::acquire(&state, "code-commit phase").map_err(lock::no_lock)?;
     // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
-    crate::commands::end_orphans(output);
+    lock::end_orphans(output);
     let mut project = Project::open(root, environment)?;
     settle(&mut project)?;
     let project = &project;
@@ -225,7 +228,7 @@ impl Setup<'_> {
     fn new_folder(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<RunFolder, Failure> {
         let name = format!("{}-phase{}", Stamp::now().folder_name(), inputs.phase);
         let folder = RunFolder::create(logs, &name, redactor)
-            .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+            .map_err(|error| Failure::refused(error, "make the folder writable"))?;
         let Start { iteration, builder_done, failures } = &inputs.start;
         let run = json!({
             "loop": "phase",

@@ -9,7 +9,7 @@ use names::ours::PHASE_CONFIG;
 
 use crate::commands::phase::project::{PROJECT, SPECS};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use report::Output;
 
 const CONFIG: &str = include_str!("init/abl.config.yaml");
 const DESCRIPTION: &str = include_str!("init/project.md");

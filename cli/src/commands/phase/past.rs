@@ -11,9 +11,9 @@ use names::ours::ABL;
 use perform::{Record, Silent};
 
 use crate::commands::phase::project::Project;
-use crate::commands::spec::is_unfinished;
+use crate::commands::registry::RUN_JSON;
+use crate::commands::runs::is_unfinished;
 use crate::exit::Failure;
-use crate::plan::RUN_JSON;
 
 /// Where the runs are, in the phases' own folder.
 pub const LOGS: &str = "logs";

@@ -6,8 +6,7 @@ use std::time::SystemTime;
 
 use dir::Links;
 use repo::Look;
-
-use crate::terminal::phrases;
+use report::phrases;
 
 /// So many files are named.
 const NAMED_FILES: usize = 5;

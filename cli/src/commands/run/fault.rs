@@ -6,10 +6,10 @@ use engine::Stop;
 use logging::RunFolder;
 use perform::{Fault, Past, UNDO};
 
-use crate::changes::{self, FileChange, FileStat};
+use crate::changes::{self, FileChange};
 use crate::commands::runs;
 use crate::exit::{Exit, Failure};
-use crate::terminal::phrases;
+use report::{FileStat, phrases};
 
 /// Of the files that an interrupted run has changed so many are named.
 const NAMED_FILES: usize = 5;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use logging::{Redactor, RunFolder, Stamp};
 use repo::WorkTree;
+use report::Output;
 
 use crate::commands::runs;
 use crate::exit::Failure;
-use crate::output::Output;
 use crate::plan::Task;
 
 /// Makes the run folder.
@@ -31,7 +31,7 @@ fn hide(tree: &WorkTree, logs: &Path) -> Result<(), Failure> {
     repo::hide_from_git(logs).map_err(|error| {
         // Else the next run would take it for its owner's.
         let _ = std::fs::remove_dir(logs);
-        runs::no_record(error)
+        Failure::no_record(error)
     })
 }
 

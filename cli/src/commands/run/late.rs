@@ -11,9 +11,9 @@ use perform::{JOURNAL, Past};
 use repo::WorkTree;
 
 use crate::changes;
-use crate::commands::order::Recorded;
+use crate::commands::order::recorded::Recorded;
 use crate::commands::registry;
-use crate::commands::resume::is_as_stopped;
+use crate::commands::run::changed::is_as_stopped;
 use crate::commands::run::{SUMMARY, summarize};
 
 /// Makes those that are missing. The caller holds the lock, so no run is about to make its own.

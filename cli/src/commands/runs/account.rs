@@ -7,13 +7,12 @@ use engine::Line;
 use jiff::Timestamp;
 use logging::RunFolder;
 use loop_order::RunSummary;
+use report::{SUMMARY, phrases, printable};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::output::printable;
-use crate::plan::{RUN_JSON, Task};
-use crate::summary::SUMMARY;
-use crate::terminal::phrases;
+use crate::commands::registry::RUN_JSON;
+use crate::plan::Task;
 
 /// Of a query so many characters are shown.
 const SHOWN: usize = 60;

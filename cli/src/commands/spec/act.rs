@@ -9,21 +9,22 @@ use loop_spec::watch::Item;
 use loop_spec::{CommitScope, Files, Inputs, Patience, Role, Specs, still_holds};
 use names::ours::{PROJECT_FILE, SPEC_CONFIG};
 use perform::{AgentFault, AgentLimits, AgentUsage, AgentWorld, COPIES, Guarded, Past, Record};
+use report::{BAD, Output, printable};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use settings::{CommitScope as Scope, Origin, Settings};
 
+use crate::args::spec::AgentArgs;
 use crate::commands::agents::{self, limits};
+use crate::commands::registry::RUN_JSON;
 use crate::commands::run::UNLIKE_RECORDED;
-use crate::commands::runs;
 use crate::commands::runs::cannot_begin;
+use crate::commands::runs::{self, outcome_of};
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
 use crate::commands::spec::workspace::{Team, Workspace};
-use crate::commands::spec::{AgentArgs, project, uuid};
+use crate::commands::spec::{project, uuid};
 use crate::exit::{Exit, Failure};
-use crate::output::{BAD, Output, printable};
-use crate::plan::RUN_JSON;
 
 /// What a run was begun with, as its folder has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -216,21 +217,6 @@ pub fn unfinished(workspace: &Workspace<'_>) -> Result<Option<(RunFolder, Begun)
 /// Whether a run can be gone on with: one that was killed or interrupted, and one that ended because its agent could not be used.
 pub fn goes_on(outcome: Option<&Outcome>) -> bool {
     matches!(outcome, None | Some(Outcome::ModelUnavailable { .. }))
-}
-
-/// Whether a run has not come to its end.
-pub fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
-    Ok(outcome_of(folder)?.is_none())
-}
-
-/// How a run ended; none if it has not. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of
-/// what an agent may not change may lie in it.
-fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
-    let past = Past::read(folder.path()).map_err(|error| {
-        let help = format!("move {} away, then begin anew", folder.path().display());
-        Failure::refused(error, help)
-    })?;
-    Ok(past.outcome().cloned())
 }
 
 /// What the run in a folder was begun with; none for an audit.

@@ -9,17 +9,18 @@ use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role, Specs};
 use perform::{AgentFault, AgentWorld, Guarded, Record};
 use prompt::spec::{Who, audit, system};
+use report::Output;
 use runner::Cancel;
 use settings::{Environment, Limits};
 
+use crate::args::spec::AgentArgs;
 use crate::commands::agents::limits;
 use crate::commands::runs::cannot_begin;
 use crate::commands::spec::history::AUDIT;
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::workspace::Workspace;
-use crate::commands::spec::{AgentArgs, act, uuid};
+use crate::commands::spec::{act, uuid};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
 
 /// How an audit ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

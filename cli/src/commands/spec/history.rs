@@ -8,18 +8,18 @@ use engine::{Journaled, Line, Outcome, Stop, Turned};
 use logging::{Redactor, RunFolder};
 use perform::{RecordOnly, ReplayFault, same_end};
 use repo::WorkTree;
+use report::{DIM, GOOD, Output, STRONG, WARN, phrases, printable};
 use serde_json::json;
 use settings::{Environment, Limits};
 
+use crate::args::spec::AgentArgs;
 use crate::commands::registry::Known;
 use crate::commands::replay::other_end;
 use crate::commands::runs;
 use crate::commands::spec::act::{self, Begun};
 use crate::commands::spec::lines::Lines;
-use crate::commands::spec::{AgentArgs, project, start};
+use crate::commands::spec::{project, start};
 use crate::exit::{Exit, Failure};
-use crate::output::{DIM, GOOD, Output, STRONG, WARN, printable};
-use crate::terminal::phrases;
 
 /// The end of the name of an audit's folder.
 pub const AUDIT: &str = "audit";

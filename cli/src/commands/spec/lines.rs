@@ -16,9 +16,7 @@ pub use self::ear::{Ear, in_session};
 use crate::commands::agents::as_changed;
 use crate::commands::spec::events;
 use crate::commands::spec::workspace::put_back;
-use crate::output::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, printable, whole_lines};
-use crate::terminal::live::LiveLine;
-use crate::terminal::phrases;
+use report::{BAD, DIM, GOOD, Output, STRONG, Volume, WARN, live::LiveLine, phrases, printable, whole_lines};
 
 /// Prints. Clones share one screen.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use perform::{AgentFault, AgentWatch};
 
 use crate::commands::spec::lines::{Ear, in_session};
 use crate::commands::spec::project::{self, Mailboxes};
-use crate::output::{Output, printable};
+use report::{Output, printable};
 
 /// Folders are folders before each request, and the session file is there after each turn that began
 /// with it.

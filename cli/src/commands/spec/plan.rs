@@ -8,14 +8,14 @@ use anyhow::anyhow;
 use logging::{RunFolder, Stamp};
 use perform::{TAKEN, watch_over};
 use prompt::spec::{Who, system};
+use report::{Output, printable};
 use settings::Environment;
 
-use crate::commands::spec::AgentArgs;
+use crate::args::spec::AgentArgs;
 use crate::commands::spec::act::fault;
 use crate::commands::spec::history::PLAN;
 use crate::commands::spec::workspace::{Mailboxes, Workspace};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
 
 /// Hands the terminal to the agent; its exit code is ours. What it may not write is put back when it is over.
 pub fn run(

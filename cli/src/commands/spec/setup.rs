@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use names::ours::SPEC_CONFIG;
+use report::Output;
 use settings::spec::Config;
 
 use crate::commands::spec::config;
 use crate::commands::spec::project;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
 
 /// Takes a value away.
 const CLEAR: &str = "-";

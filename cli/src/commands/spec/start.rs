@@ -4,16 +4,17 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use loop_spec::{ISSUES, Inputs, Patience, STORE};
+use report::{Output, printable};
 use settings::{Environment, Limits};
 
+use crate::args::spec::{AgentArgs, ReviewArgs, RunArgs};
 use crate::commands::run::exit;
 use crate::commands::spec::act::{begin, inputs, resume, say, unfinished};
 use crate::commands::spec::lines::Lines;
 use crate::commands::spec::workspace::Workspace;
-use crate::commands::spec::{AgentArgs, ReviewArgs, RunArgs, history, project};
-use crate::commands::{read_input, text};
+use crate::commands::spec::{history, project};
+use crate::commands::text::{self, read_input};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
 
 /// Works on the focus, or goes on with the newest run.
 pub fn run(root: &Path, args: &RunArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use loop_spec::{BACKLOG, ISSUES, STORE, TBD};
+use report::{Output, STRONG, printable};
 use serde_json::json;
 
 use crate::commands::runs;
@@ -10,7 +11,6 @@ use crate::commands::spec::failures::{self, Failed};
 use crate::commands::spec::history::{self, short, word};
 use crate::commands::spec::project;
 use crate::exit::Exit;
-use crate::output::{Output, STRONG, printable};
 
 /// So many runs are shown.
 const RUNS: usize = 5;

@@ -13,16 +13,16 @@ use logging::millis;
 use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent};
 use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use report::{Output, phrases, printable};
 use runner::{Cancel, Command, Confinement, Env};
 use settings::Environment;
 
+use crate::args::spec::WatchArgs;
 use crate::commands::spec::audit::{self, Audited};
 use crate::commands::spec::lines::Lines;
 use crate::commands::spec::workspace::Workspace;
-use crate::commands::spec::{WatchArgs, act, failures, project, start};
+use crate::commands::spec::{act, failures, project, start};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, printable};
-use crate::terminal::phrases;
 
 /// How soon a change is looked at.
 const TICK: Duration = Duration::from_millis(200);
@@ -125,7 +125,7 @@ impl Watching<'_> {
             self.call_person("the tree could not be put back");
             return Err(failure);
         }
-        self.workspace.output.failure(&failure);
+        failure.tell(self.workspace.output);
         Ok(End::Unusable)
     }
 

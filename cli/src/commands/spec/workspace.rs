@@ -22,16 +22,18 @@ use perform::{
     Watched,
 };
 use repo::Git;
+use report::{Output, printable};
 use runner::{Access, Cancel, Env, Probed, Rung, probe};
 use settings::spec::Config;
 use settings::{Environment, Keys, Layer, Limits, Settings, keys};
 
+use crate::args::spec::{Agent, AgentArgs, Permissions};
+use crate::commands::agents;
 use crate::commands::phase::agents::passed;
 use crate::commands::sandbox;
-use crate::commands::spec::{Agent, AgentArgs, Permissions, failures, project};
-use crate::commands::{self, agents};
+use crate::commands::spec::{failures, project};
 use crate::exit::Failure;
-use crate::output::{Output, printable};
+use crate::lock;
 
 /// As the help of the flags has them.
 const TURN_TIMEOUT: Duration = Duration::from_hours(2);
@@ -146,9 +148,9 @@ impl<'b> Workspace<'b> {
 
     /// Nobody else works on this tree meanwhile.
     pub fn lock(&self) -> Result<Lock, Failure> {
-        let lock = Lock::acquire(&self.state, "code-commit spec").map_err(commands::no_lock)?;
+        let lock = Lock::acquire(&self.state, "code-commit spec").map_err(lock::no_lock)?;
         // A watch may have waited for days while another run was killed.
-        commands::end_orphans_of(&lock, self.output);
+        lock::end_orphans_of(&lock, self.output);
         Ok(lock)
     }
 

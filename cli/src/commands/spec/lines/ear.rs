@@ -9,11 +9,11 @@ use loop_spec::Place;
 use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role, TBD};
 use perform::AgentWatch;
+use report::printable;
 use rustix::fs::OFlags;
 
 use super::Lines;
 use crate::commands::spec::{events, project, uuid};
-use crate::output::printable;
 
 /// A marker as the session file has it.
 pub fn in_session(marker: &Marked) -> String {

@@ -7,10 +7,10 @@ use names::By;
 use names::ours::{AGENT_CONFIG, PROJECT_FILE, SPEC_CONFIG, STATE};
 use perform::Watched;
 use repo::WorkTree;
+use report::printable;
 
 use crate::commands::agents;
 use crate::commands::spec::workspace::Workspace;
-use crate::output::printable;
 
 /// What no agent may change, whatever its role.
 fn ours() -> impl Iterator<Item = String> {

@@ -7,11 +7,11 @@ const LONGEST_LINE: usize = 1 << 20;
 
 /// What has come since the last line end.
 #[derive(Debug, Default)]
-pub struct Printed(Vec<u8>);
+pub(super) struct Printed(Vec<u8>);
 
 impl Printed {
     /// Takes in a piece; gives the lines that are whole with it, as a terminal may have them, without their last line end.
-    pub fn whole_lines(&mut self, piece: &[u8]) -> Option<String> {
+    pub(super) fn whole_lines(&mut self, piece: &[u8]) -> Option<String> {
         // Only the piece is searched: a program may print without ever ending a line. It is ended for it, since nobody reads such a line.
         let Some(end) = piece.iter().rposition(|byte| *byte == b'\n') else {
             self.0.extend_from_slice(piece);
@@ -24,7 +24,7 @@ impl Printed {
     }
 
     /// Whatever is left: a program may end within a line.
-    pub fn rest(&mut self) -> Option<String> {
+    pub(super) fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.0);
         (!rest.is_empty()).then(|| shown(&rest))
     }

@@ -1,20 +1,17 @@
 //! A run as a person sees it: one live line while the model thinks, then a line for each thing that
 //! happened.
 
-pub mod live;
-pub mod phrases;
-pub mod printed;
+mod printed;
 
 use std::time::Duration;
 
-use engine::{Answered, Built, Line, Problem, Ran, Stored};
-use logging::RunFolder;
-use loop_order::is_probe;
+use engine::{Answered, Built, Event, IGNORED_FILES, Line, Observer, Problem, Ran, Stored};
 use parser::ErrorCode;
-use perform::{Event, IGNORED_FILES, Observer, output_text};
 
+use crate::live::LiveLine;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
-use live::LiveLine;
+use crate::phrases;
+use crate::show::round_of;
 use printed::Printed;
 
 /// This many lines of a failed command are repeated on the terminal at most; the record has them
@@ -49,14 +46,25 @@ impl Counts {
     }
 }
 
+/// What a build printed, as far as it is in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Printout {
+    /// All of it, or both ends.
+    pub text: String,
+    /// Whether that is all.
+    pub is_whole: bool,
+}
+
+/// Reads what a build printed from its file in the record; none where that cannot be read.
+pub type ReadPrintout = Box<dyn Fn(&str) -> Option<Printout>>;
+
 /// Renders the events of one run on standard error.
-#[derive(Debug)]
 pub struct Terminal {
     output: Output,
     model: String,
     counts: Counts,
     now: u32,
-    run: RunFolder,
+    read: ReadPrintout,
     /// Where the run is recorded, as a person is told.
     log: String,
     /// The file there with the last answer.
@@ -66,11 +74,11 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// For a run with `model` that is recorded in the folder `run`, which a person is told as `log`.
-    pub fn new(output: Output, model: String, counts: Counts, run: RunFolder, log: String) -> Self {
+    /// For a run with `model` whose record a person is told as `log`, and from which `read` reads.
+    pub fn new(output: Output, model: String, counts: Counts, log: String, read: ReadPrintout) -> Self {
         let live = LiveLine::new(output.live);
         let (answer, printed) = (String::new(), Printed::default());
-        Self { output, model, counts, now: 0, run, log, answer, live, printed }
+        Self { output, model, counts, now: 0, read, log, answer, live, printed }
     }
 
     fn line(&self, text: &str) {
@@ -91,6 +99,7 @@ impl Terminal {
         self.line(&self.output.paint_note(BAD, text));
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
     fn recorded(&mut self, line: &Line) {
         // A run that goes on has no question to the model at its beginning.
         self.now = round_of(line).unwrap_or(self.now);
@@ -195,11 +204,11 @@ impl Terminal {
 
     fn ran(&mut self, ran: &Ran) {
         self.rest();
-        let Ran { log, argv, ended, stdout, stderr, elapsed_ms, .. } = ran;
+        let Ran { argv, ended, stdout, stderr, elapsed_ms, .. } = ran;
         let command = printable(&argv.join(" "));
         let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
         let good = self.output.paint_note(GOOD, "ok:");
-        match (ran.passed(), is_probe(log)) {
+        match (ran.passed(), ran.is_probe()) {
             (true, true) => {
                 self.bad(&format!("{command} succeeds, but must fail before the change ({took})"));
             }
@@ -228,10 +237,9 @@ impl Terminal {
     }
 
     fn last_lines_of(&self, output: &Stored) {
-        if let Ok(text) = output_text(&self.run, &output.file) {
+        if let Some(printout) = (self.read)(&output.file) {
             // Of very much output only the ends are here.
-            let is_whole = text.whole_bytes() == text.as_str().len();
-            self.last_lines(text.as_str(), Some(is_whole));
+            self.last_lines(&printout.text, Some(printout.is_whole));
         }
     }
 
@@ -248,21 +256,6 @@ impl Terminal {
             self.under(&self.output.paint_note(DIM, &format!("… {more} in the log")));
         }
         lines().skip(skipped).for_each(|line| self.under(&printable(line)));
-    }
-}
-
-/// The round or attempt that a line belongs to, where it says so.
-pub fn round_of(line: &Line) -> Option<u32> {
-    match line {
-        Line::Asked(asked) => Some(asked.round),
-        Line::Answered(answered) => Some(answered.round),
-        Line::Unanswered(none) => Some(none.round),
-        Line::Applied(applied) => Some(applied.round),
-        Line::Rejected(rejected) => Some(rejected.round),
-        Line::Built(built) => Some(built.round),
-        Line::Written(written) => Some(written.attempt),
-        Line::Refused(refused) => Some(refused.attempt),
-        _ => None,
     }
 }
 

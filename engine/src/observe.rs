@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use engine::{Line, Problem};
 use serde_json::Value;
+
+use crate::{Line, Problem};
 
 /// Plain data. Whoever renders it finds the words.
 #[derive(Debug, Clone, PartialEq)]

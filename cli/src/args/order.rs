@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 use settings::{Address, Isolation, Layer, Model, ModelName, Sandbox, Temperature, Time};
 
-use crate::args::LimitArgs;
+use super::{LimitArgs, sandbox};
 
 /// Flags of `order`.
 #[derive(Debug, Args)]
@@ -75,7 +75,7 @@ pub struct RunOrderArgs {
     #[command(flatten)]
     pub limits: LimitArgs,
     /// The sandbox around the commands [default: auto]
-    #[arg(long, value_name = "MODE", value_parser = crate::args::sandbox())]
+    #[arg(long, value_name = "MODE", value_parser = sandbox())]
     pub sandbox: Option<Sandbox>,
     /// Let the commands use the network
     #[arg(long)]

@@ -6,19 +6,18 @@
 mod fold;
 mod plain;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
+pub use anstyle::Style;
 use logging::Redactor;
-use settings::Environment;
 
 use fold::fold;
 use plain::tame;
 pub use plain::{printable, printable_name};
 
-use crate::args::{OutputArgs, Product, When};
-use crate::exit::{Exit, Failure};
+use crate::stream::Stream;
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +31,6 @@ pub enum Volume {
 }
 
 /// The one place that prints.
-#[expect(clippy::struct_excessive_bools, reason = "four switches that have nothing to do with each other")]
 #[derive(Debug, Clone)]
 pub struct Output {
     /// One JSON object a line on standard output.
@@ -41,8 +39,8 @@ pub struct Output {
     pub volume: Volume,
     /// Whether standard error is a terminal that a progress line can live on.
     pub live: bool,
-    colour_out: bool,
-    colour_err: bool,
+    out: Stream,
+    err: Stream,
     /// Filled once the keys are known.
     redactor: Arc<Mutex<Redactor>>,
     /// Why something that was to be printed on standard output could not be.
@@ -61,67 +59,47 @@ pub const DIM: Style = Style::new().dimmed();
 pub const STRONG: Style = Style::new().bold();
 
 impl Output {
-    /// As the flags and the environment (`NO_COLOR`, `TERM`) ask for it.
-    pub fn new(flags: &OutputArgs, environment: &Environment) -> Self {
-        let plain = environment.text("NO_COLOR").is_some() || environment.text("TERM") == Some("dumb");
-        let colour = |terminal: bool| match flags.color {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => terminal && !plain,
-        };
-        let volume = match (flags.quiet, flags.verbose) {
-            (true, _) => Volume::Quiet,
-            (false, true) => Volume::Verbose,
-            (false, false) => Volume::Normal,
-        };
-        let live =
-            io::stderr().is_terminal() && volume > Volume::Quiet && environment.text("TERM") != Some("dumb");
+    /// Reports to `out` and notes to `err`, of everything but `--verbose`'s share, and no live line.
+    pub fn new(out: Stream, err: Stream) -> Self {
         Self {
-            json: flags.json,
-            volume,
-            live,
-            colour_out: colour(io::stdout().is_terminal()) && !flags.json,
-            colour_err: colour(io::stderr().is_terminal()),
+            json: false,
+            volume: Volume::Normal,
+            live: false,
+            out,
+            err,
             redactor: Arc::default(),
             lost: Arc::default(),
         }
     }
 
-    /// For a command line that cannot be understood and asks for JSON.
-    pub fn of_json(redactor: Redactor) -> Self {
-        Self {
-            json: true,
-            volume: Volume::Normal,
-            live: false,
-            colour_out: false,
-            colour_err: false,
-            redactor: Arc::new(Mutex::new(redactor)),
-            lost: Arc::default(),
-        }
+    /// The same with keys that are known already.
+    #[must_use]
+    pub fn with_redactor(self, redactor: Redactor) -> Self {
+        Self { redactor: Arc::new(Mutex::new(redactor)), ..self }
     }
 
-    /// From now on these keys, and no others, are struck out of everything that is printed, panics included. Gives what strikes them out
+    /// From now on these keys, and no others, are struck out of everything that is printed. Gives what strikes them out
     /// elsewhere.
     pub fn strike_out<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Redactor {
         let mut current = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
         let redactor = current.with_only(keys);
         *current = redactor.clone();
-        let printed = redactor.clone();
-        std::panic::set_hook(Box::new(move |panic| {
-            let text = printed.redact(&panic.to_string()).into_owned();
-            let _ = writeln!(io::stderr(), "error: this is a bug in code-commit: {text}");
-        }));
         redactor
+    }
+
+    /// `text` without the keys, for whoever prints it elsewhere; none while they are being looked for.
+    pub fn redacted(&self, text: &str) -> Option<String> {
+        Some(self.redactor.try_lock().ok()?.redact(text).into_owned())
     }
 
     /// `text` in a style of standard output.
     pub fn paint(&self, style: Style, text: &str) -> String {
-        paint(self.colour_out, style, text)
+        paint(self.out.colour, style, text)
     }
 
     /// `text` in a style of standard error.
     pub fn paint_note(&self, style: Style, text: &str) -> String {
-        paint(self.colour_err, style, text)
+        paint(self.err.colour, style, text)
     }
 
     /// A line, or several, on standard output. Whoever closed the pipe wants no more of it.
@@ -129,27 +107,26 @@ impl Output {
         if self.json {
             return;
         }
-        self.print(&tame(text, self.colour_out));
+        self.print(&tame(text, self.out.colour));
     }
 
-    /// The exit code of a command that ended so. What could not be printed is said; where it is all that was asked for, the command is not
-    /// `Done`. A run is: its record holds what the report would have told.
-    pub fn closing(&self, exit: Exit, product: Product) -> Exit {
+    /// Whether something could not be printed on standard output; why is said.
+    pub fn has_lost(&self) -> bool {
         let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(error) = lost else { return exit };
+        let Some(error) = lost else { return false };
         let head = self.paint_note(BAD, "error:");
-        self.write(&mut io::stderr().lock(), &format!("{head} cannot write to standard output: {error}"));
-        if (exit, product) == (Exit::Done, Product::Words) { Exit::Fault } else { exit }
+        self.write(&format!("{head} cannot write to standard output: {error}"));
+        true
     }
 
     /// As [`report`](Self::report), for sentences: broken between words where they are wider than the terminal.
     pub fn report_prose(&self, text: &str) {
-        self.report(&fold(text, &io::stdout(), None));
+        self.report(&fold(text, &self.out, None));
     }
 
     /// The same, where what does not fit goes on at column `hang`.
     pub fn report_below(&self, text: &str, hang: usize) {
-        self.report(&fold(text, &io::stdout(), Some(hang)));
+        self.report(&fold(text, &self.out, Some(hang)));
     }
 
     /// One JSON object on standard output, with `--json` only.
@@ -161,18 +138,12 @@ impl Output {
 
     /// Bytes on standard output as they are, for what is asked for as a file.
     pub fn raw(&self, bytes: &[u8]) {
-        let mut out = io::stdout().lock();
-        self.keep(out.write_all(bytes).and_then(|()| out.flush()));
-    }
-
-    /// Text on standard error as it is, before it is known how to print.
-    pub fn raw_note(text: &str) {
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        self.keep(self.out.write(bytes));
     }
 
     /// A line on standard error, unless quiet; broken between words where it is wider than the terminal.
     pub fn note(&self, text: &str) {
-        self.note_block(&fold(text, &io::stderr(), None));
+        self.note_block(&fold(text, &self.err, None));
     }
 
     /// Lines on standard error that are to stay as they are, unless quiet: what a build prints, a rendered warning.
@@ -185,7 +156,7 @@ impl Output {
     /// A warning on standard error.
     pub fn warn(&self, text: &str) {
         let text = format!("{} {text}", self.paint_note(WARN, "warning:"));
-        self.write_note(&fold(&text, &io::stderr(), Some("warning: ".len())));
+        self.write_note(&fold(&text, &self.err, Some("warning: ".len())));
     }
 
     /// A rendered error of several lines on standard error.
@@ -195,27 +166,22 @@ impl Output {
 
     /// Whether standard error may be coloured.
     pub fn colour_notes(&self) -> bool {
-        self.colour_err
+        self.err.colour
     }
 
-    /// An error with its causes and its remedy on standard error; gives the exit code.
-    pub fn failure(&self, failure: &Failure) -> Exit {
-        let mut text =
-            format!("{} {}", self.paint_note(BAD, "error:"), printable(&format!("{:#}", failure.error)));
-        if !failure.help.is_empty() {
+    /// An error that ends the command with this exit code, and its remedy, on standard error.
+    pub fn failure(&self, message: &str, help: &str, exit: u8) {
+        let mut text = format!("{} {}", self.paint_note(BAD, "error:"), printable(message));
+        if !help.is_empty() {
             let head = self.paint_note(STRONG, "help:");
-            text.push_str(&format!("\n {head} {}", printable(&failure.help)));
+            text.push_str(&format!("\n {head} {}", printable(help)));
         }
-        self.write_note(&fold(&text, &io::stderr(), Some("error: ".len())));
-        self.object(&serde_json::json!({
-            "event": "error", "exit": failure.exit.code(),
-            "message": format!("{:#}", failure.error), "help": failure.help,
-        }));
-        failure.exit
+        self.write_note(&fold(&text, &self.err, Some("error: ".len())));
+        self.object(&serde_json::json!({ "event": "error", "exit": exit, "message": message, "help": help }));
     }
 
     fn write_note(&self, text: &str) {
-        self.write(&mut io::stderr().lock(), &tame(text, self.colour_err));
+        self.write(&tame(text, self.err.colour));
     }
 
     /// A closed pipe ends the talk, not the work; a full disk loses what was asked for.
@@ -228,15 +194,17 @@ impl Output {
     }
 
     fn print(&self, text: &str) {
-        let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut out = io::stdout().lock();
-        self.keep(writeln!(out, "{}", redactor.redact(text)).and_then(|()| out.flush()));
+        self.keep(self.out.write(&self.line(text)));
     }
 
     /// For standard error: where not even that can be written there is nobody to tell.
-    fn write(&self, sink: &mut dyn io::Write, text: &str) {
+    fn write(&self, text: &str) {
+        let _ = self.err.write(&self.line(text));
+    }
+
+    fn line(&self, text: &str) -> Vec<u8> {
         let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = writeln!(sink, "{}", redactor.redact(text)).and_then(|()| sink.flush());
+        format!("{}\n", redactor.redact(text)).into_bytes()
     }
 }
 

@@ -1,6 +1,6 @@
 //! A run as another program sees it: one JSON object a line.
 
-use perform::{Event, Observer};
+use engine::{Event, Observer};
 use serde_json::{Value, json};
 
 use crate::output::Output;

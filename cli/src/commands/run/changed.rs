@@ -8,14 +8,14 @@ use anyhow::anyhow;
 use logging::{RunFolder, sha256_hex};
 use perform::undo_folders;
 use repo::WorkTree;
+use report::phrases;
 use settings::Environment;
 
 use crate::changes::{FileChange, on_disk};
-use crate::commands::order::git;
+use crate::commands::order::preflight::git;
 use crate::commands::runs;
 use crate::exit::Failure;
 use crate::plan::Plan;
-use crate::terminal::phrases;
 
 /// Of the files so many are named.
 const NAMED: usize = 5;

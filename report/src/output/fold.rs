@@ -1,18 +1,13 @@
 //! Lines that are wider than the terminal go on below their own text, broken between words.
 
-use std::io;
-use std::os::fd::AsFd;
-
-use terminal_size::{Width, terminal_size_of};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-/// `text` as it fits the terminal behind `sink`; unchanged where that is no terminal. Words that are too long, such as paths, stay
+use crate::stream::Stream;
+
+/// `text` as it fits `stream`; unchanged where that has no width. Words that are too long, such as paths, stay
 /// whole. Lines go on at column `hang`, or without one below what stands behind the first two blanks of the line.
-pub fn fold(text: &str, sink: &(impl AsFd + io::IsTerminal), hang: Option<usize>) -> String {
-    match terminal_size_of(sink).filter(|_| sink.is_terminal()) {
-        Some((Width(columns), _)) => fold_at(text, usize::from(columns), hang),
-        None => text.to_owned(),
-    }
+pub(super) fn fold(text: &str, stream: &Stream, hang: Option<usize>) -> String {
+    stream.columns().map_or_else(|| text.to_owned(), |columns| fold_at(text, columns, hang))
 }
 
 fn fold_at(text: &str, columns: usize, hang: Option<usize>) -> String {

@@ -92,7 +92,7 @@ fn is_harmless(c: char) -> bool {
 }
 
 fn is_seen(c: char) -> bool {
-    !(c.is_control() || guard::is_bidi(c) || guard::is_invisible(c))
+    !(c.is_control() || names::is_bidi(c) || names::is_invisible(c))
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use engine::{Action, Changed, Condition, Ended, Line, Usage};
-use perform::attempt_of;
+use engine::{Action, Attempted, Changed, Condition, Ended, Line, Usage};
+use llm::Attempt;
 
 use crate::output::{BAD, Output, WARN, printable, printable_name};
 
@@ -91,6 +91,7 @@ pub fn change(change: &Changed) -> String {
 }
 
 /// What a call of a model came to, where there is something to say; without its round.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
 pub fn call(line: &Line, output: &Output) -> Option<String> {
     match line {
         Line::Asked(asked) => Some(format!("asked: {}, {}", asked.prompt.file, bytes(asked.prompt.bytes))),
@@ -109,6 +110,11 @@ pub fn call(line: &Line, output: &Output) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// An attempt as the client tells it.
+pub(crate) fn attempt_of(attempted: &Attempted) -> Attempt {
+    serde_json::from_value(attempted.attempt.clone()).unwrap_or_default()
 }
 
 /// A condition as an order has it.

@@ -3,11 +3,10 @@
 use agent::Event;
 use engine::{Committed, Line, Turned};
 use perform::{AgentWatch, Observer};
+use report::{DIM, Output, phrases, printable, whole_lines};
 use serde_json::json;
 
 use crate::commands::agents::as_changed;
-use crate::output::{DIM, Output, printable, whole_lines};
-use crate::terminal::phrases;
 
 /// Prints what the agents do.
 #[derive(Debug)]

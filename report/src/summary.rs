@@ -5,18 +5,29 @@ use std::time::Duration;
 
 use engine::{Line, Outcome, Problem, Usage};
 use logging::millis;
-use perform::attempt_of;
 use serde::Serialize;
 
-use crate::changes::FileStat;
 use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable};
-use crate::terminal::phrases;
+use crate::phrases::{self, attempt_of};
 
 /// Its file in the run folder.
 pub const SUMMARY: &str = "summary.json";
 
 /// So many warnings are repeated on the terminal; the record has them all.
 const MOST_WARNINGS: usize = 5;
+
+/// A line of the summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileStat {
+    /// Relative to the root.
+    pub path: String,
+    /// `A` added, `M` modified, `D` deleted, as git says it.
+    pub status: char,
+    /// Lines added; none for a binary file.
+    pub added: Option<usize>,
+    /// Lines removed.
+    pub removed: Option<usize>,
+}
 
 /// A run in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -48,6 +59,7 @@ pub struct Summary {
 
 impl Summary {
     /// Sums up the record of a run.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
     pub fn of(
         lines: &[Line],
         outcome: Outcome,
@@ -110,7 +122,7 @@ impl Summary {
     pub fn print(&self, output: &Output) {
         output.report(&self.headline(output));
         for file in &self.files {
-            output.report(&line(file, output));
+            output.report(&file_line(file, output));
         }
         if self.files.is_empty() {
             output.report("  no file was changed");
@@ -173,7 +185,7 @@ fn others(lines: &[Line]) -> Vec<Problem> {
 }
 
 /// `  M src/a.rs  +3 −1`.
-pub fn line(file: &FileStat, output: &Output) -> String {
+pub fn file_line(file: &FileStat, output: &Output) -> String {
     let counts = match (file.added, file.removed) {
         (Some(added), Some(removed)) => {
             let added = output.paint(GOOD, &format!("+{added}"));

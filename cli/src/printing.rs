@@ -1,0 +1,85 @@
+//! Standard output and standard error as the flags and the environment want them.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use llm::ModelId;
+use logging::{Redactor, RunFolder};
+use perform::{Observer, output_text};
+use report::{Counts, Ndjson, Output, Printout, Stream, Terminal, Volume};
+use settings::Environment;
+use terminal_size::{Width, terminal_size_of};
+
+use crate::args::{OutputArgs, When};
+
+/// As the flags and the environment (`NO_COLOR`, `TERM`) ask for it.
+pub fn output(flags: &OutputArgs, environment: &Environment) -> Output {
+    let is_dumb = environment.text("TERM") == Some("dumb");
+    let plain = environment.text("NO_COLOR").is_some() || is_dumb;
+    let colour = |terminal: bool| match flags.color {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => terminal && !plain,
+    };
+    let volume = match (flags.quiet, flags.verbose) {
+        (true, _) => Volume::Quiet,
+        (false, true) => Volume::Verbose,
+        (false, false) => Volume::Normal,
+    };
+    let live = io::stderr().is_terminal() && volume > Volume::Quiet && !is_dumb;
+    let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+    let mut output = streams(colour(out) && !flags.json, colour(err));
+    (output.json, output.volume, output.live) = (flags.json, volume, live);
+    output
+}
+
+/// For a command line that cannot be understood and asks for JSON.
+pub fn of_json(redactor: &Redactor) -> Output {
+    let mut output = streams(false, false).with_redactor(redactor.clone());
+    output.json = true;
+    output
+}
+
+fn streams(colour_out: bool, colour_err: bool) -> Output {
+    let out = Stream::new(io::stdout(), colour_out).as_wide_as(|| columns(&io::stdout()));
+    let err = Stream::new(io::stderr(), colour_err).as_wide_as(|| columns(&io::stderr()));
+    Output::new(out, err)
+}
+
+fn columns(sink: &(impl std::os::fd::AsFd + io::IsTerminal)) -> Option<usize> {
+    let (Width(columns), _) = terminal_size_of(sink).filter(|_| sink.is_terminal())?;
+    Some(columns.into())
+}
+
+/// Who watches a run that is recorded in `folder`, which a person is told as `log`.
+pub fn observer(
+    output: &Output,
+    model: &ModelId,
+    counts: Counts,
+    folder: &RunFolder,
+    log: String,
+) -> Box<dyn Observer> {
+    if output.json {
+        return Box::new(Ndjson::new(output.clone()));
+    }
+    let folder = folder.clone();
+    let read = move |file: &str| {
+        let text = output_text(&folder, file).ok()?;
+        let is_whole = text.whole_bytes() == text.as_str().len();
+        Some(Printout { text: text.as_str().to_owned(), is_whole })
+    };
+    Box::new(Terminal::new(output.clone(), model.to_string(), counts, log, Box::new(read)))
+}
+
+/// Strikes the keys out of what a panic says, too.
+pub fn redact_panics(output: &Output) {
+    let output = output.clone();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = output.redacted(&panic.to_string()).unwrap_or_default();
+        raw_note(&format!("error: this is a bug in code-commit: {text}\n"));
+    }));
+}
+
+/// Text on standard error as it is, before it is known how to print.
+pub fn raw_note(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,109 @@
+//! The record of a run, line by line, as a person reads it afterwards.
+
+use engine::{Changed, Committed, Line, Problem};
+
+use crate::output::{BAD, DIM, GOOD, Output, WARN, printable};
+use crate::phrases;
+
+/// The last round, or attempt, in which the model was asked; 0 where it never was.
+pub fn rounds_asked(lines: &[Line]) -> u32 {
+    let asked = |line: &Line| if let Line::Asked(asked) = line { Some(asked.round) } else { None };
+    lines.iter().filter_map(asked).max().unwrap_or_default()
+}
+
+/// What a person wants to know of these lines, each with the round or attempt that it belongs to:
+/// `what` says which of them the run counts.
+pub fn lines(what: &str, recorded: &[Line], output: &Output) {
+    let mut now = 0;
+    for one in recorded {
+        now = round_of(one).unwrap_or(now);
+        line(what, now, one, output);
+    }
+}
+
+/// The same of one line.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
+pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
+    let head = if now == 0 { "preflight".to_owned() } else { format!("{what} {now}") };
+    let say = |text: &str| output.report_prose(&format!("{}  {text}", output.paint(DIM, &head)));
+    let warn = |problem: &Problem| say(&output.paint(WARN, &printable(&problem.message)));
+    let wrote = |changes: &[Changed], warnings: &[Problem]| {
+        changes.iter().for_each(|change| say(&phrases::change(change)));
+        warnings.iter().for_each(warn);
+    };
+    match recorded {
+        Line::Asked(_) | Line::Attempted(_) | Line::Answered(_) | Line::Unanswered(_) => {
+            phrases::call(recorded, output).iter().for_each(|text| say(text));
+        }
+        Line::Applied(applied) => {
+            if let Some(reason) = &applied.no_change {
+                say(&format!("nothing to change: {}", printable(reason.trim())));
+            }
+            wrote(&applied.changes, &applied.warnings);
+        }
+        Line::Rejected(rejected) => {
+            for problem in &rejected.problems {
+                let text = format!("refused: {} [{}]", printable(&problem.message), problem.code);
+                say(&output.paint(WARN, &text));
+            }
+        }
+        Line::Built(built) => {
+            let style = if built.passed() { GOOD } else { BAD };
+            let text = format!("build: {}, {}", phrases::ended(built.ended), built.output.stored.file);
+            say(&output.paint(style, &text));
+        }
+        Line::Looked(looked) if !looked.failed.is_empty() => {
+            say(&output.paint(BAD, "not as the order wants it:"));
+            looked.failed.iter().for_each(|condition| say(&printable(&phrases::condition(condition))));
+        }
+        Line::Written(written) => wrote(&written.changes, &written.warnings),
+        Line::Refused(refused) => {
+            say(&output.paint(WARN, "proposal refused, nothing was written:"));
+            refused.problems.iter().for_each(warn);
+        }
+        Line::Ran(ran) => {
+            let must_fail = ran.is_probe();
+            let style = if ran.passed() == must_fail { BAD } else { GOOD };
+            let ended = output.paint(style, &phrases::ended(ran.ended));
+            let wrong = if must_fail && ran.passed() { ", but must fail before the change" } else { "" };
+            say(&format!("{}: {ended}{wrong}, {}", printable(&ran.argv.join(" ")), ran.stdout.file));
+        }
+        Line::RolledBack(rolled_back) => {
+            say("rolled back");
+            rolled_back.warnings.iter().for_each(warn);
+        }
+        Line::Broke(broke) => say(&output.paint(BAD, &printable(&broke.message))),
+        Line::Committed(Committed { commit: Some(commit), .. }) => {
+            say(&format!("committed as {}", printable(commit)));
+        }
+        Line::NotCommitted(why) => {
+            say(&output.paint(BAD, &format!("not committed: {}", printable(&why.message))));
+        }
+        Line::Warned { warning } => {
+            let head = output.paint(WARN, "warning:");
+            output.report_prose(&format!("{head} {}", printable(&warning.message)));
+        }
+        Line::Restored(restored) => {
+            output.report(&format!("restored: {}", phrases::count(restored.paths.len() as u64, "file")));
+        }
+        Line::Resumed { .. } => output.report("resumed: the prompt is sent again"),
+        Line::Ended { outcome } => output.report(&format!("ended: {}", outcome.code())),
+        _ => {}
+    }
+}
+
+/// The round or attempt that a line belongs to, where it says so.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
+pub(crate) fn round_of(line: &Line) -> Option<u32> {
+    match line {
+        Line::Asked(asked) => Some(asked.round),
+        Line::Answered(answered) => Some(answered.round),
+        Line::Unanswered(none) => Some(none.round),
+        Line::Applied(applied) => Some(applied.round),
+        Line::Rejected(rejected) => Some(rejected.round),
+        Line::Built(built) => Some(built.round),
+        Line::Written(written) => Some(written.attempt),
+        Line::Refused(refused) => Some(refused.attempt),
+        _ => None,
+    }
+}

@@ -1,0 +1,42 @@
+//! Where text goes.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A stream, whether it takes colours, and how wide it is. Clones write to the same one.
+#[derive(Clone)]
+pub struct Stream {
+    to: Arc<Mutex<dyn Write + Send>>,
+    columns: fn() -> Option<usize>,
+    /// Whether it takes colours.
+    pub(crate) colour: bool,
+}
+
+impl Stream {
+    /// A stream of no width, so that lines are never broken.
+    pub fn new(to: impl Write + Send + 'static, colour: bool) -> Self {
+        Self { to: Arc::new(Mutex::new(to)), columns: || None, colour }
+    }
+
+    /// The same with a width, which may change while the program runs.
+    #[must_use]
+    pub fn as_wide_as(self, columns: fn() -> Option<usize>) -> Self {
+        Self { columns, ..self }
+    }
+
+    pub(crate) fn columns(&self) -> Option<usize> {
+        (self.columns)()
+    }
+
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        to.write_all(bytes).and_then(|()| to.flush())
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Stream").field("colour", &self.colour).finish_non_exhaustive()
+    }
+}

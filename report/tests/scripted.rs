@@ -1,0 +1,275 @@
+//! Scripted runs: a list of events in, text out.
+
+#![expect(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "helpers of a test")]
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use code_commit_report::{
+    Counts, FileStat, Ndjson, Output, Printout, Stream, Summary, Terminal, Volume, lines,
+};
+use engine::{Event, Line, Observer, Outcome, Problem};
+use serde_json::{Value, json};
+
+/// What was written to a stream.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Page {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+fn output() -> (Output, Page, Page) {
+    let (out, err) = (Page::default(), Page::default());
+    (Output::new(Stream::new(out.clone(), false), Stream::new(err.clone(), false)), out, err)
+}
+
+/// A line of a journal.
+fn line(json: Value) -> Line {
+    serde_json::from_value(json).unwrap()
+}
+
+fn problem(code: &str, message: &str) -> Problem {
+    Problem { code: code.to_owned(), path: None, line: None, message: message.to_owned() }
+}
+
+fn asked(round: u32) -> Value {
+    json!({"what": "asked", "round": round, "prompt": {"file": "1-prompt.txt", "bytes": 12_345, "sha256": "00"}})
+}
+
+fn answered(round: u32) -> Value {
+    json!({
+        "what": "answered", "round": round, "reply": {"file": "1-response.txt", "bytes": 820, "sha256": "00"},
+        "raw": {"file": "1-response.json", "bytes": 900, "sha256": "00"}, "finish": "complete",
+        "usage": {"input_tokens": 4000, "output_tokens": 200}, "served_model": "a-model", "cost_usd": 0.0123, "elapsed_ms": 1200,
+    })
+}
+
+fn applied(round: u32) -> Value {
+    let change = json!({"path": "src/a.rs", "action": "write", "created": true, "bytes": 3, "before_sha256": null, "after_sha256": "00"});
+    json!({"what": "applied", "round": round, "changes": [change], "warnings": [], "no_change": null})
+}
+
+fn rejected(round: u32) -> Value {
+    let problem = problem("nothing-actionable", "the reply holds no file");
+    let report = json!({"file": "1-build.txt", "bytes": 3, "sha256": "00"});
+    json!({"what": "rejected", "round": round, "problems": [problem], "report": report})
+}
+
+fn built(round: u32, ended: Value) -> Value {
+    let output = json!({"file": "2-build.txt", "bytes": 9, "sha256": "00"});
+    json!({"what": "built", "round": round, "ended": ended, "output": output, "elapsed_ms": 2500})
+}
+
+fn outcome() -> Value {
+    json!({"what": "ended", "outcome": "done", "rounds": 3})
+}
+
+/// A reply that is refused, a build that fails, one that passes.
+fn journal() -> Vec<Value> {
+    vec![
+        asked(1),
+        answered(1),
+        rejected(1),
+        asked(2),
+        answered(2),
+        applied(2),
+        built(2, json!({"how": "exited", "code": 1})),
+        asked(3),
+        answered(3),
+        applied(3),
+        built(3, json!({"how": "exited", "code": 0})),
+        outcome(),
+    ]
+}
+
+#[test]
+fn a_scripted_run_is_told_line_by_line() {
+    let (output, out, err) = output();
+    let read = |file: &str| {
+        assert_eq!(file, "2-build.txt");
+        let text: String = (1..=14).map(|line| format!("line {line}\n")).collect();
+        Some(Printout { text, is_whole: true })
+    };
+    let model = "gemini/a-model".to_owned();
+    let mut terminal =
+        Terminal::new(output, model, Counts::Rounds(4), "logs/a-run".to_owned(), Box::new(read));
+    let warning = problem("runs-later", "git runs this\u{1b}[2K later");
+    for json in journal() {
+        let line = line(json.clone());
+        if let Line::Asked(asked) = &line {
+            terminal.see(&Event::AskBegins { round: asked.round, prompt_bytes: 12_345 });
+        }
+        terminal.see(&Event::Line { line: &line, json: &json });
+    }
+    let wait = Duration::from_secs(12);
+    terminal.see(&Event::Waiting { round: 3, wait, reason: "the service is busy".to_owned() });
+    terminal.see(&Event::Said { round: 3, text: "Read the notes.\n" });
+    terminal.see(&Event::Warning(&warning));
+    insta::assert_snapshot!(err.text(), @"
+    round 1/4  asking gemini/a-model (12.3 kB)
+    round 1/4  answered in 1.2 s: 820 B, 4,000 tokens in, 200 out
+    round 1/4  reply refused, nothing was written:
+               the reply holds no file
+               what it says is in logs/a-run/1-response.txt
+    round 2/4  asking gemini/a-model (12.3 kB)
+    round 2/4  answered in 1.2 s: 820 B, 4,000 tokens in, 200 out
+    round 2/4  created src/a.rs
+    round 2/4  the build fails: exit code 1 (2.5 s)
+               … 2 more lines in the log
+               line 3
+               line 4
+               line 5
+               line 6
+               line 7
+               line 8
+               line 9
+               line 10
+               line 11
+               line 12
+               line 13
+               line 14
+    round 3/4  asking gemini/a-model (12.3 kB)
+    round 3/4  answered in 1.2 s: 820 B, 4,000 tokens in, 200 out
+    round 3/4  created src/a.rs
+    round 3/4  the build passes (2.5 s)
+    round 3/4  the service is busy; trying again in 12 s
+    warning: git runs this later
+    ");
+    insta::assert_snapshot!(out.text(), @"Read the notes.");
+}
+
+#[test]
+fn what_a_build_prints_is_shown_as_it_comes_only_to_whoever_wants_it() {
+    let mut shown = Vec::new();
+    for volume in [Volume::Normal, Volume::Verbose] {
+        let (mut output, _, err) = output();
+        output.volume = volume;
+        let (model, log) = ("gemini/a-model".to_owned(), "logs/a-run".to_owned());
+        let mut terminal = Terminal::new(output, model, Counts::Rounds(4), log, Box::new(|_| None));
+        terminal.see(&Event::BuildBegins { round: 1 });
+        terminal.see(&Event::BuildPrints { bytes: b"one\ntw" });
+        terminal.see(&Event::BuildPrints { bytes: b"o\nthree" });
+        shown.push(err.text());
+    }
+    assert_eq!(shown, ["", "one\ntwo\n"]);
+}
+
+#[test]
+fn every_event_is_one_json_object_but_the_progress_of_the_model() {
+    let (mut output, out, err) = output();
+    output.json = true;
+    let mut ndjson = Ndjson::new(output);
+    let json = outcome();
+    let ended = line(json.clone());
+    let warning = problem("runs-later", "git runs this later");
+    let wait = Duration::from_millis(1500);
+    let events = [
+        Event::AskBegins { round: 1, prompt_bytes: 12_345 },
+        Event::Receiving { round: 1, elapsed: wait, bytes: 10 },
+        Event::Waiting { round: 1, wait, reason: "busy".to_owned() },
+        Event::Said { round: 1, text: "Read \u{202e}this.\n" },
+        Event::BuildBegins { round: 1 },
+        Event::BuildPrints { bytes: b"cargo \xff\n" },
+        Event::Warning(&warning),
+        Event::Line { line: &ended, json: &json },
+    ];
+    events.iter().for_each(|event| ndjson.see(event));
+    insta::assert_snapshot!(out.text(), @r#"
+    {"event":"ask-begins","prompt_bytes":12345,"round":1}
+    {"event":"waiting","reason":"busy","round":1,"wait_ms":1500}
+    {"event":"said","round":1,"text":"Read \u202ethis.\n"}
+    {"event":"build-begins","round":1}
+    {"event":"build-prints","text":"cargo �\n"}
+    {"event":"warning","problem":{"code":"runs-later","message":"git runs this later"}}
+    {"event":"fact","fact":{"outcome":"done","rounds":3,"what":"ended"}}
+    "#);
+    assert_eq!(err.text(), "");
+}
+
+#[test]
+fn a_record_is_read_line_by_line() {
+    let (output, out, _) = output();
+    let recorded: Vec<Line> = journal().into_iter().map(line).collect();
+    lines("round", &recorded, &output);
+    insta::assert_snapshot!(out.text(), @"
+    round 1  asked: 1-prompt.txt, 12.3 kB
+    round 1  a-model answered: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
+    round 1  refused: the reply holds no file [nothing-actionable]
+    round 2  asked: 1-prompt.txt, 12.3 kB
+    round 2  a-model answered: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
+    round 2  created src/a.rs
+    round 2  build: exit code 1, 2-build.txt
+    round 3  asked: 1-prompt.txt, 12.3 kB
+    round 3  a-model answered: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
+    round 3  created src/a.rs
+    round 3  build: exit code 0, 2-build.txt
+    ended: done
+    ");
+}
+
+#[test]
+fn a_run_is_summed_up_from_its_record() {
+    let (output, out, _) = output();
+    let recorded: Vec<Line> = journal().into_iter().map(line).collect();
+    let file = FileStat { path: "src/a.rs".to_owned(), status: 'A', added: Some(3), removed: Some(1) };
+    let outcome = Outcome::Done { rounds: 3 };
+    let log = "logs/a-run".to_owned();
+    Summary::of(&recorded, outcome, vec![file], Duration::from_secs(75), log).print(&output);
+    insta::assert_snapshot!(out.text(), @"
+    Done after 3 rounds: the build passes.
+      A src/a.rs  +3 −1
+    rounds 3, 12,000 tokens in, 600 out, cost $0.0369, 1 min 15 s
+    log: logs/a-run
+    ");
+}
+
+#[test]
+fn a_key_is_struck_out_and_a_closed_pipe_is_no_loss() {
+    /// A disk without room, or a pipe that nobody reads.
+    struct Broken(io::ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let lost = [io::ErrorKind::BrokenPipe, io::ErrorKind::StorageFull].map(|kind| {
+        let err = Page::default();
+        let output = Output::new(Stream::new(Broken(kind), false), Stream::new(err.clone(), false));
+        output.strike_out(["a-secret-key"]);
+        output.report("what was asked for");
+        output.note("the key is a-secret-key");
+        (output.has_lost(), err.text())
+    });
+    insta::assert_debug_snapshot!(lost, @r#"
+    [
+        (
+            false,
+            "the key is [key …ey]\n",
+        ),
+        (
+            true,
+            "the key is [key …ey]\nerror: cannot write to standard output: no storage space\n",
+        ),
+    ]
+    "#);
+}
