@@ -168,7 +168,7 @@ pub(crate) fn roll_back(
         let parent = remove_folder(root, path).map_err(RecoverError::io(path))?;
         touched.add(parent).map_err(RecoverError::io(&txn_path))?;
     }
-    steps("sync what was put back");
+    steps("sync what was restored");
     touched.sync().map_err(RecoverError::io(&txn_path))?;
     let dropped = if leaves_old {
         steps("set the old files aside");

@@ -13,7 +13,7 @@ pub enum Exit {
     Refused,
     /// The model could not be reached or may not be used.
     ModelUnavailable,
-    /// The tree could not be put back as it was.
+    /// The tree could not be restored as it was.
     TreeNotRestored,
     /// The specification needs a person.
     NeedsPerson,

@@ -42,8 +42,8 @@ pub enum Fault {
     /// Git could not put the tree back.
     #[error("cannot put the tree back")]
     RollBack(#[source] repo::GitError),
-    /// A build or a command changed what it may not change, and it could not be put back.
-    #[error("the build changed {paths}, which cannot be put back")]
+    /// A build or a command changed what it may not change, and it could not be restored.
+    #[error("the build changed {paths}, which cannot be restored")]
     Seal {
         /// Which, relative to the root.
         paths: String,

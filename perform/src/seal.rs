@@ -41,7 +41,7 @@ struct Sealed {
 pub(crate) struct Restored {
     /// It is again.
     pub(crate) changed: Vec<String>,
-    /// It could not be put back.
+    /// It could not be restored.
     pub(crate) lost: Vec<String>,
     /// The disk did not say what stands there, so it was not touched.
     pub(crate) unseen: Vec<(PathBuf, io::Error)>,

@@ -62,7 +62,7 @@ pub(crate) fn under_seal<T>(
     if broken.changed.is_empty() {
         return Ok((came, broken));
     }
-    let said = format!("{}; it was put back and the {what} run again", broken.changes(what));
+    let said = format!("{}; it was restored and the {what} run again", broken.changes(what));
     let head = format!("[code-commit] {said}\n");
     record.warn(broken.warning(said))?;
     let (came, broken) = once(&Trial { what, seal: &seal, time: Time::Again { head } }, record)?;
@@ -83,7 +83,7 @@ impl Broken {
         if self.changed.is_empty() {
             return Ok(());
         }
-        let said = format!("{}; it was put back", self.changes(trial.what));
+        let said = format!("{}; it was restored", self.changes(trial.what));
         record.warn(self.warning(said))
     }
 

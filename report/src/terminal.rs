@@ -149,7 +149,7 @@ impl Terminal {
             Line::Broke(broke) => self.bad(&printable(&broke.message)),
             // Which attempt it is in is not known yet.
             Line::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
-                self.output.note("going on with the run that was not finished");
+                self.output.note("continuing the run that was not finished");
             }
             Line::Ended { .. } => self.live.clear(),
             // A warning is an event of its own as well; the rest is for the record.

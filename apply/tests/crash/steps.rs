@@ -83,14 +83,14 @@ fn what_recovery_does_depends_on_the_last_phase_before_the_kill() {
     killed before: sync the transaction folder, sync the state folder, change a file, make a folder, change a file
         put a file back
         remove a folder
-        sync what was put back
+        sync what was restored
         drop the record
         discard a file
         discard the folder
     killed before: sync the touched folders, commit
         put a file back
         remove a folder
-        sync what was put back
+        sync what was restored
         drop the record
         discard the folder
     killed before: sync the commit, remove an emptied folder, tidy the transaction folder, hand the pre-images over

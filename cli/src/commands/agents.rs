@@ -102,7 +102,7 @@ pub fn keep_uncommitted(
     Ok(())
 }
 
-/// Behind warnings of what was put back: no harness can tell an agent's change from one that a person made meanwhile.
+/// Behind warnings of what was restored: no harness can tell an agent's change from one that a person made meanwhile.
 pub fn as_changed(turn: u32) -> String {
     format!("in case that was you: it lies as it was changed in {} of the run's folder", perform::taken(turn))
 }

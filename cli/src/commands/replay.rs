@@ -97,9 +97,7 @@ fn same_again(
         Err(Stop::Fault(ReplayFault::RecordEnds { round })) => Err(Failure::refused(
             anyhow!("the record of {name} ends in round {round}"),
             if can_go_on(&past) {
-                format!(
-                    "only a finished run can be replayed; this one goes on with: code-commit resume {name}"
-                )
+                format!("only a finished run can be replayed; to finish this one: code-commit resume {name}")
             } else {
                 format!(
                     "only a run that was not cut short can be replayed; what it did: code-commit show {name}"

@@ -36,7 +36,7 @@ use crate::plan::Plan;
 use crate::printing;
 
 /// What to do about a run whose record is not what it was.
-pub const UNLIKE_RECORDED: &str = "only a record that is as it was can be gone on with: begin a new run";
+pub const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
 
 /// A run that can begin, or go on.
 pub struct Prepared<'r> {

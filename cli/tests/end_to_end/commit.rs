@@ -394,7 +394,7 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
     scene.project.write("build.sh", build.as_bytes()).unwrap();
     let ran = scene.commit(&["--rounds", "1"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    let warning = "warning: the build, or somebody while it ran, changed build.sh; it was put back and the build run again; \
+    let warning = "warning: the build, or somebody while it ran, changed build.sh; it was restored and the build run again; \
                    what stood there is in ";
     assert!(ran.err.contains(warning), "{ran}");
     let record = scene.record();

@@ -398,7 +398,7 @@ fn a_protected_file_that_cannot_be_put_back_ends_the_run_with_an_exit_code_of_it
     let ran = scene.commit(&["--protect", "tests/**"]);
     assert_eq!(ran.code, Some(5), "{ran}");
     assert!(
-        ran.err.contains("error: the build changed tests/greet_test.sh, which cannot be put back"),
+        ran.err.contains("error: the build changed tests/greet_test.sh, which cannot be restored"),
         "{ran}"
     );
 }

@@ -8,6 +8,7 @@ use crate::{Inputs, commit};
 
 /// One answer of a script.
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "a test holds a handful of them")]
 enum Says {
     Ask(AskAnswer),
     Apply(ApplyAnswer),

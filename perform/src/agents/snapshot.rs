@@ -37,7 +37,7 @@ pub(super) struct Before<'w> {
 
 /// Why what a role may not touch is not as it was before.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot put back {}; copies of how it was are in {}", list(left), copies.display())]
+#[error("cannot restore {}; copies of how it was are in {}", list(left), copies.display())]
 pub struct NotPutBack {
     /// The paths, and what stands in the way of each.
     pub left: BTreeMap<String, io::Error>,
@@ -242,7 +242,7 @@ impl<'w> Before<'w> {
     }
 }
 
-/// Does `work` and puts back what it may not touch; gives the paths that were put back. What they were put back from is then
+/// Does `work` and puts back what it may not touch; gives the paths that were restored. What they were restored from is then
 /// in `taken` below `scratch`.
 pub fn watch_over<T>(
     watched: &Watched,

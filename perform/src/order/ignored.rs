@@ -95,7 +95,7 @@ impl Ignored {
             return None;
         }
         let message = format!(
-            "ignored files were changed or removed while the run was under way and are not put back: {}",
+            "ignored files were changed or removed while the run was under way and are not restored: {}",
             names(&differ)
         );
         Some(Problem { code: engine::IGNORED_FILES.to_owned(), path: None, line: None, message })

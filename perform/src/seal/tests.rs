@@ -143,7 +143,7 @@ fn what_cannot_be_put_back_is_named_in_the_error() {
     fs::create_dir(tree.path().join("build.sh")).unwrap();
     File::create_new(tree.path().join("build.sh/moved")).unwrap();
     let error = seal.restore(&mut nowhere()).unwrap_err();
-    assert_eq!(error.to_string(), "the build changed build.sh, which cannot be put back");
+    assert_eq!(error.to_string(), "the build changed build.sh, which cannot be restored");
     assert!(tree.path().join("build.sh/moved").exists());
 }
 

@@ -51,7 +51,7 @@ pub fn run(args: &ReplayArgs, known: &Known, tree: &WorkTree, output: &Output) -
         }
         Err(Stop::Fault(ReplayFault::RecordEnds { round })) => Err(Failure::refused(
             anyhow!("the record ends in attempt {round}"),
-            "only a finished run can be replayed; code-commit resume goes on with it",
+            "only a finished run can be replayed; code-commit resume continues it",
         )),
         Err(stop) => other_end(stop, "attempt", output),
     }

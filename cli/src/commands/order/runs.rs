@@ -217,7 +217,7 @@ fn keep_what_is_there(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<Op
     // A repository inside of this one is none of its files.
     if let Some(path) = left.lost.iter().find(|path| !path.ends_with('/')) {
         let error = anyhow!("cannot keep a copy of {path} in {}", left.folder.display());
-        let help = "nothing was put back; see that there is room";
+        let help = "nothing was restored; see that there is room";
         return Err(Failure::new(Exit::TreeNotRestored, error).help(help));
     }
     Ok(Some(left.folder))

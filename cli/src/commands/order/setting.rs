@@ -47,7 +47,7 @@ pub fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spending {
     spending(&settings)
 }
 
-/// A tree that could not be put back as it was before this run.
+/// A tree that could not be restored as it was before this run.
 pub fn not_restored(fault: Fault, run: &Path) -> Failure {
     let help = format!("look at git status; what the run has done is in {}", run.display());
     Failure::new(Exit::TreeNotRestored, fault).help(help)

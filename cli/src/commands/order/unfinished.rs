@@ -29,7 +29,7 @@ pub struct Unfinished {
     pub branch: Option<String>,
     /// Folders that git does not know of, with their modes.
     pub empty_folders: Vec<(PathBuf, u32)>,
-    /// The tree was put back before the run ended.
+    /// The tree was restored before the run ended.
     pub restored: bool,
 }
 

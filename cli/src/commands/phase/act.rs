@@ -74,7 +74,7 @@ fn warn_of_commands(config: &Config, output: &Output) {
     names.dedup();
     if !names.is_empty() {
         output.warn(&format!(
-            "commands of {} run outside of the walls, with all your rights: {}",
+            "commands of {} run outside the sandboxes, with all your rights: {}",
             PHASE_CONFIG,
             names.join(", ")
         ));
@@ -191,8 +191,9 @@ impl Setup<'_> {
             world.cut_off::<Phases>(past, role_of).map_err(|error| fault(error, &folder))?;
         for path in restored {
             let path = printable(&path);
-            self.output
-                .warn(&format!("{path} was not for the role to change that was cut off; it was put back"));
+            self.output.warn(&format!(
+                "{path} may not be changed by the role that was interrupted; it was restored"
+            ));
         }
         // From now on it is a person's to change.
         let copies = folder.path().join(COPIES);
@@ -213,7 +214,7 @@ impl Setup<'_> {
     ) -> Result<(Record<'o>, Past), Failure> {
         match unfinished(logs, inputs.phase, &redactor)? {
             Some(folder) => {
-                self.output.note(&format!("going on with {}", folder.path().display()));
+                self.output.note(&format!("continuing {}", folder.path().display()));
                 inputs.start = start_of(&folder)?;
                 Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
             }

@@ -97,7 +97,7 @@ impl Observer for Facts {
             for path in &turned.put_back {
                 let path = printable(path);
                 self.output
-                    .warn(&format!("{path} is not for the {} to change: it was put back", turned.role));
+                    .warn(&format!("{path} may not be changed by the {}: it was restored", turned.role));
             }
             if !turned.put_back.is_empty() {
                 self.output.note(&as_changed(turned.number));

@@ -63,7 +63,7 @@ impl ScratchCopy {
     fn put_back(&self, rounds: &[PathBuf]) -> anyhow::Result<()> {
         for image in apply::pre_images(rounds)? {
             put(&self.root, &image.path, image.content.as_deref())
-                .with_context(|| format!("cannot put back {}", image.path))?;
+                .with_context(|| format!("cannot restore {}", image.path))?;
         }
         Ok(())
     }

@@ -122,7 +122,7 @@ pub fn resume(
     begun: &Begun,
     lines: &Lines,
 ) -> Result<(Outcome, RunFolder), Failure> {
-    workspace.output.note(&format!("going on with {}", folder.path().display()));
+    workspace.output.note(&format!("continuing {}", folder.path().display()));
     let mut observer = lines.clone();
     let (mut record, mut past) = Record::resume(folder, &mut observer).map_err(anyhow::Error::from)?;
     if past.outcome().is_some() {
@@ -196,7 +196,7 @@ fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
 fn say_put_back(output: &Output, paths: &[String]) -> Result<(), Failure> {
     for path in paths {
         let path = printable(path);
-        output.warn(&format!("{path} was not for the agent to change that was cut off; it was put back"));
+        output.warn(&format!("{path} may not be changed by the agent that was interrupted; it was restored"));
     }
     if paths.iter().any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str())) {
         let why = anyhow!("the configuration has just been put back as it was before the agent changed it");

@@ -184,10 +184,7 @@ pub fn resume(
     }
     if all(root).first().is_some_and(|newest| newest.path != past.path) {
         let what = anyhow!("a newer run of the spec loop has begun since {}", runs::name(&past.path));
-        return Err(Failure::refused(
-            what,
-            "only the newest can be gone on with: code-commit spec run --resume",
-        ));
+        return Err(Failure::refused(what, "only the newest can be resumed: code-commit spec run --resume"));
     }
     start::go_on(root, &AgentArgs::default(), limits, environment, output)
 }
@@ -225,7 +222,7 @@ pub fn replay(past: &Past, output: &Output) -> Result<Exit, Failure> {
         }
         Err(Stop::Fault(ReplayFault::RecordEnds { .. })) => Err(Failure::refused(
             anyhow!("the record of {} does not come to an end", runs::name(&past.path)),
-            "only a finished run can be replayed; code-commit spec run --resume goes on with it",
+            "only a finished run can be replayed; code-commit spec run --resume continues it",
         )),
         Err(stop) => other_end(stop, "round", output),
     }

@@ -40,7 +40,7 @@ impl<'m> Mending<'m> {
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names.into_iter().filter(|name| before.get(*name) != after.get(*name)) {
             output.warn(&format!(
-                "{STORE}/{} changed during the turn of the {role} agent, which no wall kept from it",
+                "{STORE}/{} changed during the turn of the {role} agent, which no sandbox prevented",
                 printable(name)
             ));
         }

@@ -44,7 +44,7 @@ pub fn run(
             .map_err(|error| fault(error, &scratch))?;
     for path in &put_back {
         output.warn(&format!(
-            "{} is not to be changed while planning: it was put back; the other version is in {}",
+            "{} may not be changed while planning: it was restored; the other version is in {}",
             printable(path),
             scratch.path().join(TAKEN).display()
         ));

@@ -70,7 +70,7 @@ impl Watching<'_> {
             }
         }
         Err(Failure::new(Exit::Interrupted, anyhow!("the watch was ended"))
-            .help("the same command goes on with it"))
+            .help("the same command continues it"))
     }
 
     /// Said once of each, until it is another.
@@ -122,7 +122,7 @@ impl Watching<'_> {
     /// them for the person's.
     fn unusable(&self, failure: Failure) -> Result<End, Failure> {
         if failure.exit == Exit::TreeNotRestored {
-            self.call_person("the tree could not be put back");
+            self.call_person("the tree could not be restored");
             return Err(failure);
         }
         failure.tell(self.workspace.output);

@@ -100,7 +100,7 @@ fn an_ignored_folder_that_a_command_empties_is_named_and_nobody_says_that_the_tr
     }
     let ran = failed(&scene, "rm ignored/data ignored/deep/more; echo new > ignored/new");
     assert!(ran.err.contains("rolled back: what git does not ignore is as it was"), "{}", ran.err);
-    assert!(ran.err.contains("are not put back: ignored/ (2 files)"), "{}", ran.err);
+    assert!(ran.err.contains("are not restored: ignored/ (2 files)"), "{}", ran.err);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn runs_of_phases_that_are_over_go_and_one_that_can_go_on_stays() {
     assert!(done.out.contains("not over: code-commit phase 2\n2 runs removed, "), "{done:?}");
     assert_eq!(kept.map(|file| scene.read(file)), before);
     let ran = scene.run(&["2"]);
-    assert!(ran.code == Some(0) && ran.err.contains("going on with"), "{ran:?}");
+    assert!(ran.code == Some(0) && ran.err.contains("continuing"), "{ran:?}");
     let done = scene.code_commit(&["clean", "--keep", "0", "--json"], &[]);
     assert!(done.out.contains("\"loop\":\"phase\""), "{done:?}");
     assert_eq!(runs(&scene), [""; 0]);

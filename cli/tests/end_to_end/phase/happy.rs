@@ -120,7 +120,7 @@ fn a_command_of_the_configuration_runs_outside_with_its_arguments_as_they_are() 
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let warning = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(warning.contains("outside of the walls, with all your rights: linger, show"), "{}", ran.err);
+    assert!(warning.contains("outside the sandboxes, with all your rights: linger, show"), "{}", ran.err);
     let shown = scene.read("src/shown");
     assert!(shown.starts_with(scene.at("project").to_str().unwrap()), "{shown}");
     assert!(

@@ -22,7 +22,7 @@ fn what_the_configuration_protects_no_role_changes() {
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(is_protected(&scene) && scene.read("src/own") == "mine\n");
-    assert!(ran.err.contains("keep/old is not for the builder to change: it was put back"), "{}", ran.err);
+    assert!(ran.err.contains("keep/old may not be changed by the builder: it was restored"), "{}", ran.err);
     assert!(ran.err.contains("it lies as it was changed in taken-1 of the run's folder"), "{}", ran.err);
     let committed = scene.git("src", &["show", "--format=", "--name-only", "HEAD~1"]);
     assert!(committed.contains(&"own".to_owned()) && !committed.contains(&"keep/new".to_owned()));
@@ -35,7 +35,7 @@ fn what_is_protected_is_put_back_although_the_harness_was_killed_in_the_turn() {
     assert!(!is_protected(&scene));
     let ran = scene.run(&["run"]);
     assert!(ran.code == Some(0) && is_protected(&scene), "{ran:?}");
-    assert!(ran.err.contains("keep/old was not for the role to change that was cut off"), "{}", ran.err);
+    assert!(ran.err.contains("keep/old may not be changed by the role that was interrupted"), "{}", ran.err);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn what_a_person_changes_after_it_was_put_back_is_the_persons() {
 fn what_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
     let scene = protected(&[("builder-1", &format!("{EVIL}; rm -r ../.abl/logs/*/before/keep"))]);
     let ran = scene.run(&["run"]);
-    assert!(ran.code == Some(5) && ran.err.contains("cannot put back keep/old"), "{ran:?}");
+    assert!(ran.code == Some(5) && ran.err.contains("cannot restore keep/old"), "{ran:?}");
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn what_a_turn_may_not_change_is_put_back_although_the_harness_was_killed_in_it(
     let seen = std::fs::read_to_string(scene.home().join("seen")).unwrap();
     assert_eq!(seen, "mine\nmine\n");
     for file in ["tests/t.sh", "tests/new"] {
-        assert!(ran.err.contains(&format!("{file} was not for the agent to change")), "{}", ran.err);
+        assert!(ran.err.contains(&format!("{file} may not be changed by the agent")), "{}", ran.err);
     }
 }
 
@@ -236,7 +236,7 @@ fn a_tree_that_an_agent_has_made_hard_to_read_is_put_back() {
     let ran = scene.run();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(scene.read("tests/t.sh"), "mine\n");
-    assert!(ran.err.contains("tests/t.sh is not for the implementing agent to change"), "{}", ran.err);
+    assert!(ran.err.contains("tests/t.sh may not be changed by the implementing agent"), "{}", ran.err);
 }
 
 /// Without a sandbox an agent can do to the copies what it likes.
@@ -247,7 +247,7 @@ fn a_tree_that_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
     scene.write("tests/u.sh", "mine\n");
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(5), 2), "{}", ran.err);
-    assert!(ran.err.contains("cannot put back tests/t.sh"), "{}", ran.err);
+    assert!(ran.err.contains("cannot restore tests/t.sh"), "{}", ran.err);
     assert_eq!(scene.read("tests/u.sh"), "mine\n");
     assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(5), 2));
 }

@@ -112,7 +112,7 @@ fn plan_keeps_specs_and_tasks_and_puts_everything_else_back() {
     assert_eq!((scene.read("src.txt"), scene.read("new.txt")), ("old\n".into(), String::new()));
     assert_eq!(scene.read(".cuggino/memory.md"), "");
     assert!(
-        terminal.wait_for("src.txt is not to be changed while planning"),
+        terminal.wait_for("src.txt may not be changed while planning"),
         "{}",
         terminal.lines().join("\n")
     );

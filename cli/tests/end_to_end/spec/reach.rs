@@ -218,7 +218,7 @@ fn in_the_sandbox_an_agent_cannot_remove_a_task_that_waits() {
     ]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let ran = scene.spec(&["run", "--focus", "X", "--sandbox", "auto"]);
-    assert_eq!((ran.code, ran.err.contains("which no wall kept from it")), (Some(6), false), "{}", ran.err);
+    assert_eq!((ran.code, ran.err.contains("which no sandbox prevented")), (Some(6), false), "{}", ran.err);
     assert_eq!((scene.read(".cuggino/backlog/a.md"), scene.stored("tbd").len()), ("do A\n".to_owned(), 0));
 }
 
@@ -232,8 +232,8 @@ fn without_a_sandbox_it_is_said_what_an_agent_does_to_the_files_that_are_a_perso
     }
     let ran = scene.run();
     let told: Vec<&str> =
-        ran.err.lines().filter(|line| line.contains("which no wall kept from it")).collect();
-    let end = "changed during the turn of the planning agent, which no wall kept from it";
+        ran.err.lines().filter(|line| line.contains("which no sandbox prevented")).collect();
+    let end = "changed during the turn of the planning agent, which no sandbox prevented";
     let wanted = ["backlog/a.md", "memory.md", "tbd/x.md"].map(|file| format!(".cuggino/{file} {end}"));
     assert_eq!(told.len(), 3, "{}", ran.err);
     assert!(told.iter().zip(&wanted).all(|(line, wanted)| line.ends_with(wanted)), "{told:?}");

@@ -18,7 +18,7 @@ fn what_a_planner_and_a_reviewer_change_is_put_back_and_they_are_told() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(scene.read("src.txt"), "new\n");
     assert!(!is_there(&scene.root().join("extra.txt")));
-    assert!(ran.err.contains("extra.txt is not for the planning agent to change"), "{}", ran.err);
+    assert!(ran.err.contains("extra.txt may not be changed by the planning agent"), "{}", ran.err);
     assert!(scene.prompt(4).contains("put back:\n\n- extra.txt\n- src.txt\n"));
     assert!(scene.prompt(6).contains("- src.txt\n") && !scene.prompt(5).contains("put back"));
 }
@@ -32,11 +32,13 @@ fn specs_are_changed_only_where_the_focus_asks_for_it() {
     assert_eq!(ran.code, Some(0));
     assert_eq!((scene.read(".specs/b.md"), scene.read(".cuggino.json")), (String::new(), "{}".to_owned()));
     assert!(
-        ran.err.contains("it was put back; ask for it in the focus: `Update .specs/b.md`\n"),
+        ran.err.contains("it was restored; ask for it in the focus: `Update .specs/b.md`\n"),
         "{}",
         ran.err
     );
-    assert!(ran.err.contains(".cuggino.json is not for the implementing agent to change: it was put back\n"));
+    assert!(
+        ran.err.contains(".cuggino.json may not be changed by the implementing agent: it was restored\n")
+    );
     let scene = Scene::new(&turns);
     assert_eq!(scene.spec(&["run", "--focus", "Write .specs/b.md"]).code, Some(0));
     assert_eq!(scene.read(".specs/b.md"), "b\n");
@@ -67,7 +69,7 @@ fn what_the_configuration_protects_is_put_back_new_untracked_or_ignored() {
     assert_eq!(scene.read(".gitignore"), "tests/ignored\n");
     assert_eq!((scene.read("Tests/new"), scene.read("tests/deep/new")), (String::new(), String::new()));
     assert_eq!(scene.read("src.txt"), "agent\n");
-    assert!(ran.err.contains("tests/deep/new is not for the implementing agent to change"), "{}", ran.err);
+    assert!(ran.err.contains("tests/deep/new may not be changed by the implementing agent"), "{}", ran.err);
 }
 
 #[test]

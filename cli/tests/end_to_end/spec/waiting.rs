@@ -166,7 +166,7 @@ fn what_an_interrupted_audit_changed_is_put_back_aloud() {
     assert_eq!(scene.read("src.txt"), "old\n");
     let put_back = events.iter().find(|event| event["event"] == "ChangesPutBack").unwrap();
     assert_eq!(put_back["paths"], json!(["src.txt"]));
-    assert!(said.contains("src.txt is not for the audit agent to change: it was put back"), "{said}");
+    assert!(said.contains("src.txt may not be changed by the audit agent: it was restored"), "{said}");
     assert!(crate::spec::schema::recorded(&scene.root()).iter().any(|fact| fact == "turned"));
     assert!(said.contains("it lies as it was changed in taken-1 of the run's folder"), "{said}");
     let folder = said.lines().find_map(|line| line.strip_prefix("log: ")).unwrap();

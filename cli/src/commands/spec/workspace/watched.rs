@@ -18,10 +18,10 @@ fn ours() -> impl Iterator<Item = String> {
     folders.into_iter().chain([SPEC_CONFIG, PROJECT_FILE].map(|name| format!("!{name}")))
 }
 
-/// What a person is told of a change that was put back. Only who implements can be asked for one of the specs.
+/// What a person is told of a change that was restored. Only who implements can be asked for one of the specs.
 pub fn put_back(path: &str, role: &str, specs: &str) -> String {
     let shown = printable(path);
-    let told = format!("{shown} is not for the {role} agent to change: it was put back");
+    let told = format!("{shown} may not be changed by the {role} agent: it was restored");
     if role == Role::Implementing.name() && Path::new(path).starts_with(specs) {
         return format!("{told}; ask for it in the focus: `Update {shown}`");
     }
