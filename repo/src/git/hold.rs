@@ -143,8 +143,10 @@ impl Drop for Held {
 fn is_left_behind(lock: &Path) -> bool {
     let Ok(text) = fs::read_to_string(lock) else { return false };
     let Some(pid) = text.strip_prefix(WORDS) else { return false };
-    let is_git = |name: String| name.trim() == "git";
-    pid.is_empty() || !fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(is_git)
+    // A zombie keeps its name until its parent has read its exit status, which may never happen.
+    let is_git_at_work =
+        |stat: String| stat.split_once(" (git) ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']));
+    pid.is_empty() || !fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(is_git_at_work)
 }
 
 /// Whether somebody else holds the lock of this index, also after a while.

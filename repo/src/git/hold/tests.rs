@@ -31,6 +31,24 @@ fn a_lock_that_a_killed_rollback_has_left_is_no_obstacle() {
     }
 }
 
+#[test]
+fn a_git_that_is_dead_but_not_yet_reaped_is_not_waited_for() {
+    let (scratch, beside) = (Scratch::with_files(), tempfile::tempdir().unwrap());
+    scratch.write("kept", "two\n");
+    let git = beside.path().join("git");
+    fs::write(&git, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut dead = std::process::Command::new(&git).spawn().unwrap();
+    let stat = || fs::read_to_string(format!("/proc/{}/stat", dead.id())).unwrap();
+    while !stat().contains(" (git) Z") {
+        std::thread::yield_now();
+    }
+    fs::write(lock(&scratch), LEFT.replace("4194304", &dead.id().to_string())).unwrap();
+    scratch.hardened(&[]).reset_hard("HEAD").unwrap();
+    assert_eq!(scratch.read("kept"), "one\n");
+    dead.wait().unwrap();
+}
+
 /// A git that does not begin to work on the index before the lock names it.
 const WAITS: &str = "#!/bin/sh
 case \"$*\" in *update-index*|*--hard*)
