@@ -70,6 +70,13 @@ pub trait World {
 
     /// The content that a recorded request named by its digest, where it is still on disk.
     fn recall(&mut self, digest: &Digest) -> Option<String>;
+
+    /// The loop is over: a live world notes the outcome, a replay compares it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be noted, or is not the recorded one.
+    fn end(&mut self, outcome: &Outcome) -> Result<(), Self::Fault>;
 }
 
 /// A world that can perform requests of this kind.
@@ -179,7 +186,7 @@ impl<W: World> Journaled<W> {
     ///
     /// Fails where the record holds more than the loop asked for: then it is not of this run.
     pub fn ends(&mut self, outcome: &Outcome) -> Result<(), Stop<W::Fault>> {
-        let Some(more) = self.recorded.pop_front() else { return Ok(()) };
+        let Some(more) = self.recorded.pop_front() else { return Ok(self.world.end(outcome)?) };
         let now = serde_json::to_value(outcome).unwrap_or_default();
         Err(self.differs("the end", &shown(&more.kind, &more.request), &shown("end", &now)))
     }

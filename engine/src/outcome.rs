@@ -50,6 +50,14 @@ impl Outcome {
             Self::ModelUnavailable { .. } => "model-unavailable",
         }
     }
+
+    /// The round in which it ended.
+    pub fn round(&self) -> u32 {
+        match self {
+            Self::Done { rounds } | Self::AttemptsUsedUp { rounds } | Self::Stuck { rounds, .. } => *rounds,
+            Self::NeedsPerson { round, .. } | Self::ModelUnavailable { round, .. } => *round,
+        }
+    }
 }
 
 /// Why a run cannot go on, in words for a person.

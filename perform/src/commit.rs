@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use apply::Action;
 use engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Digest, Live, Problem, Recorded, Rejected,
-    Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Digest, Live, Note, Outcome, Problem,
+    Recorded, Rejected, Restore, Restored, Text, World,
 };
 use llm::Model;
 use logging::{Durability, Layout, Stamp};
@@ -60,6 +60,10 @@ impl World for CommitWorld<'_, '_> {
 
     fn recall(&mut self, digest: &Digest) -> Option<String> {
         self.record.texts().recall(digest)
+    }
+
+    fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
     }
 }
 

@@ -29,6 +29,6 @@ pub use intake::{Intake, Rules, Taken};
 pub use kept::{UNDO, folders_to_undo, undo_folders};
 pub use order::{Baseline, CommandSettings, Ignored, Left, OrderWorld};
 pub use record::{JOURNAL, Past, Record, RecordError, output_text};
-pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed, same_end};
+pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
 pub use spending::{Spending, attempt_of};
 pub use translate::{changes, client_usage, reply_again, reply_of};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Changed, Difference, Digest, Live, Outcome, Problem,
-    Recorded, Request, Restore, Restored, Stop, Text, World,
+    Recorded, Request, Restore, Restored, Text, World,
 };
 use logging::RunFolder;
 
@@ -41,28 +41,6 @@ pub enum ReplayFault {
     Fault(#[from] Fault),
 }
 
-/// Whether a replay ended as the recorded run did.
-///
-/// # Errors
-///
-/// Fails where it ended otherwise, and where the record does not say how the run ended.
-pub fn same_end(past: &Past, now: &Outcome) -> Result<(), Stop<ReplayFault>> {
-    let json = |outcome: &Outcome| serde_json::to_string(outcome).unwrap_or_default();
-    let round = |outcome: &Outcome| match outcome {
-        Outcome::Done { rounds } | Outcome::AttemptsUsedUp { rounds } | Outcome::Stuck { rounds, .. } => {
-            *rounds
-        }
-        Outcome::NeedsPerson { round, .. } | Outcome::ModelUnavailable { round, .. } => *round,
-    };
-    match past.outcome() {
-        None => Err(Stop::Fault(ReplayFault::RecordEnds { round: round(now) })),
-        Some(recorded) if recorded == now => Ok(()),
-        Some(recorded) => {
-            Err(Stop::Differs(Difference::between(round(now), "the end", &json(recorded), &json(now))))
-        }
-    }
-}
-
 /// Makes the scratch tree what the recorded run found before it wrote in a round: no build is run
 /// that could have changed it since.
 pub type AsFound<'f> = Box<dyn FnMut(u32) -> io::Result<()> + 'f>;
@@ -74,12 +52,14 @@ pub struct RecordOnly {
     /// The request that the record did not answer: its kind, and the request.
     pub pending: Option<(&'static str, Value)>,
     round: u32,
+    /// How the recorded run ended.
+    end: Option<Outcome>,
 }
 
 impl RecordOnly {
     /// For the run in this folder, whose journal holds `past`.
     pub fn new(folder: RunFolder, past: &Past) -> Self {
-        Self { texts: past.texts(folder), pending: None, round: 0 }
+        Self { texts: past.texts(folder), pending: None, round: 0, end: past.outcome().cloned() }
     }
 
     fn ends<A>(&self) -> Result<A, ReplayFault> {
@@ -104,6 +84,18 @@ impl World for RecordOnly {
 
     fn recall(&mut self, digest: &Digest) -> Option<String> {
         self.texts.recall(digest)
+    }
+
+    fn end(&mut self, now: &Outcome) -> Result<(), ReplayFault> {
+        let json = |outcome: &Outcome| serde_json::to_string(outcome).unwrap_or_default();
+        match &self.end {
+            None => Err(ReplayFault::RecordEnds { round: now.round() }),
+            Some(recorded) if recorded == now => Ok(()),
+            Some(recorded) => {
+                let (then, now_json) = (json(recorded), json(now));
+                Err(ReplayFault::Differs(Difference::between(now.round(), "the end", &then, &now_json)))
+            }
+        }
     }
 }
 
@@ -162,6 +154,10 @@ impl World for Replayed<'_> {
 
     fn recall(&mut self, digest: &Digest) -> Option<String> {
         self.only.recall(digest)
+    }
+
+    fn end(&mut self, outcome: &Outcome) -> Result<(), ReplayFault> {
+        self.only.end(outcome)
     }
 }
 

@@ -13,11 +13,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use apply::Lock;
-use engine::{Journaled, Line, Note, Outcome, Stop};
+use engine::{Journaled, Line, Note, Outcome};
 use guard::{Guard, OpenError};
 use llm::Model;
 use logging::{Redactor, RunFolder};
-use perform::{Asking, BuildCommand, CommitWorld, Fault, Past, Record, Rules};
+use perform::{Asking, BuildCommand, CommitWorld, Past, Record, Rules};
 use repo::WorkTree;
 use report::{Counts, Output, SUMMARY, Summary};
 use runner::{Cancel, Confinement};
@@ -141,17 +141,11 @@ fn lead(
     };
     // Its lock is held until the summary is written.
     let mut harness = Journaled::new(world, past.answers);
-    let outcome = to_its_end(&plan, &mut harness).map_err(|stop| stopped(stop, root, &folder))?;
+    let outcome = plan
+        .run(&mut harness)
+        .and_then(|outcome| harness.ends(&outcome).map(|()| outcome))
+        .map_err(|stop| stopped(stop, root, &folder))?;
     finish(root, &folder, outcome, began.elapsed(), output)
-}
-
-/// Runs the loop: from the record as long as that lasts.
-fn to_its_end(plan: &Plan, harness: &mut Journaled<CommitWorld<'_, '_>>) -> Result<Outcome, Stop<Fault>> {
-    let outcome = plan.run(harness)?;
-    harness.ends(&outcome)?;
-    let ended = Note::Ended { outcome: outcome.clone() };
-    harness.world().record.note(&ended).map_err(Fault::from)?;
-    Ok(outcome)
 }
 
 /// The ignore rules as they stand now, and what the plan protects.

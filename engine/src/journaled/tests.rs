@@ -9,6 +9,7 @@ struct Counting {
     performed: u32,
     journal: Vec<Recorded>,
     texts: BTreeMap<String, String>,
+    ended: Option<Outcome>,
 }
 
 impl World for Counting {
@@ -31,6 +32,11 @@ impl World for Counting {
 
     fn recall(&mut self, digest: &Digest) -> Option<String> {
         self.texts.values().find(|text| Digest::of(text) == *digest).cloned()
+    }
+
+    fn end(&mut self, outcome: &Outcome) -> std::io::Result<()> {
+        self.ended = Some(outcome.clone());
+        Ok(())
     }
 }
 
@@ -71,8 +77,11 @@ fn a_run(harness: &mut Journaled<Counting>, prompt: &str) -> Result<String, Stop
 fn recorded(prompt: &str) -> Counting {
     let mut harness = Journaled::new(Counting::default(), []);
     assert_eq!(a_run(&mut harness, prompt).unwrap(), "1");
-    harness.ends(&Outcome::Done { rounds: 2 }).unwrap();
-    harness.into_world()
+    let done = Outcome::Done { rounds: 2 };
+    harness.ends(&done).unwrap();
+    let world = harness.into_world();
+    assert_eq!(world.ended, Some(done));
+    world
 }
 
 #[test]
@@ -116,6 +125,7 @@ fn a_record_that_holds_more_than_the_run_asks_for_is_of_another_run() {
     let mut harness = Journaled::new(Counting::default(), before.journal);
     let stop = harness.ends(&Outcome::Done { rounds: 1 }).unwrap_err();
     insta::assert_snapshot!(stop, @r#"the end of round 0 differs: recorded `stamp`, now `end {"outcome":"done","rounds":1}`"#);
+    assert_eq!(harness.into_world().ended, None);
 }
 
 /// Recorded and now, as they are shown.

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::{
     Announce, Announced, Append, At, Checkpoint, Checkpointed, CommitAll, CommitAnswer, Committed, Delete,
-    Digest, List, Listed, Live, Named as _, Place, Project, Read, Recorded, Replace, Shell, ShellRan, Survey,
-    Surveyed, Text, Turn, TurnAnswer, Wait, Waited, WasRead, World, Wrote,
+    Digest, List, Listed, Live, Named as _, Note, Outcome, Place, Project, Read, Recorded, Replace, Shell,
+    ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, WasRead, World, Wrote,
 };
 use logging::{Durability, Stamp};
 use runner::{Cancel, Confinement, Env, Limits};
@@ -91,6 +91,10 @@ impl<C> World for AgentWorld<'_, '_, C> {
 
     fn recall(&mut self, digest: &Digest) -> Option<String> {
         self.record.texts().recall(digest)
+    }
+
+    fn end(&mut self, outcome: &Outcome) -> Result<(), AgentFault> {
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
     }
 }
 

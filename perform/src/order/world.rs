@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use engine::{
     Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked, Measure,
-    Measured, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write,
-    WriteAnswer, Written,
+    Measured, Note, Outcome, Ran, Recorded, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Text, Tried,
+    World, Write, WriteAnswer, Written,
 };
 use llm::Model;
 use logging::Durability;
@@ -62,6 +62,10 @@ impl World for OrderWorld<'_, '_> {
 
     fn recall(&mut self, digest: &Digest) -> Option<String> {
         self.record.texts().recall(digest)
+    }
+
+    fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
+        Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
     }
 }
 

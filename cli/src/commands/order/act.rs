@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Journaled, Note, Outcome, Stop};
+use engine::{Journaled, Outcome, Stop};
 use logging::RunFolder;
-use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
+use loop_order::{Finished, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
 use perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
 use repo::WorkTree;
 use report::{Counts, Output, printable};
@@ -89,7 +89,9 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
         cancel: setting.cancel.clone(),
     };
     let mut harness = Journaled::new(world, past.answers);
-    match to_its_end(&mut harness, &inputs) {
+    let finished = loop_order::order(&mut harness, &inputs)
+        .and_then(|finished| harness.ends(&finished.outcome).map(|()| finished));
+    match finished {
         Ok(finished) => {
             let changes = changes::of_run(tree.root(), folder.path())?;
             changes::note_left(folder.path(), &changes)?;
@@ -101,15 +103,6 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
             Err(stopped(stop, folder.path()))
         }
     }
-}
-
-/// Runs the loop: from the record as long as that lasts.
-fn to_its_end(harness: &mut Journaled<OrderWorld<'_, '_>>, inputs: &Inputs) -> Result<Finished, Stop<Fault>> {
-    let finished = loop_order::order(harness, inputs)?;
-    harness.ends(&finished.outcome)?;
-    let ended = Note::Ended { outcome: finished.outcome.clone() };
-    harness.world().record.note(&ended).map_err(Fault::from)?;
-    Ok(finished)
 }
 
 /// Writes down what is asked for, and that the tree is in the middle of it.

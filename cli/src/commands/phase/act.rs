@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{Journaled, Named as _, Note, Outcome, Stop};
+use engine::{Journaled, Named as _, Outcome, Stop};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
 use names::ours::{ABL, PHASE_CONFIG};
@@ -173,7 +173,9 @@ impl Setup<'_> {
         let mut answers = past.answers.clone();
         answers.extend(self.cut_off(&mut world, &past)?);
         let mut harness = Journaled::new(world, answers);
-        let outcome = to_its_end(&mut harness, &inputs).map_err(|stop| stopped(stop, &folder))?;
+        let outcome = loop_phase::phase(&mut harness, &inputs)
+            .and_then(|outcome| harness.ends(&outcome).map(|()| outcome))
+            .map_err(|stop| stopped(stop, &folder))?;
         say_uncommitted(&repositories, folder.path(), self.output);
         Ok(self.say(phase, &outcome, &folder))
     }
@@ -272,18 +274,6 @@ impl Setup<'_> {
         output.report(&format!("log: {}", folder.path().display()));
         exit
     }
-}
-
-/// Runs the loop: from the record as long as that lasts.
-fn to_its_end(
-    harness: &mut Journaled<AgentWorld<'_, '_, Team>>,
-    inputs: &Inputs,
-) -> Result<Outcome, Stop<AgentFault>> {
-    let outcome = loop_phase::phase(harness, inputs)?;
-    harness.ends(&outcome)?;
-    let ended = Note::Ended { outcome: outcome.clone() };
-    harness.world().record.note(&ended).map_err(AgentFault::from)?;
-    Ok(outcome)
 }
 
 fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {

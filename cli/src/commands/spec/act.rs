@@ -22,7 +22,7 @@ use crate::commands::runs::cannot_begin;
 use crate::commands::runs::{self, outcome_of};
 use crate::commands::spec::lines::{Ear, Lines};
 use crate::commands::spec::mending::Mending;
-use crate::commands::spec::workspace::{Team, Workspace};
+use crate::commands::spec::workspace::Workspace;
 use crate::commands::spec::{project, uuid};
 use crate::exit::{Exit, Failure};
 
@@ -168,21 +168,11 @@ fn lead(
         answers.push(answer);
     }
     let mut harness = Journaled::new(world, answers);
-    let outcome = to_its_end(&mut harness, inputs).map_err(|stop| stopped(stop, &folder))?;
+    let outcome = loop_spec::spec(&mut harness, inputs)
+        .and_then(|outcome| harness.ends(&outcome).map(|()| outcome))
+        .map_err(|stop| stopped(stop, &folder))?;
     agents::say_uncommitted(&repositories, folder.path(), workspace.output);
     Ok((outcome, folder))
-}
-
-/// Runs the loop: from the record as long as that lasts.
-fn to_its_end(
-    harness: &mut Journaled<AgentWorld<'_, '_, Team>>,
-    inputs: &Inputs,
-) -> Result<Outcome, Stop<AgentFault>> {
-    let outcome = loop_spec::spec(harness, inputs)?;
-    harness.ends(&outcome)?;
-    let ended = Note::Ended { outcome: outcome.clone() };
-    harness.world().record.note(&ended).map_err(AgentFault::from)?;
-    Ok(outcome)
 }
 
 fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {

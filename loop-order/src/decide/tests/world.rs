@@ -114,6 +114,10 @@ impl engine::World for World {
     fn recall(&mut self, _: &Digest) -> Option<String> {
         None
     }
+
+    fn end(&mut self, _: &Outcome) -> Result<(), Stopped> {
+        Ok(())
+    }
 }
 
 impl Live<Stamp> for World {

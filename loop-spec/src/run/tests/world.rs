@@ -128,6 +128,10 @@ impl engine::World for World {
     fn recall(&mut self, _: &Digest) -> Option<String> {
         None
     }
+
+    fn end(&mut self, _: &Outcome) -> Result<(), Stopped> {
+        Ok(())
+    }
 }
 
 fn wrote(at: &At<Place>) -> Wrote {

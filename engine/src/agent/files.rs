@@ -1,0 +1,112 @@
+//! Files of the harness in places that only a loop names.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Project;
+use crate::text::digest;
+use crate::{Answer, Request, Text};
+
+/// A file in one of the loop's places.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct At<P> {
+    /// The place.
+    pub place: P,
+    /// The file, relative to it.
+    pub file: String,
+}
+
+impl<P> At<P> {
+    /// `file` in `place`.
+    pub fn new(place: P, file: impl Into<String>) -> Self {
+        Self { place, file: file.into() }
+    }
+}
+
+/// Such a file as the journal names it.
+pub type Place = At<String>;
+
+/// Read a file.
+#[derive(Debug, Clone, Serialize)]
+#[serde(bound = "")]
+pub struct Read<P: Project>(pub At<P::Place>);
+
+impl<P: Project> Request for Read<P> {
+    const KIND: &'static str = "read";
+    type Answer = WasRead;
+}
+
+/// A file's content, or that it is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "was-read")]
+pub struct WasRead {
+    /// Which.
+    pub place: Place,
+    /// The content.
+    pub text: Option<Text>,
+    /// Whether something is there that is not a regular file of a length that is read: a symlink, a
+    /// folder, a pipe.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub odd: bool,
+}
+
+impl Answer for WasRead {
+    fn texts_mut(&mut self) -> Vec<&mut Text> {
+        self.text.iter_mut().collect()
+    }
+}
+
+/// Write a whole file.
+#[derive(Debug, Clone, Serialize)]
+#[serde(bound = "")]
+pub struct Replace<P: Project> {
+    /// Which.
+    pub at: At<P::Place>,
+    /// Its new content.
+    #[serde(serialize_with = "digest")]
+    pub text: Arc<str>,
+}
+
+impl<P: Project> Request for Replace<P> {
+    const KIND: &'static str = "replace";
+    type Answer = Wrote;
+}
+
+/// Add lines to the end of a file, unless they are its end already. They tell what has happened, so
+/// Ctrl-C does not keep them out.
+#[derive(Debug, Clone, Serialize)]
+#[serde(bound = "")]
+pub struct Append<P: Project> {
+    /// Which.
+    pub at: At<P::Place>,
+    /// What it begins with if it is new.
+    pub head: &'static str,
+    /// The lines.
+    pub text: String,
+}
+
+impl<P: Project> Request for Append<P> {
+    const KIND: &'static str = "append";
+    type Answer = Wrote;
+}
+
+/// Remove a file. It is not an error that it is not there.
+#[derive(Debug, Clone, Serialize)]
+#[serde(bound = "")]
+pub struct Delete<P: Project>(pub At<P::Place>);
+
+impl<P: Project> Request for Delete<P> {
+    const KIND: &'static str = "delete";
+    type Answer = Wrote;
+}
+
+/// A file is as the request wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "wrote")]
+pub struct Wrote {
+    /// Which.
+    pub place: Place,
+}
+
+impl Answer for Wrote {}

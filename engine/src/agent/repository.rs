@@ -1,0 +1,108 @@
+//! Commits, and what is not committed.
+
+use serde::{Deserialize, Serialize};
+
+use super::Project;
+use crate::text::digest_json;
+use crate::{Answer, CommitAnswer, Request};
+
+/// Commit everything that differs in a repository. There must be something to commit.
+#[derive(Debug, Clone, Serialize)]
+#[serde(bound = "")]
+pub struct CommitAll<P: Project> {
+    /// Where.
+    pub repository: P::Repository,
+    /// The message.
+    pub message: String,
+}
+
+impl<P: Project> Request for CommitAll<P> {
+    const KIND: &'static str = "commit-all";
+    type Answer = CommitAnswer;
+}
+
+/// Check what is not committed in a repository, before anything is changed.
+#[derive(Debug, Clone, Serialize)]
+#[serde(bound = "")]
+pub struct Survey<P: Project> {
+    /// Where.
+    pub repository: P::Repository,
+}
+
+impl<P: Project> Request for Survey<P> {
+    const KIND: &'static str = "survey";
+    type Answer = Surveyed;
+}
+
+/// What a repository holds that is not committed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "surveyed")]
+pub struct Surveyed {
+    /// Where.
+    pub repository: String,
+    /// The commit that is checked out; none in a repository without commits.
+    pub head: Option<String>,
+    /// What differs from it.
+    pub uncommitted: Vec<Uncommitted>,
+}
+
+impl Answer for Surveyed {}
+
+/// A file that is not committed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uncommitted {
+    /// Relative to the repository's folder.
+    pub path: String,
+    /// SHA-256 of its content in hex; none if it is gone.
+    pub sha256: Option<String>,
+}
+
+/// Commit what has changed, if anything has.
+#[derive(Debug, Clone, Serialize)]
+#[serde(bound = "")]
+pub struct Checkpoint<P: Project> {
+    /// Where.
+    pub repository: P::Repository,
+    /// The message.
+    pub message: String,
+    /// Left out as long as they are what they were.
+    #[serde(serialize_with = "digest_json")]
+    pub spare: Vec<Uncommitted>,
+}
+
+impl<P: Project> Request for Checkpoint<P> {
+    const KIND: &'static str = "checkpoint";
+    type Answer = Checkpointed;
+}
+
+/// What came of a checkpoint. That git fails is an answer: it does not stop a run (S4 §Auto-Commit).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename = "checkpointed")]
+pub struct Checkpointed {
+    /// Where.
+    pub repository: String,
+    /// The message.
+    pub message: String,
+    /// Whether there is a commit.
+    pub checkpoint: CheckpointResult,
+}
+
+impl Answer for Checkpointed {}
+
+/// Whether there is a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "checkpoint", rename_all = "kebab-case")]
+pub enum CheckpointResult {
+    /// There is one.
+    Made {
+        /// Its hash.
+        commit: String,
+    },
+    /// Nothing had changed.
+    Nothing,
+    /// Git failed.
+    Failed {
+        /// Why.
+        error: String,
+    },
+}
