@@ -1,4 +1,4 @@
-//! What changes in a folder that is held: names come, go and move, each by descriptor.
+//! Changes to the names in an open folder: create, rename, remove, always through its descriptor.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -11,22 +11,22 @@ use crate::Folder;
 use crate::folder::single;
 
 impl Folder {
-    /// Makes a folder inside this one with this mode, less the umask; fails with `EEXIST` where anything stands.
+    /// Creates a folder inside this one with this mode, less the umask; fails with `EEXIST` if the name is taken.
     pub fn make_folder(&self, name: impl AsRef<OsStr>, mode: u32) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(self, single(name.as_ref())?, Mode::from_raw_mode(mode))?)
     }
 
-    /// Makes a symlink that leads to `target`; fails with `EEXIST` where anything stands.
+    /// Creates a symlink to `target`; fails with `EEXIST` if the name is taken.
     pub fn make_link(&self, name: impl AsRef<OsStr>, target: &CString) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, self, single(name.as_ref())?)?)
     }
 
-    /// Where a symlink leads; fails with `EINVAL` if it is none.
+    /// The target of a symlink; fails with `EINVAL` if it is not one.
     pub fn read_link(&self, name: impl AsRef<OsStr>) -> io::Result<CString> {
         Ok(rustix::fs::readlinkat(self, single(name.as_ref())?, Vec::new())?)
     }
 
-    /// Renames, and replaces what stands there.
+    /// Renames, replacing whatever has the new name.
     pub fn rename(
         &self,
         name: impl AsRef<OsStr>,
@@ -37,13 +37,13 @@ impl Folder {
         Ok(rustix::fs::renameat(self, name, to, new_name)?)
     }
 
-    /// The same to a path that the harness has chosen.
+    /// Renames to a path that the harness chose.
     pub fn rename_to(&self, name: impl AsRef<OsStr>, path: &Path) -> io::Result<()> {
         Ok(rustix::fs::renameat(self, single(name.as_ref())?, CWD, path)?)
     }
 
-    /// Renames to where nothing stands, or fails with `EEXIST`. Not every disk can look and rename in one; there somebody who is quick
-    /// enough is replaced.
+    /// Renames, or fails with `EEXIST` if the new name is taken. Some file systems cannot check and
+    /// rename in one step; there, a file that appears in between is replaced.
     pub fn rename_new(
         &self,
         name: impl AsRef<OsStr>,
@@ -58,7 +58,8 @@ impl Folder {
         }
     }
 
-    /// The same, and nobody is ever replaced: where the disk cannot look and rename in one, the file keeps its old name beside the new one.
+    /// Renames without ever replacing a file. On file systems that cannot check and rename in one
+    /// step, the file keeps its old name, too.
     pub fn place_new(
         &self,
         name: impl AsRef<OsStr>,
@@ -74,17 +75,17 @@ impl Folder {
         }
     }
 
-    /// Removes what is no folder.
+    /// Removes anything but a folder.
     pub fn remove_file(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(self, single(name.as_ref())?, AtFlags::empty())?)
     }
 
-    /// Removes a folder with nothing in it.
+    /// Removes an empty folder.
     pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(self, single(name.as_ref())?, AtFlags::REMOVEDIR)?)
     }
 
-    /// Writes the names in it through to the disk.
+    /// Syncs the names in this folder to disk.
     pub fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(self)?)
     }

@@ -1,4 +1,5 @@
-//! Single files in a tree where a build, an agent or the repository may have put a symlink or a FIFO in their place.
+//! Single files in a tree where a build, an agent or the repository may have put a symlink or a FIFO
+//! in their place.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -8,17 +9,17 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Whether a symlink is followed where the file itself should be. One in a folder on the way to it always is.
+/// Whether the file itself may be a symlink. Symlinks in the folders above it are always followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     /// A person may have put it there.
     Followed,
-    /// It is no regular file.
+    /// It is not a regular file.
     Refused,
 }
 
-/// Opens a file of the harness's own to read and to append to, made with its folders if it is not there. Anything but a regular file is an
-/// error.
+/// Opens one of the harness's files for reading and appending, and creates it with its folders if it
+/// is missing. Anything but a regular file is an error.
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -27,12 +28,13 @@ fn open(path: &Path) -> io::Result<File> {
     opened.ok_or_else(|| io::Error::other("it is not a regular file"))
 }
 
-/// Opens a file to read it; none where anything but a regular file is there.
+/// Opens a regular file for reading; `None` if it is anything else.
 pub fn open_regular(path: &Path) -> io::Result<Option<File>> {
     regular(OpenOptions::new().read(true), path, Links::Refused)
 }
 
-/// What a file holds; none where it is longer than `most` bytes or not a regular file: a FIFO would block, a device would fill the memory.
+/// The content of a file; `None` if it is longer than `most` bytes or not a regular file. A FIFO would
+/// block, and a device would fill the memory.
 pub fn read(path: &Path, most: u64, links: Links) -> io::Result<Option<Vec<u8>>> {
     let Some(file) = regular(OpenOptions::new().read(true), path, links)? else { return Ok(None) };
     let length = file.metadata()?.len();
@@ -40,13 +42,14 @@ pub fn read(path: &Path, most: u64, links: Links) -> io::Result<Option<Vec<u8>>>
         return Ok(None);
     }
     let mut content = Vec::new();
-    // A sparse file may say that it is longer than any memory.
+    // A sparse file may be longer than the memory.
     content.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))?;
     file.take(most.saturating_add(1)).read_to_end(&mut content)?;
     Ok(Some(content).filter(|content| content.len() as u64 <= most))
 }
 
-/// Copies a file with its mode, or a link as one, whole or not at all. Anything else is not opened; an error.
+/// Copies a file with its mode, or a symlink as a symlink, completely or not at all. Anything else is
+/// an error, and is not opened.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::create_dir_all(to.parent().unwrap_or(to))?;
     let Some(mut file) = open_regular(from)? else {
@@ -55,7 +58,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     copy_open(&mut file, to)
 }
 
-/// The same of a file that is open already, into a folder that is there.
+/// Copies a file that is already open into an existing folder.
 pub fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
     let part = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to))?;
     io::copy(file, &mut part.as_file())?;
@@ -63,7 +66,7 @@ pub fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
     part.persist_noclobber(to).map(drop).map_err(Into::into)
 }
 
-/// Asks the opened descriptor what it is: by now the name may lead to something else.
+/// Checks the descriptor, not the name: the name may refer to something else by now.
 fn regular(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<Option<File>> {
     let no_link = if links == Links::Refused { OFlags::NOFOLLOW } else { OFlags::empty() };
     let flags = no_link | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -78,13 +81,14 @@ fn regular(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<O
     Ok(file.metadata()?.is_file().then_some(file))
 }
 
-/// Appends lines to a regular file, which is made if it is not there. A last line without its end, there or in `text`, gets one.
+/// Appends lines to a regular file, which is created if it is missing. Adds a missing newline at the
+/// end of the file and at the end of `text`.
 pub fn append(path: &Path, text: &str) -> io::Result<()> {
     append_lines(&mut open(path)?, "", text)
 }
 
-/// The same below a `head` that a new file begins with, and for whole lines that a killed run may have appended already: they are not there
-/// twice.
+/// Appends like [`append`], with `head` at the start of a new file. Whole lines that a killed run has
+/// already appended are not appended again.
 pub fn append_once(path: &Path, head: &str, text: &str) -> io::Result<()> {
     let mut file = open(path)?;
     let is_there = !text.is_empty() && ends_with(&file, text)?;

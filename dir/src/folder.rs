@@ -1,4 +1,5 @@
-//! A folder held by its descriptor, and the only way down from it: one name at a time, following nothing.
+//! A folder held open by its descriptor. The only way down is one name at a time, without following
+//! symlinks.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,9 +10,9 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
-/// Room for the entries that one system call gives.
+/// Buffer size for the entries that one system call returns.
 const BUFFER_BYTES: usize = 32 << 10;
-/// To read a file and nothing else: a symlink is not followed, a FIFO is not waited for.
+/// For reading a file: does not follow a symlink, and does not wait for the other end of a FIFO.
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
@@ -66,7 +67,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes a new file with this mode, less the umask; fails with `EEXIST` where anything stands.
+    /// Creates a file with this mode, less the umask; fails with `EEXIST` if the name is taken.
     pub fn create_file(&self, name: impl AsRef<OsStr>, mode: u32) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let name = single(name.as_ref())?;
@@ -79,8 +80,8 @@ impl Folder {
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
     }
 
-    /// Opens the regular file at a path below this one for reading, on whatever mount it lies; none where nothing or anything else is
-    /// there, or where a symlink is on the way.
+    /// Opens a regular file at a path below this folder for reading, on any mount. `None` if there is
+    /// no regular file, or if the path passes through a symlink.
     pub fn open_file_below(&self, path: &Path) -> io::Result<Option<File>> {
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let opened = match rustix::fs::openat2(&self.fd, path, READ, Mode::empty(), beneath) {
@@ -95,7 +96,8 @@ impl Folder {
         Ok(file.metadata()?.is_file().then_some(file))
     }
 
-    /// The same from name to name. `O_NOFOLLOW` speaks of the last name only, so each folder is opened by itself.
+    /// The same, name by name. `O_NOFOLLOW` applies only to the last name, so each folder is opened
+    /// separately.
     fn walk_to_file(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         let way = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut here = None;
@@ -107,7 +109,7 @@ impl Folder {
         rustix::fs::openat(here.as_ref().unwrap_or(&self.fd), name, READ, Mode::empty())
     }
 
-    /// What stands at `name`, a symlink for itself; `None` if nothing does.
+    /// The metadata of `name`, without following a symlink; `None` if there is nothing.
     pub fn stat(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Stat>> {
         match rustix::fs::statat(&self.fd, single(name.as_ref())?, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -116,24 +118,24 @@ impl Folder {
         }
     }
 
-    /// Whether something is mounted at `name`, also a file of the same disk: nothing can be renamed over that. False where the kernel does
-    /// not tell (before Linux 5.8).
+    /// Whether `name` is a mount point, which nothing can be renamed over, even if it is a file of the
+    /// same file system. False if the kernel cannot tell (before Linux 5.8).
     pub fn is_mount(&self, name: &str) -> bool {
         let found = rustix::fs::statx(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
         found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
     }
 
-    /// The names in it, without `.` and `..`, in no order, each with what it is.
+    /// The names in this folder with their types, without `.` and `..`, in no order.
     pub fn entries(&self) -> io::Result<Vec<(Vec<u8>, FileType)>> {
         self.entries_if(|_, _| true)
     }
 
-    /// The entries that are `wanted`; the others cost no memory, and folders may be large.
+    /// The entries that are `wanted`. The others use no memory, because folders may be large.
     pub fn entries_if(
         &self,
         wanted: impl Fn(&[u8], FileType) -> bool,
     ) -> io::Result<Vec<(Vec<u8>, FileType)>> {
-        // A descriptor of its own: where it stands in the folder is nobody else's concern.
+        // A separate descriptor, because the read position belongs to the open file description.
         let fd = rustix::fs::openat(&self.fd, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let mut buffer = Vec::with_capacity(BUFFER_BYTES);
         let mut folder = RawDir::new(fd, buffer.spare_capacity_mut());
@@ -148,7 +150,7 @@ impl Folder {
         Ok(found)
     }
 
-    /// Device and inode: two folders are one if these are.
+    /// Device and inode, which identify a folder.
     pub fn id(&self) -> (u64, u64) {
         (self.dev, self.ino)
     }

@@ -1,4 +1,4 @@
-//! What stands at a path below a folder, and a file that is made as one was.
+//! What is at a path below a folder, and how to create a file like a previous one.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{File, Permissions};
@@ -12,32 +12,33 @@ use rustix::io::Errno;
 
 use crate::Folder;
 
-/// What stands at a path; a file with its content, open or as the caller has kept it.
+/// What is at a path. The content of a file is an open descriptor, or whatever the caller kept.
 #[derive(Debug)]
 pub enum Found<C = File> {
-    /// Nothing is there, or no folder leads to it.
+    /// Nothing, or the path passes through something that is not a folder.
     Absent,
     /// A regular file.
     File {
-        /// What it holds.
+        /// Its content.
         content: C,
-        /// What is said of it besides.
+        /// Its metadata.
         inode: Inode,
     },
-    /// A symlink, and where it leads.
+    /// A symlink and its target.
     Link(CString),
-    /// Anything else, by its kind and mode: it can be told from another, not made anew.
+    /// Anything else, as its type and mode: enough to compare, not enough to create it again.
     Other(u32),
 }
 
-/// What is said of a file besides its content.
+/// A file's metadata.
 #[derive(Debug, Clone, Copy)]
 pub struct Inode {
     /// Its permission bits.
     pub mode: u32,
     /// In bytes.
     pub len: u64,
-    /// When it was last changed: what was made from it is no younger once it is made again. None before 1970.
+    /// When it was last modified, so that a restored file does not look newer than what was built from
+    /// it. `None` before 1970.
     pub modified: Option<SystemTime>,
 }
 
@@ -54,7 +55,8 @@ impl<C> Found<C> {
 }
 
 impl Folder {
-    /// What stands at a path below now. A file that is closed to us is something else; any other error says nothing of what stands there.
+    /// What is at this path now. A file that we may not read counts as [`Found::Other`]; any other error
+    /// says nothing about what is there.
     pub fn look(&self, path: &Path) -> io::Result<Found> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let folder = match self.folder_of(path) {
@@ -76,7 +78,7 @@ impl Folder {
         }
     }
 
-    /// Makes a new file with this content, mode and time.
+    /// Creates a file with this content, mode and time.
     pub fn make_file(&self, name: &OsStr, mut content: &mut dyn BufRead, inode: Inode) -> io::Result<()> {
         let mut file = self.create_file(name, inode.mode & 0o777)?;
         io::copy(&mut content, &mut file)?;
@@ -94,7 +96,7 @@ impl Inode {
     }
 }
 
-/// None for a time before 1970, which no build has made.
+/// `None` for a time before 1970, which no build produces.
 fn modified(stat: &Stat) -> Option<SystemTime> {
     let (seconds, nanos) = (stat.st_mtime.try_into().ok()?, stat.st_mtime_nsec.try_into().ok()?);
     SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))

@@ -1,4 +1,5 @@
-//! What a command has put where a regular file belongs: a folder, a symlink, a FIFO. Nothing can be written back over one.
+//! Something that a command put where a regular file belongs: a folder, a symlink, a FIFO. The file
+//! cannot be restored before it is removed.
 
 use std::fs;
 use std::io;

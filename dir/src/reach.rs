@@ -1,5 +1,6 @@
-//! Down from a folder by descriptors, through no symlink, however deep it goes, and whatever modes an agent has set on what is ours: a
-//! folder that its owner may not enter is opened up first.
+//! Walks down from a folder by descriptors, to any depth and never through a symlink. An agent may
+//! have changed the modes of our own files: a folder that its owner may not enter is made accessible
+//! first.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -23,7 +24,7 @@ pub const LOOK: Mode = Mode::from_raw_mode(0o500);
 pub const CHANGE: Mode = Mode::from_raw_mode(0o700);
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A pipe must not hold us up.
+/// Does not block on a FIFO.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens a folder by a path that the harness chose. One of ours that lacks the permissions gets them.
@@ -49,8 +50,8 @@ pub fn folder_of(top: &Path, place: &Path, need: Mode) -> io::Result<OwnedFd> {
     Ok(here)
 }
 
-/// The same folder, made if it is not there. A file or a link that the role has put in the place of one is removed: what is written below
-/// must not come out elsewhere.
+/// The same folder, created if it is missing. A file or a symlink that the role put in its place is
+/// removed, because what is written below must not end up elsewhere.
 pub fn make_folder_of(top: &Path, place: &Path) -> io::Result<OwnedFd> {
     std::fs::create_dir_all(top)?;
     let mut here = root(top, CHANGE)?;
@@ -69,7 +70,7 @@ pub fn make_folder_of(top: &Path, place: &Path) -> io::Result<OwnedFd> {
     Ok(here)
 }
 
-/// Whether the error says that no folder is there: nothing, a file, or a symlink.
+/// Whether the error means that there is no folder: nothing, a file, or a symlink.
 pub fn is_gone(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     errno.is_some_and(|errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
@@ -95,13 +96,13 @@ fn usable(folder: OwnedFd, need: Mode) -> io::Result<OwnedFd> {
     Ok(folder)
 }
 
-/// Whether we may not do it, and may allow it to ourselves.
+/// Whether we lack a permission that we can give ourselves.
 fn lacks(data: &Stat, need: Mode) -> bool {
     let us = geteuid();
     !us.is_root() && data.st_uid == us.as_raw() && !Mode::from_raw_mode(data.st_mode).contains(need)
 }
 
-/// Adds to the mode of what is there, if that is no link.
+/// Adds to the mode of anything but a symlink.
 fn open_up(at: impl AsFd, name: impl rustix::path::Arg, more: Mode) -> io::Result<()> {
     let there = openat(at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let data = fstat(&there)?;
@@ -118,7 +119,8 @@ pub fn kind(data: &Stat) -> FileType {
     FileType::from_raw_mode(data.st_mode)
 }
 
-/// What is there, a link for itself; a file of ours that cannot be read is made readable first. None if it is gone.
+/// The metadata, without following a symlink. Makes our own file readable first if needed. `None` if
+/// it is gone.
 pub fn look(at: &OwnedFd, name: &OsStr) -> io::Result<Option<Stat>> {
     let stat = || match statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(None),
@@ -146,7 +148,7 @@ pub fn names(folder: impl AsFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// A file with its mode, or a link, where nothing is yet. Other kinds are not copied.
+/// Copies a file with its mode, or a symlink, to a free name. Other types are not copied.
 pub fn copy(from: &OwnedFd, to: &OwnedFd, name: &OsStr) -> io::Result<()> {
     let data = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
     match kind(&data) {
@@ -167,7 +169,8 @@ pub fn copy(from: &OwnedFd, to: &OwnedFd, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// A file with its mode, or a link, at the same place below `to` as below `from`, instead of whatever is there.
+/// Copies a file with its mode, or a symlink, to the same place below `to`, and replaces whatever is
+/// there.
 pub fn put(from: &Path, to: &Path, place: &Path) -> io::Result<()> {
     let source = folder_of(from, place, LOOK)?;
     let target = make_folder_of(to, place)?;
@@ -175,7 +178,8 @@ pub fn put(from: &Path, to: &Path, place: &Path) -> io::Result<()> {
     copy(&source, &target, last(place))
 }
 
-/// Moves the file or the link that is last in `place` from its folder to the same place below `to`; the first one that was there stays.
+/// Moves the file or symlink at `place` to the same place below `to`. A file that is already there
+/// stays.
 pub fn take(folder: &OwnedFd, to: &Path, place: &Path) -> io::Result<()> {
     let name = last(place);
     let kind = look(folder, name)?.map(|data| kind(&data));
@@ -196,8 +200,8 @@ fn last(place: &Path) -> &OsStr {
     place.file_name().unwrap_or_default()
 }
 
-/// Removes the empty folders above `place`, which lies in `folder`, from the innermost one up to one that `stays`. Others may not be able
-/// to open what is so deep.
+/// Removes the empty folders above `place`, which is in `folder`, from the innermost one up to one
+/// that `stays`. Other programs may be unable to open folders that are nested so deeply.
 pub fn remove_empty(mut folder: OwnedFd, place: &Path, stays: impl Fn(&Path) -> bool) {
     for place in place.ancestors().skip(1) {
         let Some(name) = place.file_name().filter(|_| !stays(place)) else { return };
@@ -211,7 +215,8 @@ pub fn remove_empty(mut folder: OwnedFd, place: &Path, stays: impl Fn(&Path) -> 
     }
 }
 
-/// Whether two folders hold the same file or link under a name, the second one under this name alone.
+/// Whether two folders hold the same file or symlink under a name, with no other hard link in the
+/// second.
 pub fn is_same(one: &OwnedFd, other: &OwnedFd, name: &OsStr) -> io::Result<bool> {
     let (Some(a), Some(b)) = (look(one, name)?, look(other, name)?) else { return Ok(false) };
     if (a.st_mode, a.st_size, 1) != (b.st_mode, b.st_size, b.st_nlink) {
@@ -228,7 +233,7 @@ pub fn is_same(one: &OwnedFd, other: &OwnedFd, name: &OsStr) -> io::Result<bool>
     Ok(kind(&a) == FileType::RegularFile && read(one)? == read(other)?)
 }
 
-/// Removes what is there, if anything is, with all that is in it.
+/// Removes a file or a folder with all its content, if it exists.
 pub fn remove(at: &OwnedFd, name: &OsStr) -> io::Result<()> {
     match unlinkat(at, name, AtFlags::empty()) {
         Err(Errno::NOENT) => Ok(()),
@@ -257,7 +262,7 @@ fn empty(folder: OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what is no folder; gives the folders.
+/// Removes everything but folders, which it returns.
 fn unlink_files(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
     let mut folders = Vec::new();
     for name in names(folder)? {

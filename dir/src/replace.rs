@@ -1,12 +1,13 @@
-//! Files of the harness that are replaced or removed whole, where an agent may have put something else in their place.
+//! Replaces or removes whole files of the harness, even if an agent put something else in their
+//! place.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Gives a file new content, whole or not at all, and synced: a state file that is half written would lose a run. A symlink in its place
-/// is replaced, not followed; missing folders are made. Where it fails, what was written may stay beside the file as `.NAME.new`, until
-/// the next time.
+/// Replaces a file's content completely or not at all, and syncs it: half a state file would lose a
+/// run. A symlink in its place is replaced, not followed; missing folders are created. After a
+/// failure, `.NAME.new` may stay beside the file until the next call.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_with(path, |file| {
         file.write_all(bytes)?;
@@ -14,20 +15,20 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// The same with what `fill` writes, which syncs it if it has to be.
+/// The same with what `fill` writes. `fill` has to sync it, if needed.
 pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(folder)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let staged = folder.join(format!(".{name}.new"));
-    // What an earlier, killed write left; a symlink there must not be followed.
+    // Left by an earlier, killed write. A symlink there must not be followed.
     remove(&staged)?;
     let mut file = OpenOptions::new().write(true).create_new(true).open(&staged)?;
     fill(&mut file)?;
     fs::rename(&staged, path)
 }
 
-/// Removes a file that need not be there, or the folder that an agent has put in its place.
+/// Removes a file if it exists, or the folder that an agent put in its place.
 pub fn remove(path: &Path) -> io::Result<()> {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
     match if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) } {

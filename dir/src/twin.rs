@@ -1,4 +1,4 @@
-//! A second file with the content and the rights of a first.
+//! Copies with the content and permissions of the original.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,8 @@ use rustix::io::Errno;
 
 use crate::Folder;
 
-/// A hard link, or a copy where there can be none: no support, too many, or a file of somebody else's. Gives device and inode.
+/// Makes a hard link, or a copy if that is impossible: no support, too many links, or another user's
+/// file. Returns device and inode.
 pub fn link_or_copy(folder: &Folder, name: &str, to: &Folder, twin: &str) -> io::Result<(u64, u64)> {
     match rustix::fs::linkat(folder, name, to, twin, AtFlags::empty()) {
         Ok(()) => {}
@@ -20,7 +21,7 @@ pub fn link_or_copy(folder: &Folder, name: &str, to: &Folder, twin: &str) -> io:
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// Copies content, mode, access list, time and, where permitted, owner, through to the disk.
+/// Copies content, mode, access list, time and, if permitted, owner, and syncs them to disk.
 pub fn copy_all(from: &Folder, name: &str, to: &Folder, twin: &str) -> io::Result<()> {
     let mut source = from.open_file(name)?;
     let mut target = to.create_file(twin, 0o600)?;
@@ -34,11 +35,11 @@ pub fn copy_all(from: &Folder, name: &str, to: &Folder, twin: &str) -> io::Resul
 
 /// Where Linux keeps a POSIX access list. The group bits of a file that has one are its mask, not what the group may do.
 const ACCESS_LIST: &str = "system.posix_acl_access";
-/// No attribute is longer.
+/// The longest possible attribute.
 const ATTRIBUTE_BYTES: usize = 64 << 10;
 
-/// Sets the permission bits and the access list of another file. Where there can be no list, the group gets nothing rather than the
-/// mask.
+/// Applies the permission bits and the access list of another file. If no list can be stored, the
+/// group gets no permissions, because its bits would be the mask.
 pub fn protect_like(model: &File, file: &File, mode: u32) -> io::Result<()> {
     let mut list = Vec::with_capacity(ATTRIBUTE_BYTES);
     let mode = match rustix::fs::fgetxattr(model, ACCESS_LIST, spare_capacity(&mut list)) {

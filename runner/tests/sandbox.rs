@@ -89,112 +89,57 @@ fn without_a_sandbox_everything_is_allowed() {
     ");
 }
 
+/// Every sandbox blocks the same operations.
+fn blocks_what_no_build_needs(rung: Rung) {
+    if works(rung) {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(table(rung), @r"
+            write in the tree                          allowed
+            write a temporary file                     allowed
+            run a program of the system                allowed
+            make a pair of sockets                     allowed
+            write outside the tree                     blocked
+            read ~/.ssh                                blocked
+            shorten a file outside the tree            blocked
+            read agent-config/gemini-key.txt           blocked
+            write a key file                           blocked
+            change .git/config                         blocked
+            add a hook to .git                         blocked
+            move .git away                             blocked
+            change build.sh                            blocked
+            replace build.sh                           blocked
+            delete build.sh                            blocked
+            connect to loopback                        blocked
+            connect to a unix socket                   blocked
+            send to a unix socket from a pair          blocked
+            signal another process                     blocked
+            read another process's environment         blocked
+            trace another process                      blocked
+            set the limits of another process          blocked
+            share memory with another process          blocked
+            look into another process's queue          blocked
+            open a queue by its name                   blocked
+            read another process's semaphore           blocked
+            reach the host of a virtual machine        blocked
+            use an I/O ring                            blocked
+            ");
+        }
+    }
+}
+
 #[test]
 fn bubblewrap_blocks_what_no_build_needs() {
-    if works(Rung::Bwrap) {
-        insta::assert_snapshot!(table(Rung::Bwrap), @r"
-        write in the tree                          allowed
-        write a temporary file                     allowed
-        run a program of the system                allowed
-        make a pair of sockets                     allowed
-        write outside the tree                     blocked
-        read ~/.ssh                                blocked
-        shorten a file outside the tree            blocked
-        read agent-config/gemini-key.txt           blocked
-        write a key file                           blocked
-        change .git/config                         blocked
-        add a hook to .git                         blocked
-        move .git away                             blocked
-        change build.sh                            blocked
-        replace build.sh                           blocked
-        delete build.sh                            blocked
-        connect to loopback                        blocked
-        connect to a unix socket                   blocked
-        send to a unix socket from a pair          blocked
-        signal another process                     blocked
-        read another process's environment         blocked
-        trace another process                      blocked
-        set the limits of another process          blocked
-        share memory with another process          blocked
-        look into another process's queue          blocked
-        open a queue by its name                   blocked
-        read another process's semaphore           blocked
-        reach the host of a virtual machine        blocked
-        use an I/O ring                            blocked
-        ");
-    }
+    blocks_what_no_build_needs(Rung::Bwrap);
 }
 
 #[test]
 fn landlock_blocks_what_no_build_needs() {
-    if works(Rung::Landlock) {
-        insta::assert_snapshot!(table(Rung::Landlock), @r"
-        write in the tree                          allowed
-        write a temporary file                     allowed
-        run a program of the system                allowed
-        make a pair of sockets                     allowed
-        write outside the tree                     blocked
-        read ~/.ssh                                blocked
-        shorten a file outside the tree            blocked
-        read agent-config/gemini-key.txt           blocked
-        write a key file                           blocked
-        change .git/config                         blocked
-        add a hook to .git                         blocked
-        move .git away                             blocked
-        change build.sh                            blocked
-        replace build.sh                           blocked
-        delete build.sh                            blocked
-        connect to loopback                        blocked
-        connect to a unix socket                   blocked
-        send to a unix socket from a pair          blocked
-        signal another process                     blocked
-        read another process's environment         blocked
-        trace another process                      blocked
-        set the limits of another process          blocked
-        share memory with another process          blocked
-        look into another process's queue          blocked
-        open a queue by its name                   blocked
-        read another process's semaphore           blocked
-        reach the host of a virtual machine        blocked
-        use an I/O ring                            blocked
-        ");
-    }
+    blocks_what_no_build_needs(Rung::Landlock);
 }
 
 #[test]
 fn docker_blocks_what_no_build_needs() {
-    if works(Rung::Docker) {
-        insta::assert_snapshot!(table(Rung::Docker), @r"
-        write in the tree                          allowed
-        write a temporary file                     allowed
-        run a program of the system                allowed
-        make a pair of sockets                     allowed
-        write outside the tree                     blocked
-        read ~/.ssh                                blocked
-        shorten a file outside the tree            blocked
-        read agent-config/gemini-key.txt           blocked
-        write a key file                           blocked
-        change .git/config                         blocked
-        add a hook to .git                         blocked
-        move .git away                             blocked
-        change build.sh                            blocked
-        replace build.sh                           blocked
-        delete build.sh                            blocked
-        connect to loopback                        blocked
-        connect to a unix socket                   blocked
-        send to a unix socket from a pair          blocked
-        signal another process                     blocked
-        read another process's environment         blocked
-        trace another process                      blocked
-        set the limits of another process          blocked
-        share memory with another process          blocked
-        look into another process's queue          blocked
-        open a queue by its name                   blocked
-        read another process's semaphore           blocked
-        reach the host of a virtual machine        blocked
-        use an I/O ring                            blocked
-        ");
-    }
+    blocks_what_no_build_needs(Rung::Docker);
 }
 
 #[test]

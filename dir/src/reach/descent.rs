@@ -8,7 +8,7 @@ use rustix::fs::{Mode, fstat, openat};
 
 use super::{FOLDER, enter};
 
-/// Goes down a tree and up again with one descriptor, however deep the tree is.
+/// Walks down a tree and up again with one descriptor, however deep the tree is.
 #[derive(Debug)]
 pub struct Descent {
     /// The folder reached so far.
@@ -19,7 +19,7 @@ pub struct Descent {
 }
 
 impl Descent {
-    /// Starts in this folder; `need` is what has to be allowed in each folder below.
+    /// Starts in this folder; `need` are the permissions required in each folder below.
     pub fn from(here: OwnedFd, need: Mode) -> Self {
         Self { here, need, above: Vec::new() }
     }

@@ -189,8 +189,8 @@ fn say_put_back(output: &Output, paths: &[String]) -> Result<(), Failure> {
         output.warn(&format!("{path} may not be changed by the agent that was interrupted; it was restored"));
     }
     if paths.iter().any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str())) {
-        let why = anyhow!("the configuration has just been put back as it was before the agent changed it");
-        return Err(Failure::refused(why, "say it once more: code-commit spec run --resume"));
+        let why = anyhow!("the agent had changed the configuration, which was just restored");
+        return Err(Failure::refused(why, "run it again: code-commit spec run --resume"));
     }
     Ok(())
 }
