@@ -8,7 +8,8 @@ use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
 use guard::Policy;
 use logging::{Layout, RunFolder, Stored};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, commit, implement};
-use names::{Binds, INPUTS};
+use names::{Binds, INPUTS, Writer};
+use perform::Account;
 use serde::{Deserialize, Serialize};
 use settings::Settings;
 
@@ -235,6 +236,25 @@ impl Plan {
                 INPUTS.iter().fold(policy, |policy, input| policy.protect_as(input.why, [input.pattern]))
             }
         }
+    }
+
+    /// What a build may change besides: not what decides or is an input. What the harness writes, and the folder of products, are of no account.
+    pub fn account(&self, root: &Path) -> Account {
+        let binds = self.task.binds();
+        let policy = and_deciders(Policy::build(binds), &self.settings, root);
+        let policy = match self.task {
+            Task::Commit { .. } => policy,
+            Task::Implement { .. } => {
+                INPUTS.iter().fold(policy, |policy, input| policy.protect_as(input.why, [input.pattern]))
+            }
+        };
+        let is_own = |row: &&names::Name| match row.writer() {
+            Some(Writer::Harness) => true,
+            Some(Writer::Build) => row.is_folder(),
+            Some(Writer::Person) | None => false,
+        };
+        let own = names::protected(binds).filter(is_own).map(|row| PathBuf::from(row.at_root()));
+        Account::new(policy, own.collect())
     }
 
     /// Puts it into the run folder.

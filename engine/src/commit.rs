@@ -108,6 +108,12 @@ pub struct Built {
     pub output: Text,
     /// How long it took.
     pub elapsed_ms: u64,
+    /// The files that it changed besides what the rules of git ignore. `undo` takes them back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Changed>,
+    /// What it changed and may not: it is as it was before the build.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<String>,
 }
 
 impl Built {
