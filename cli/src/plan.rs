@@ -254,7 +254,7 @@ impl Plan {
             Some(Writer::Person) | None => false,
         };
         let own = names::protected(binds).filter(is_own).map(|row| PathBuf::from(row.at_root()));
-        Account::new(policy, own.collect())
+        Account::new("the build", policy, own.collect())
     }
 
     /// Puts it into the run folder.

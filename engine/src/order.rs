@@ -304,7 +304,7 @@ pub struct Kept {
 
 impl Answer for Kept {}
 
-/// Hash the tree.
+/// Put back what the commands have changed besides the files that the order names, then hash the tree.
 #[derive(Debug, Clone, Serialize)]
 pub struct Measure;
 
@@ -313,12 +313,18 @@ impl Request for Measure {
     type Answer = Tried<Measured>;
 }
 
-/// The tree's hash.
+/// The tree that passed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "measured")]
 pub struct Measured {
     /// SHA-256 in hex.
     pub tree_sha256: String,
+    /// What the commands have changed of the files that the order names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Changed>,
+    /// What else they had changed: it is as it was before the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<String>,
 }
 
 impl Answer for Measured {}

@@ -26,6 +26,8 @@ use crate::seal::Attic;
 /// What commands may change for good, and what is no concern of theirs.
 #[derive(Debug)]
 pub struct Account {
+    /// Who changes the tree, in the words of messages: `the build`.
+    pub who: &'static str,
     /// What stays; anything else is put back.
     pub may_change: Policy,
     /// What the harness itself writes meanwhile, relative to the root.
@@ -51,13 +53,14 @@ pub struct Accounted {
 
 impl Account {
     /// Nothing is looked up yet.
-    pub fn new(may_change: Policy, own: Vec<PathBuf>) -> Self {
-        Self { may_change, own, source: Source::default(), before: None }
+    pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
+        Self { who, may_change, own, source: Source::default(), before: None }
     }
 
     /// Looks at the tree before a command, and copies what could not be brought back otherwise; a warning where that is too much.
     pub fn open(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
         let folder = run.path().join(BEFORE);
+        self.own.extend(run.path().strip_prefix(guard.root()).map(Path::to_owned));
         let before = self.look(guard)?;
         let tree = WorkTree::at(guard.root()).ok();
         let without = self
@@ -136,7 +139,7 @@ impl Account {
         let put_back = back.iter().map(|one| one.path.display().to_string()).collect();
         let mut accounted = Accounted { put_back, ..Accounted::default() };
         self.source.adopt(root, undo, &stays, folders, &mut accounted)?;
-        accounted.warnings.extend(warning(&accounted.put_back, attic.folder()));
+        accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
         self.forget(run)?;
         Ok(accounted)
     }
@@ -151,7 +154,8 @@ impl Account {
         let mut accounted = Accounted::default();
         if let Some(attic) = attic.folder() {
             let message = format!(
-                "the command was ended, and what it had changed was restored; what was there is in {}",
+                "{} was ended, and what it had changed was restored; what was there is in {}",
+                self.who,
                 attic.display()
             );
             accounted.warnings.push(Problem::new("put-back", message));
@@ -273,12 +277,11 @@ fn new_folder(folder: &Path) -> Fate {
 }
 
 /// For a person, who may have written it at the same time.
-fn warning(put_back: &[String], attic: Option<&Path>) -> Option<Problem> {
+fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Problem> {
     if put_back.is_empty() {
         return None;
     }
-    let mut message =
-        format!("the build changed {}, which no build may change; it was restored", named(put_back));
+    let mut message = format!("{who} changed {}, which it may not; it was restored", named(put_back));
     if let Some(attic) = attic {
         message += &format!("; what was there is in {}", attic.display());
     }

@@ -150,7 +150,7 @@ impl Source {
         let found: Vec<Found<'_>> = stays.iter().filter_map(|one| self.found(root, one, &mut lost)).collect();
         if !lost.is_empty() {
             let message = format!(
-                "the build changed {}, of which no copy could be kept: undo cannot restore it",
+                "{} was changed, of which no copy could be kept: undo cannot restore it",
                 named(&lost)
             );
             accounted.warnings.push(Problem::new("no-copy", message));

@@ -26,7 +26,7 @@ impl Project {
         fs::create_dir(&root).unwrap();
         repo::init(&root).unwrap();
         let run = RunFolder::create(scratch.path(), "run", Redactor::default()).unwrap();
-        let account = Account::new(Policy::build(Binds::Commit), vec![PathBuf::from("target")]);
+        let account = Account::new("the build", Policy::build(Binds::Commit), vec![PathBuf::from("target")]);
         let project = Self { scratch, run, account };
         files.iter().for_each(|(path, text)| project.write(path, text));
         project
@@ -201,7 +201,7 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
     // The same where the harness was killed: another process knows only what is on disk.
     project.account.open(&guard, &run).unwrap();
     change();
-    let mut later = Account::new(Policy::build(Binds::Commit), vec![PathBuf::from("target")]);
+    let mut later = Account::new("the build", Policy::build(Binds::Commit), vec![PathBuf::from("target")]);
     let restored = settle(&mut later, &root, &run).unwrap();
     insta::assert_snapshot!(restored.join("\n"), @r"
     .gitignore

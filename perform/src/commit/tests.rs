@@ -27,7 +27,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
             confinement: Confinement::off(),
             sealed: Vec::new(),
         },
-        account: Account::new(Policy::build(Binds::Commit), Vec::new()),
+        account: Account::new("the build", Policy::build(Binds::Commit), Vec::new()),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
         cancel: Cancel::new().unwrap(),

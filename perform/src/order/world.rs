@@ -13,10 +13,11 @@ use llm::Model;
 use logging::Durability;
 use runner::Cancel;
 
+use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::fault::{Fault, with_sources};
 use crate::intake::{Rules, Taken};
-use crate::kept::UNDO;
+use crate::kept::{UNDO, after_build, undo_folders};
 use crate::order::baseline::Baseline;
 use crate::order::command::{self, CommandSettings};
 use crate::order::commit::commit;
@@ -39,6 +40,8 @@ pub struct OrderWorld<'w, 'o> {
     pub schema: serde_json::Value,
     /// How commands are run.
     pub commands: CommandSettings,
+    /// What commands may change; `None` if whatever they change stays.
+    pub account: Option<Account>,
     /// What the tree is rolled back to.
     pub baseline: Baseline,
     /// Raised by Ctrl-C.
@@ -99,6 +102,7 @@ impl Live<Ask> for OrderWorld<'_, '_> {
 impl Live<Write> for OrderWorld<'_, '_> {
     fn perform(&mut self, write: &Write) -> Result<Tried<WriteAnswer>, Fault> {
         self.cancel_point()?;
+        self.look_before()?;
         tried(self.write(write))
     }
 }
@@ -106,6 +110,7 @@ impl Live<Write> for OrderWorld<'_, '_> {
 impl Live<Run> for OrderWorld<'_, '_> {
     fn perform(&mut self, Run { log, argv }: &Run) -> Result<Tried<Ran>, Fault> {
         self.cancel_point()?;
+        self.look_before()?;
         self.make_parent(log)?;
         let (settings, root, cancel) = (&self.commands, &self.rules.root, &self.cancel);
         tried(command::Run { settings, root, cancel, log, argv }.run(&mut self.record))
@@ -134,8 +139,10 @@ impl Live<Keep> for OrderWorld<'_, '_> {
 impl Live<Measure> for OrderWorld<'_, '_> {
     fn perform(&mut self, _: &Measure) -> Result<Tried<Measured>, Fault> {
         self.cancel_point()?;
+        let Accounted { changes, put_back, warnings } = self.look_after()?;
+        warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
         let hashed = repo::stable_hash(&self.rules.root).map_err(unreadable);
-        tried(hashed.map(|tree_sha256| Measured { tree_sha256 }))
+        tried(hashed.map(|tree_sha256| Measured { tree_sha256, changes, put_back }))
     }
 }
 
@@ -149,6 +156,25 @@ impl Live<Commit> for OrderWorld<'_, '_> {
 impl OrderWorld<'_, '_> {
     fn cancel_point(&self) -> Result<(), Fault> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
+    }
+
+    /// Looks at the tree before the first change to it.
+    fn look_before(&mut self) -> Result<(), Fault> {
+        let Some(account) = self.account.as_mut().filter(|account| !account.is_open()) else { return Ok(()) };
+        let warning = account.open(&self.rules.guard, self.record.folder())?;
+        Ok(warning.into_iter().try_for_each(|warning| self.record.warn(warning))?)
+    }
+
+    /// Puts back what commands may not change. What the order itself wrote is in sets of its own.
+    fn look_after(&mut self) -> Result<Accounted, Fault> {
+        let Some(account) = &mut self.account else { return Ok(Accounted::default()) };
+        let run = self.record.folder();
+        let written = undo_folders(run.path())?;
+        let newest = written.last().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
+        let undo = run.path().join(UNDO).join(after_build(newest.unwrap_or(1)));
+        let accounted = account.close(&self.rules.guard, run, &undo)?;
+        account.end(run)?;
+        Ok(accounted)
     }
 
     /// The conditions that do not hold.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use engine::{Journaled, Outcome, Stop};
+use guard::Policy;
 use logging::RunFolder;
-use loop_order::{Finished, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
-use perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
+use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
+use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
 use repo::WorkTree;
 use report::{Counts, Output, printable};
 use runner::Limits;
@@ -85,6 +86,7 @@ pub fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
             confinement,
             sealed,
         },
+        account: Some(account(&inputs, tree.root(), folder.path())),
         baseline,
         cancel: setting.cancel.clone(),
     };
@@ -142,6 +144,17 @@ fn put_back(
     warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
     unfinished.restored = true;
     Ok(unfinished.write(state)?)
+}
+
+/// What commands change besides the files that the order names is put back when it passes.
+fn account(inputs: &Inputs, root: &Path, run: &Path) -> Account {
+    let out = run.parent().and_then(|out| Some(out.strip_prefix(root).ok()?.to_owned()));
+    let state = PathBuf::from(names::ours::STATE);
+    Account::new(
+        "a command",
+        Policy::scoped(inputs.order.allowed_files.iter().cloned()),
+        out.into_iter().chain([state]).collect(),
+    )
 }
 
 /// How the model is asked. The order's own limit on money counts where it is less than that of the settings.

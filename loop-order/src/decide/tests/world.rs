@@ -212,7 +212,7 @@ impl Live<Keep> for World {
 impl Live<Measure> for World {
     fn perform(&mut self, _: &Measure) -> Result<Tried<Measured>, Stopped> {
         self.step("measure".to_owned())?;
-        Ok(Tried::Done(Measured { tree_sha256: "t1".to_owned() }))
+        Ok(Tried::Done(Measured { tree_sha256: "t1".to_owned(), changes: Vec::new(), put_back: Vec::new() }))
     }
 }
 
