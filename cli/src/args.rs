@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use settings::Sandbox;
 
-use crate::exit::Product;
+use runs::{Product, commit};
 
 pub use flags::{LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
@@ -169,6 +169,20 @@ pub struct RunArgs {
     /// Give up after this many rounds in a row with the same failure
     #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
     pub stop_when_stuck: Option<u32>,
+}
+
+impl RunArgs {
+    /// What a run is asked for.
+    pub fn request(&self) -> commit::Request {
+        commit::Request {
+            layer: self.settings.layer.clone(),
+            edit: self.edit,
+            require_clean: self.require_clean,
+            restore_on_failure: self.on_failure == OnFailure::Restore,
+            early_stop: self.early_stop,
+            same_failures: self.stop_when_stuck,
+        }
+    }
 }
 
 /// The tree that a failed run leaves.

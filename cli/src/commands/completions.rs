@@ -7,8 +7,8 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
-use crate::exit::{Exit, Failure};
 use report::Output;
+use runs::{Exit, Failure};
 
 /// The completion script of a shell on standard output.
 pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {

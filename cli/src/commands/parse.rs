@@ -6,8 +6,8 @@ use report::{Output, phrases, printable};
 use serde_json::{Value, json};
 
 use crate::args::ParseArgs;
-use crate::commands::text;
-use crate::exit::{Exit, Failure};
+use runs::text;
+use runs::{Exit, Failure};
 
 /// Prints one report.
 pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {

@@ -1,6 +1,5 @@
 //! `code-commit rollup`: the files that git tracks, as one text for the model.
 
-pub mod age;
 mod on_disk;
 
 use std::fs;
@@ -16,12 +15,13 @@ use report::{Output, phrases, printable_name};
 use serde_json::json;
 
 use self::on_disk::{Found, OnDisk};
-use settings::{Environment, Keys};
+use settings::Keys;
 
 use crate::args::RollupArgs;
-use crate::exit::{Exit, Failure};
-use crate::place;
-use crate::preflight;
+use runs::Host;
+use runs::place;
+use runs::preflight;
+use runs::{Exit, Failure};
 
 /// Of the files left out so many are named.
 const NAMED_FILES: usize = 10;
@@ -55,8 +55,9 @@ impl RollUp {
 }
 
 /// Writes the roll-up, and says what is in it and what is not.
-pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let tree = place::work_tree(&place::here()?)?;
+pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let tree = place::work_tree(place::here(host)?)?;
     if args.output.starts_with(AGENT_CONFIG) {
         preflight::own_or_absent(tree.root())
             .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;

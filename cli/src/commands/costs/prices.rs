@@ -5,7 +5,7 @@ use llm::{Day, Money, Prices};
 use perform::client_usage;
 use settings::Settings;
 
-use crate::models::today;
+use runs::model::today;
 
 /// The prices of today: those of the configuration, then the built-in list.
 pub struct Today {

@@ -7,9 +7,9 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 
 use crate::args::order::NewArgs;
-use crate::exit::{Exit, Failure};
-use crate::place;
 use report::Output;
+use runs::place;
+use runs::{Exit, Failure};
 
 /// Every field of S2 §4.1. Its example is an order that can be checked as it stands.
 pub const TEMPLATE: &str = include_str!("template.json");

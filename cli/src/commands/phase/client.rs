@@ -6,10 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use settings::Environment;
 
-use crate::commands::phase::request::{Answer, Request, SOCKET};
-
-/// The name that a role calls it by.
-pub const NAME: &str = "abl-cmd";
+use runs::phase::request::{Answer, Request, SOCKET};
 
 /// Passes its arguments on and prints what comes back. The exit code is the command's.
 pub fn run(environment: &Environment) -> u8 {

@@ -1,0 +1,325 @@
+//! Running a phase: everything made ready, the loop driven, what came of it said.
+
+mod roles;
+
+use self::roles::Team;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use apply::Lock;
+use engine::{Journaled, Named as _, Outcome, Stop};
+use logging::{Redactor, RunFolder, Stamp};
+use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
+use names::ours::{ABL, PHASE_CONFIG};
+use perform::{AgentFault, AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
+use report::{BAD, GOOD, Output, printable};
+use runner::{Cancel, Confinement, Env, Probed};
+use serde_json::json;
+use settings::phase::Config;
+use settings::{Address, Keys, Layer, Settings};
+
+use crate::agents::{can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls};
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::lock;
+use crate::phase::access;
+use crate::phase::agents::{self, Chosen, Secrets};
+use crate::phase::desk::Counter;
+use crate::phase::lines::{Facts, Lines};
+use crate::phase::past::{LOGS, settle, start_of, unfinished};
+use crate::phase::project::{self, Project};
+use crate::place;
+use crate::records::cannot_begin;
+use crate::registry::RUN_JSON;
+
+/// How a phase is worked on.
+#[derive(Debug)]
+pub struct Request {
+    /// Which one, if not the open phase or the next one.
+    pub phase: Option<u32>,
+    /// The model of both roles, if not the configured ones.
+    pub model: Option<String>,
+    /// The builder's.
+    pub builder_model: Option<String>,
+    /// The verifier's.
+    pub verifier_model: Option<String>,
+    /// Where the service of both roles is, if not where their agent looks by itself.
+    pub base_url: Option<Address>,
+    /// Settings that go before those of all files.
+    pub layer: Layer,
+    /// How long one turn of a role may take.
+    pub turn_timeout: Duration,
+    /// How long a role may be silent.
+    pub idle_timeout: Duration,
+    /// How long one command of `abl-cmd` may take.
+    pub command_timeout: Duration,
+}
+
+/// Works on the phase that is meant until it passes or a person is needed.
+pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    // This makes the repositories: where the root is one of them, the lock lies in it.
+    Project::open(root, environment)?;
+    let state = place::state_of(root)?;
+    let _lock = Lock::acquire(&state, "code-commit phase").map_err(lock::no_lock)?;
+    // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
+    lock::end_orphans(host);
+    let mut project = Project::open(root, environment)?;
+    settle(&mut project)?;
+    let project = &project;
+    let Some(phase) = phase(project, args.phase)? else {
+        output.report("Every phase has passed.");
+        return Ok(Exit::Done);
+    };
+    if project.has_passed(phase)? {
+        output.report(&format!("Phase {phase} has passed."));
+        return Ok(Exit::Done);
+    }
+    let settings = crate::config::load(root, environment, args.layer.clone(), output)?;
+    let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
+    warn_of_commands(&project.config, output);
+    let cancel = crate::interrupt::watched()?;
+    Setup { project, args, settings, host, probed, state, cancel }.begin(phase)
+}
+
+/// A project brings them along, and they run what a model has written.
+fn warn_of_commands(config: &Config, output: &Output) {
+    let mut names: Vec<&str> =
+        config.builder_commands.keys().chain(config.verifier_commands.keys()).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    if !names.is_empty() {
+        output.warn(&format!(
+            "commands of {} run outside the sandboxes, with all your rights: {}",
+            PHASE_CONFIG,
+            names.join(", ")
+        ));
+    }
+}
+
+fn phase(project: &Project, asked: Option<u32>) -> Result<Option<u32>, Failure> {
+    match asked {
+        Some(number) if project.specs.contains_key(&number) => Ok(Some(number)),
+        Some(number) => {
+            let specs = project::SPECS;
+            Err(Failure::refused(
+                anyhow!("there is no {specs}/phase{number}.md"),
+                "write the spec of that phase",
+            ))
+        }
+        None => project.next_phase(),
+    }
+}
+
+/// What everything else needs.
+struct Setup<'s> {
+    project: &'s Project,
+    args: &'s Request,
+    settings: Settings,
+    host: Host<'s>,
+    probed: Probed,
+    state: PathBuf,
+    cancel: Cancel,
+}
+
+impl Setup<'_> {
+    /// Finds out who is asked and what for.
+    fn begin(&self, phase: u32) -> Result<Exit, Failure> {
+        let Self { project, args, host: Host { environment, output, .. }, .. } = *self;
+        let secrets = Secrets::read(&project.root)?;
+        let keys = Keys::find(environment, &project.root);
+        let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
+        let choose = |flag: &Option<String>, own: &str| {
+            let flag = flag.as_deref().or(args.model.as_deref());
+            agents::choose(flag.unwrap_or(own), &secrets, environment)
+        };
+        let builder = choose(&args.builder_model, &project.config.builder_model)?;
+        let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
+        for Chosen { cli, .. } in [&builder, &verifier] {
+            can_keep(cli.kind, &self.settings)?;
+            can_be_told(cli.kind, args.base_url.as_ref(), output)?;
+        }
+        warn_of_calls(&self.settings, output);
+        let inputs = project.inputs(phase, &builder.model, &verifier.model)?;
+        self.perform(inputs, builder, verifier, redactor)
+    }
+
+    fn perform(
+        &self,
+        mut inputs: Inputs,
+        builder: Chosen,
+        verifier: Chosen,
+        redactor: Redactor,
+    ) -> Result<Exit, Failure> {
+        let phase = inputs.phase;
+        let logs = self.project.root.join(ABL).join(LOGS);
+        let desks = self.desks()?;
+        let cast = self.team(builder, verifier, &desks, &logs)?;
+        let mut around = |name: &str| -> std::io::Result<Guarded> {
+            desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
+        };
+        let mut watch = Lines::new(self.host.output.clone());
+        let mut observer = Facts::new(self.host.output.clone());
+        let (record, past) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
+        let folder = record.folder().clone();
+        let mut world = AgentWorld {
+            record,
+            cast,
+            // No line of the user runs here but through the desk.
+            shell: ShellSettings {
+                cwd: self.project.root.clone(),
+                env: Env::default(),
+                confinement: Confinement::off(),
+                timeout: None,
+                limits: runner::Limits::default(),
+            },
+            watch: &mut watch,
+            around: &mut around,
+            cancel: self.cancel.clone(),
+            kept: Kept::default(),
+            limits: limits(&self.settings),
+            used: AgentUsage::of(&past.lines),
+            session: None,
+        };
+        let repositories = world.cast.repositories();
+        if past.lines.is_empty() {
+            keep_uncommitted(&repositories, folder.path(), self.host.output)?;
+        }
+        let mut answers = past.answers.clone();
+        answers.extend(self.cut_off(&mut world, &past)?);
+        let mut harness = Journaled::new(world, answers);
+        let outcome = loop_phase::phase(&mut harness, &inputs)
+            .and_then(|outcome| harness.ends(&outcome).map(|()| outcome))
+            .map_err(|stop| stopped(stop, &folder))?;
+        say_uncommitted(&repositories, folder.path(), self.host.output);
+        Ok(self.say(phase, &outcome, &folder))
+    }
+
+    /// Restores what a role may not touch and has, in a turn in which the harness was killed.
+    fn cut_off(
+        &self,
+        world: &mut AgentWorld<'_, '_, Team>,
+        past: &Past,
+    ) -> Result<Option<engine::Recorded>, Failure> {
+        let folder = world.record.folder().clone();
+        let role_of =
+            |name: &str| [Role::Builder, Role::Verifier].into_iter().find(|role| role.name() == name);
+        let (restored, answer) =
+            world.cut_off::<Phases>(past, role_of).map_err(|error| fault(error, &folder))?;
+        for path in restored {
+            let path = printable(&path);
+            self.host.output.warn(&format!(
+                "{path} may not be changed by the role that was interrupted; it was restored"
+            ));
+        }
+        // From now on it is a person's to change.
+        let copies = folder.path().join(COPIES);
+        perform::forget_copies(&copies).context("cannot remove what a killed run has left")?;
+        if let Some(answer) = &answer {
+            world.record.answer(answer, false).map_err(anyhow::Error::from)?;
+        }
+        Ok(answer)
+    }
+
+    /// The record of the run that has not come to its end, and what it holds; or a new one.
+    fn record<'o>(
+        &self,
+        logs: &Path,
+        inputs: &mut Inputs,
+        redactor: Redactor,
+        observer: &'o mut Facts,
+    ) -> Result<(Record<'o>, Past), Failure> {
+        match unfinished(logs, inputs.phase, &redactor)? {
+            Some(folder) => {
+                self.host.output.note(&format!("continuing {}", folder.path().display()));
+                inputs.start = start_of(&folder)?;
+                Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
+            }
+            None => {
+                let folder = self.new_folder(logs, inputs, redactor)?;
+                let record = Record::begin(folder.clone(), observer).map_err(cannot_begin(&folder))?;
+                Ok((record, Past::default()))
+            }
+        }
+    }
+
+    fn new_folder(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<RunFolder, Failure> {
+        let name = format!("{}-phase{}", Stamp::now().folder_name(), inputs.phase);
+        let folder = RunFolder::create(logs, &name, redactor)
+            .map_err(|error| Failure::refused(error, "make the folder writable"))?;
+        let Start { iteration, builder_done, failures } = &inputs.start;
+        let run = json!({
+            "loop": "phase",
+            "version": env!("CARGO_PKG_VERSION"),
+            "phase": inputs.phase,
+            "builder_model": inputs.builder.model,
+            "verifier_model": inputs.verifier.model,
+            "sandbox": self.probed.rung,
+            "start": { "iteration": iteration, "builder_done": builder_done, "failures": failures.as_deref() },
+        });
+        folder.store_json(RUN_JSON, &run).map_err(cannot_begin(&folder))?;
+        Ok(folder)
+    }
+
+    fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
+        let output = self.host.output;
+        output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
+        let exit = match outcome {
+            Outcome::Done { rounds } => {
+                output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
+                return Exit::Done;
+            }
+            Outcome::NeedsPerson { cause, .. } => {
+                output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
+                let failed = project::read(&self.project.tests().join(FAILED_SPECS)).unwrap_or(None);
+                output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
+                Exit::NeedsPerson
+            }
+            Outcome::ModelUnavailable { cause, .. } => {
+                output.report(
+                    &output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))),
+                );
+                Exit::ModelUnavailable
+            }
+            Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => Exit::Failed,
+        };
+        if let Outcome::NeedsPerson { cause, .. } | Outcome::ModelUnavailable { cause, .. } = outcome {
+            output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
+        }
+        output.report(&format!("log: {}", folder.path().display()));
+        exit
+    }
+}
+
+fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
+    match stop {
+        Stop::Fault(error) => fault(error, folder),
+        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
+            let help = format!(
+                "specs, prompts and configuration have to be what they were; or move {} away and run the phase again",
+                folder.path().display()
+            );
+            Failure::refused(stop, help)
+        }
+    }
+}
+
+fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
+    let help = format!(
+        "code-commit phase run goes on where it was; what happened is in {}",
+        folder.path().display()
+    );
+    if matches!(error, AgentFault::Interrupted) {
+        return Failure::new(Exit::Interrupted, error).help(help);
+    }
+    if matches!(error, AgentFault::KeyInPrompt { .. }) {
+        return Failure::refused(error, "take the key out of the specs and of project.md");
+    }
+    if matches!(error, AgentFault::NotPutBack(_)) {
+        let help = "see what stands in the way; code-commit phase run tries it once more";
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
+    }
+    Failure::new(Exit::Fault, error).help(help)
+}
