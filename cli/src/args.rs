@@ -13,14 +13,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use settings::Sandbox;
-
-use runs::{Product, commit};
-
 pub use flags::{LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
 pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
-
+use runs::{Product, commit};
+use settings::Sandbox;
 pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.
@@ -178,7 +175,10 @@ impl RunArgs {
             layer: self.settings.layer.clone(),
             edit: self.edit,
             require_clean: self.require_clean,
-            restore_on_failure: self.on_failure == OnFailure::Restore,
+            on_failure: match self.on_failure {
+                OnFailure::Keep => commit::OnFailure::Keep,
+                OnFailure::Restore => commit::OnFailure::Restore,
+            },
             early_stop: self.early_stop,
             same_failures: self.stop_when_stuck,
         }

@@ -16,9 +16,8 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use logging::Redactor;
-use settings::{Bases, Environment, Keys};
-
 use runs::{Exit, Failure, Host, Product};
+use settings::{Bases, Environment, Keys};
 
 use crate::models::Services;
 
@@ -66,7 +65,8 @@ fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
             "event": "error", "exit": code,
             "message": message.join(" "), "help": help.trim(),
         }));
-        Exit::Failed.closing(Product::Words, &output);
+        // The code stays that of a usage error; what could not be printed is told.
+        let _ = Exit::Failed.closing(Product::Words, &output);
     }
     if error.use_stderr() && redactor.finds_key(&text) {
         printing::raw_note(&redactor.redact(&text));

@@ -11,10 +11,9 @@ use llm_gemini::Gemini;
 use llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
 use repo::WorkTree;
 use report::Output;
-use settings::{Environment, Keys, Settings};
-
 use runs::model::{OpenModel, warn_in_the_clear};
 use runs::{Failure, Host, records};
+use settings::{Environment, Keys, Settings};
 
 /// All services that have a client here.
 pub struct Services;

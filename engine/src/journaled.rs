@@ -180,12 +180,21 @@ impl<W: World> Journaled<W> {
         Self { world, recorded: recorded.into(), round: 0 }
     }
 
-    /// The loop is over, and this is how it ended.
+    /// Runs a loop to its end. How it ended is noted; in a replay, it is compared.
     ///
     /// # Errors
     ///
-    /// Fails where the record holds more than the loop asked for: then it is not of this run.
-    pub fn ends(&mut self, outcome: &Outcome) -> Result<(), Stop<W::Fault>> {
+    /// Fails where the loop was stopped, and where the record holds more than it asked for: then it is not of this run.
+    pub fn run<T: AsRef<Outcome>>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Stop<W::Fault>>,
+    ) -> Result<T, Stop<W::Fault>> {
+        let ended = run(self)?;
+        self.ends(ended.as_ref())?;
+        Ok(ended)
+    }
+
+    fn ends(&mut self, outcome: &Outcome) -> Result<(), Stop<W::Fault>> {
         let Some(more) = self.recorded.pop_front() else { return Ok(self.world.end(outcome)?) };
         let now = serde_json::to_value(outcome).unwrap_or_default();
         Err(self.differs("the end", &shown(&more.kind, &more.request), &shown("end", &now)))

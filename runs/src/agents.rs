@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 
 use agent::Kind;
 use anyhow::anyhow;
+use engine::{Journaled, Outcome, Project, Stop};
 use guard::Policy;
-use perform::{AgentLimits, Repository, UncommittedCopies};
+use logging::RunFolder;
+use perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies};
 use repo::GitError;
 use report::{Output, phrases, printable};
 use settings::{Address, Settings};
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::model;
 
 /// The limits in force.
@@ -78,11 +80,95 @@ pub fn can_be_told(kind: Kind, base_url: Option<&Address>, output: &Output) -> R
     Err(Failure::refused(why, "set openai_base_url in its own config.toml"))
 }
 
+/// What the loops of agents say where one cannot go on.
+pub(crate) struct Words {
+    /// How it goes on.
+    pub(crate) go_on: &'static str,
+    /// The same, to try once more.
+    pub(crate) again: &'static str,
+    /// Who works in it.
+    pub(crate) worker: &'static str,
+    /// Where a key could have come from.
+    pub(crate) key_in: &'static str,
+    /// What to do about a record that is not of this run.
+    pub(crate) unlike_recorded: fn(&RunFolder) -> String,
+}
+
+impl Words {
+    fn stopped(&self, stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
+        match stop {
+            Stop::Fault(error) => self.fault(error, folder),
+            stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
+                Failure::refused(stop, (self.unlike_recorded)(folder))
+            }
+        }
+    }
+
+    /// What stopped a run from the outside.
+    pub(crate) fn fault(&self, error: AgentFault, folder: &RunFolder) -> Failure {
+        if matches!(error, AgentFault::KeyInPrompt { .. }) {
+            return Failure::refused(error, format!("take the key out of {}", self.key_in));
+        }
+        if matches!(error, AgentFault::NotPutBack(_)) {
+            let help = format!("see what stands in the way; {} tries it once more", self.again);
+            return Failure::new(Exit::TreeNotRestored, error).help(help);
+        }
+        let exit = if matches!(error, AgentFault::Interrupted) { Exit::Interrupted } else { Exit::Fault };
+        let help = format!("{}; what happened is in {}", self.go_on, folder.path().display());
+        Failure::new(exit, error).help(help)
+    }
+}
+
+/// A run of agents that is about to work.
+pub(crate) struct Work<'w> {
+    /// What is on record of it.
+    pub(crate) past: Past,
+    /// What its agents change, by name.
+    pub(crate) repositories: BTreeMap<String, Repository>,
+    pub(crate) words: &'w Words,
+    pub(crate) output: &'w Output,
+    /// Comes once the paths that the interrupted agent may not modify are restored: from then on they are a person's to change.
+    pub(crate) restored: &'w dyn Fn(&[String]) -> Result<(), Failure>,
+}
+
+impl Work<'_> {
+    /// Runs the loop to its end. Before that, what an agent may not touch and has, in a turn in which the harness was killed, is restored.
+    pub(crate) fn run<'a, 'o, P: Project, C: Cast<P>>(
+        self,
+        mut world: AgentWorld<'a, 'o, C>,
+        role_of: impl Fn(&str) -> Option<P::Role>,
+        run: impl FnOnce(&mut Journaled<AgentWorld<'a, 'o, C>>) -> Result<Outcome, Stop<AgentFault>>,
+    ) -> Result<Outcome, Failure> {
+        let Self { past, repositories, words, output, restored } = self;
+        let folder = world.record.folder().clone();
+        if past.lines.is_empty() {
+            keep_uncommitted(&repositories, folder.path(), output)?;
+        }
+        let cut_off = world.cut_off::<P>(&past, role_of);
+        let (paths, answer) = cut_off.map_err(|error| words.fault(error, &folder))?;
+        for path in &paths {
+            let (path, worker) = (printable(path), words.worker);
+            output.warn(&format!(
+                "{path} may not be changed by the {worker} that was interrupted; it was restored"
+            ));
+        }
+        restored(&paths)?;
+        let mut answers = past.answers;
+        if let Some(answer) = answer {
+            world.record.answer(&answer, false).map_err(anyhow::Error::from)?;
+            answers.push(answer);
+        }
+        let outcome = Journaled::new(world, answers).run(run).map_err(|stop| words.stopped(stop, &folder))?;
+        say_uncommitted(&repositories, folder.path(), output);
+        Ok(outcome)
+    }
+}
+
 /// So many files are named.
 const NAMED: usize = 5;
 
 /// Copies what is not committed into the folder of a run that begins: agents may change it, and git could not bring it back.
-pub fn keep_uncommitted(
+fn keep_uncommitted(
     repositories: &BTreeMap<String, Repository>,
     run: &Path,
     output: &Output,
@@ -108,7 +194,7 @@ pub fn as_changed(turn: u32) -> String {
 }
 
 /// Says what a run has changed of it, and where it is as it was. The rest of the copies goes.
-pub fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, output: &Output) {
+fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, output: &Output) {
     for (name, repository) in repositories {
         let copies = UncommittedCopies::of(repository, name, run);
         let folder = printable(&copies.folder().display().to_string());

@@ -56,6 +56,13 @@ pub fn note_left(run: &Path, changes: &[FileChange]) -> anyhow::Result<()> {
         .context("cannot keep how the run has left its files")
 }
 
+/// What a run that is over has changed; it is noted how it has left its files.
+pub fn left_by(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
+    let changes = of_run(root, run)?;
+    note_left(run, &changes)?;
+    Ok(changes)
+}
+
 /// Whether these files are as the run in this folder, its build included, has left them.
 pub fn are_as_left(root: &Path, run: &Path, paths: &[String]) -> bool {
     let left = fs::read(run.join(UNDO).join(LEFT)).unwrap_or_default();

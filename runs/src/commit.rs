@@ -18,6 +18,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+pub use loop_commit::OnFailure;
 use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use names::ours::AGENT_CONFIG;
 use names::{Binds, Writer};
@@ -53,8 +54,8 @@ pub struct Request {
     pub edit: bool,
     /// Refuse to start if there are uncommitted changes.
     pub require_clean: bool,
-    /// Restore every file if the run fails.
-    pub restore_on_failure: bool,
+    /// What becomes of the changes if the run fails.
+    pub on_failure: OnFailure,
     /// End a streamed reply as soon as it names a path that is certain to be refused.
     pub early_stop: bool,
     /// Give up after this many rounds in a row with the same failure.
@@ -78,7 +79,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     let client = host.models.open(&settings, &keys, &tree, host)?;
     let mut plan = Plan {
         same_failures: args.same_failures,
-        restore_on_failure: args.restore_on_failure,
+        restore_on_failure: args.on_failure == OnFailure::Restore,
         early_stop: args.early_stop,
         ..plan(settings, &tree, task)?
     };

@@ -1,5 +1,6 @@
 //! Exit codes and the errors that lead to them.
 
+use engine::Outcome;
 use report::Output;
 
 /// How the program ends. Documented in the README; never renumbered.
@@ -46,9 +47,22 @@ impl Exit {
 
     /// The exit code of a command that ended so. Where what was asked for could not be printed, the command is not `Done`. A run is: its
     /// record holds what the report would have told.
+    #[must_use]
     pub fn closing(self, product: Product, output: &Output) -> Self {
         let has_lost = output.has_lost();
         if has_lost && (self, product) == (Self::Done, Product::Words) { Self::Fault } else { self }
+    }
+}
+
+/// How a run that has come to its end ends its command.
+impl From<&Outcome> for Exit {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Done { .. } => Self::Done,
+            Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => Self::Failed,
+            Outcome::ModelUnavailable { .. } => Self::ModelUnavailable,
+            Outcome::NeedsPerson { .. } => Self::NeedsPerson,
+        }
     }
 }
 
@@ -120,6 +134,7 @@ impl Failure {
     }
 
     /// What to do about it, in the command's own words.
+    #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
         self

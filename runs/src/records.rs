@@ -8,14 +8,15 @@ use std::time::SystemTime;
 use anyhow::{anyhow, ensure};
 use engine::{Attempted, Line, Outcome};
 use llm::{ErrorCode, Reply};
-use logging::{Redactor, RunFolder};
+use logging::{Redactor, RunFolder, Stored};
 use names::ours::{AGENT_CONFIG, LOGS};
-use perform::{Past, attempt_of, reply_again};
+use perform::{Observer, Past, Record, RecordError, attempt_of, reply_again};
 use repo::WorkTree;
+use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::order::recorded::Recorded;
-use crate::registry::{self, Known};
+use crate::registry::{self, Known, RUN_JSON};
 
 /// Of the runs that could have been meant so many are named.
 pub const NAMED_RUNS: usize = 5;
@@ -33,18 +34,65 @@ pub fn implement_logs(root: &Path) -> PathBuf {
     root.join(LOGS)
 }
 
-/// For a run that begins and cannot put down what it begins with: nothing was touched yet, and nothing of the record stays.
-pub fn cannot_begin<E: Into<anyhow::Error>>(folder: &RunFolder) -> impl FnOnce(E) -> Failure {
-    let folder = folder.clone();
-    move |error| {
-        discard(&folder);
-        Failure::no_record(error.into().context("cannot begin the record"))
+/// A new run folder. Unless its run begins, it is removed again: nothing was touched yet, and nothing of the record stays.
+pub(crate) struct Beginning {
+    folder: RunFolder,
+    has_begun: bool,
+}
+
+impl Beginning {
+    /// Makes the folder; `help` says what to do where it cannot be made.
+    pub(crate) fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
+        let folder =
+            RunFolder::create(base, name, redactor).map_err(|error| Failure::refused(error, help))?;
+        Ok(Self { folder, has_begun: false })
     }
+
+    pub(crate) fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
+    /// Puts down what the run is to do.
+    pub(crate) fn store(&self, plan: &impl Serialize) -> Result<Stored, Failure> {
+        self.folder.store_json(RUN_JSON, plan).map_err(cannot_begin)
+    }
+
+    /// From now on the run has begun.
+    pub(crate) fn record(mut self, observer: &mut dyn Observer) -> Result<Record<'_>, RecordError> {
+        let record = Record::begin(self.folder.clone(), observer)?;
+        self.has_begun = true;
+        Ok(record)
+    }
+}
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        if !self.has_begun {
+            discard(&self.folder);
+        }
+    }
+}
+
+/// What a run is begun with cannot be put down.
+pub(crate) fn cannot_begin(error: impl Into<anyhow::Error>) -> Failure {
+    Failure::no_record(error.into().context("cannot begin the record"))
 }
 
 /// Removes the record of a run that has not begun.
 pub fn discard(folder: &RunFolder) {
     let _ = std::fs::remove_dir_all(folder.path());
+}
+
+/// A run folder to read from.
+pub fn open(run: &Path) -> RunFolder {
+    RunFolder::open(run.to_owned(), Redactor::default())
+}
+
+/// The record in a folder, if all of it is as it was written.
+pub(crate) fn intact(folder: &RunFolder) -> Result<Past, RecordError> {
+    let past = Past::read(folder.path())?;
+    past.intact(folder)?;
+    Ok(past)
 }
 
 /// The run that is meant, the newest if none is named.
@@ -89,7 +137,7 @@ pub fn has_applied(run: &Path) -> bool {
 /// The answers of a run, in their order, to be given again.
 pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
     let unreadable = "name a run with an intact journal";
-    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+    let folder = open(run);
     let past = Past::read(run).map_err(|error| Failure::refused(error, unreadable))?;
     let answered =
         |line| if let Line::Answered(answered) = line { Some(reply_again(&folder, &answered)) } else { None };
@@ -165,9 +213,7 @@ pub fn past(run: &Path) -> Result<Past, Failure> {
     if is_applied(run) {
         return Ok(Past::default());
     }
-    let folder = RunFolder::open(run.to_owned(), Redactor::default());
-    let past = Past::read(run).and_then(|past| past.intact(&folder).map(|()| past));
-    past.map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
+    intact(&open(run)).map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
 }
 
 /// Whether this is the record of an `apply` that came to its end: what to put back, and no journal.

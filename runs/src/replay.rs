@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use engine::{Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Stop};
-use logging::{Redactor, RunFolder};
+use logging::RunFolder;
 use perform::{
     CommitWorld, Fault, Past, Record, RecordOnly, ReplayFault, Rules, Silent, output_text, reply_of,
 };
@@ -17,8 +17,7 @@ use serde_json::json;
 use self::copy::ScratchCopy;
 
 use crate::commit::plan::Plan;
-use crate::commit::run::build_command;
-use crate::commit::run::can_go_on;
+use crate::commit::run::{build_command, can_go_on};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::model::asking;
@@ -60,12 +59,11 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     if Recorded::is_in(&run) {
         return order::replay(args, &known, &tree, output);
     }
-    let folder = RunFolder::open(run.clone(), Redactor::default());
+    let folder = records::open(&run);
     let plan = Plan::load(&folder, &known).map_err(|error| {
         Failure::refused(error, "name another run of code-commit or implement: code-commit runs lists them")
     })?;
-    let past = Past::read(&run).and_then(|past| past.intact(&folder).map(|()| past));
-    let past = past.map_err(|error| {
+    let past = records::intact(&folder).map_err(|error| {
         Failure::refused(
             error,
             "only a record that is as it was can be replayed: code-commit runs lists the others",
@@ -100,8 +98,7 @@ fn same_again(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let mut harness = Journaled::new(copy.world(RecordOnly::new(folder, &past), rules), past.answers.clone());
-    let replayed = plan.run(&mut harness).and_then(|outcome| harness.ends(&outcome).map(|()| outcome));
-    match replayed {
+    match harness.run(|harness| plan.run(harness)) {
         Ok(outcome) => {
             let (changed, hash) = copy.changed()?;
             output.object(&json!({ "same": true, "outcome": outcome, "changed_files_sha256": hash }));

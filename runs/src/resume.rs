@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use logging::{Redactor, RunFolder};
+use logging::RunFolder;
 use perform::{JOURNAL, Past};
 use repo::WorkTree;
 use report::phrases;
@@ -76,7 +76,7 @@ fn older_unfinished(tree: &WorkTree) -> Option<String> {
 
 /// Whether nothing is left to do in a run that is listed; none if its journal cannot be read.
 pub fn is_over(known: &Known, tree: &WorkTree, state: &Path) -> Option<bool> {
-    let folder = RunFolder::open(known.path(tree.root()), Redactor::default());
+    let folder = records::open(&known.path(tree.root()));
     if Recorded::is_in(folder.path()) {
         return order::is_over(&folder, state);
     }

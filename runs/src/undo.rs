@@ -6,7 +6,6 @@ pub use apply::Force;
 
 use anyhow::anyhow;
 use apply::{Action, UndoError};
-use logging::{Redactor, RunFolder};
 use perform::{UNDO, folders_to_undo};
 use report::{phrases, printable};
 use serde_json::json;
@@ -28,7 +27,7 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
         return Err(spec::history::refuse_undo(&past));
     }
     let run = known?.path(tree.root());
-    let folder = RunFolder::open(run.clone(), Redactor::default());
+    let folder = records::open(&run);
     let rounds = folders_to_undo(&folder)
         .map_err(|error| Failure::refused(error, "make the folder readable; it holds the old contents"))?;
     if rounds.is_empty() {

@@ -1,5 +1,7 @@
 //! The life of a run through the public interface: begun, resumed, replayed, undone and removed.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

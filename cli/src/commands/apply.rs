@@ -12,20 +12,13 @@ use parser::Errors;
 use perform::{Fault, Intake, Rules, UNDO, changes, reply_of};
 use repo::WorkTree;
 use report::{BAD, Output, phrases, printable};
+use runs::commit::leaves_tree_changed;
+use runs::{Exit, Failure, Host, commit, lock, place, preflight, records, registry, text};
 use serde_json::{Value, json};
 use settings::{Keys, Layer};
 
 use crate::args::ApplyArgs;
 use crate::commands::parse;
-use runs::Host;
-use runs::commit;
-use runs::commit::leaves_tree_changed;
-use runs::lock;
-use runs::place;
-use runs::preflight;
-use runs::text;
-use runs::{Exit, Failure};
-use runs::{records, registry};
 
 /// Parses, judges and writes; or says what would be written.
 pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {

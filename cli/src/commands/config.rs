@@ -1,13 +1,11 @@
 //! `code-commit config`: every setting in force, and where it is from.
 
 use report::{DIM, Output, printable};
+use runs::{Exit, Failure, Host, place};
 use serde_json::json;
 use settings::{Files, Keys, Standing};
 
 use crate::args::ConfigArgs;
-use runs::Host;
-use runs::place;
-use runs::{Exit, Failure};
 
 /// Prints the settings as a run with these flags would have them.
 pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {

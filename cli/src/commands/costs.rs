@@ -6,14 +6,13 @@ mod prices;
 use std::collections::BTreeMap;
 
 use report::{Output, STRONG, printable};
+use runs::place::here;
+use runs::{Exit, Failure, Host};
 use serde_json::{Value, json};
 use settings::Layer;
 
 use crate::commands::costs::calls::{Call, find};
 use crate::commands::costs::prices::Today;
-use runs::Host;
-use runs::place::here;
-use runs::{Exit, Failure};
 
 /// Sums of some calls.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -92,8 +91,8 @@ const TABLES: [(&str, Key); 5] = [
 pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let root = here(host)?;
-    let settings = runs::config::load(&root, environment, Layer::default(), output)?;
-    let found = find(&root, &Today::of(&settings))?;
+    let settings = runs::config::load(root, environment, Layer::default(), output)?;
+    let found = find(root, &Today::of(&settings))?;
     found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));
     if found.calls.is_empty() {
         output.report("No call of a model is on record here.");

@@ -9,18 +9,13 @@ use fixtures::server::{Script, Server, Step};
 use llm::Secret;
 use logging::Redactor;
 use repo::WorkTree;
+use runs::commit::{self, Plan, Prepared, Task, begin};
+use runs::preflight::{CODE_ROLLUP, QUERY, on_path};
+use runs::sandbox::Otherwise;
+use runs::{Exit, Failure, Host, changes, lock, place};
 use settings::{Environment, Keys, Layer, Settings};
 
 use crate::args::DemoArgs;
-use runs::Host;
-use runs::changes;
-use runs::commit::{self, Plan, Prepared, Task, begin};
-use runs::lock;
-use runs::place;
-use runs::preflight::on_path;
-use runs::preflight::{CODE_ROLLUP, QUERY};
-use runs::sandbox::Otherwise;
-use runs::{Exit, Failure};
 
 /// Nobody's: it exists so that the record can be seen to hide it.
 const KEY: &str = "demo-key-that-opens-nothing-42";

@@ -3,11 +3,10 @@
 mod checks;
 
 use report::{BAD, DIM, GOOD, Output, STRONG, printable};
+use runs::{Exit, Failure, Host};
 use serde_json::json;
 
 use crate::args::DoctorArgs;
-use runs::Host;
-use runs::{Exit, Failure};
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,13 +8,11 @@ use anyhow::{Context as _, anyhow};
 use guard::{Guard, Op, OpenError, Request, Verdict};
 use logging::name_as_text;
 use report::{BAD, GOOD, printable};
+use runs::{Exit, Failure, Host, commit};
 use serde_json::json;
 use settings::Layer;
 
 use crate::args::GuardArgs;
-use runs::Host;
-use runs::commit;
-use runs::{Exit, Failure};
 
 /// Judges the paths as one reply and prints a verdict for each.
 pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {

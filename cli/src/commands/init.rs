@@ -8,12 +8,11 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use names::ours::{AGENT_CONFIG, BUILD};
 use repo::{OpenError, WorkTree};
+use runs::preflight::{self, QUERY};
+use runs::{Exit, Failure, Host, place};
 
 use crate::args::InitArgs;
 use crate::commands::commit;
-use runs::place;
-use runs::preflight::{self, QUERY};
-use runs::{Exit, Failure, Host};
 
 /// Makes what is missing and says what to do next.
 pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {

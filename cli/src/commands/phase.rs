@@ -41,7 +41,7 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
     let specs = phase::specs(root)?;
     if specs.is_empty() {
         return Err(Failure::refused(
-            anyhow!("there are no specs in {}", SPECS),
+            anyhow!("there are no specs in {SPECS}"),
             "code-commit phase init makes a first one",
         ));
     }
@@ -53,7 +53,7 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
             .object(&serde_json::json!({"event": "finding", "file": file, "line": line, "message": message}));
     };
     for (number, text) in &specs {
-        let file = format!("{}/phase{number}.md", SPECS);
+        let file = format!("{SPECS}/phase{number}.md");
         for finding in loop_phase::spec::check(text, *number) {
             tell(&file, finding.line, &finding.message);
         }

@@ -12,16 +12,12 @@ use names::ours::AGENT_CONFIG;
 use prompt::rollup::{LeftOut, append};
 use repo::{Besides, Tracked, WorkTree};
 use report::{Output, phrases, printable_name};
+use runs::{Exit, Failure, Host, place, preflight};
 use serde_json::json;
-
-use self::on_disk::{Found, OnDisk};
 use settings::Keys;
 
+use self::on_disk::{Found, OnDisk};
 use crate::args::RollupArgs;
-use runs::Host;
-use runs::place;
-use runs::preflight;
-use runs::{Exit, Failure};
 
 /// Of the files left out so many are named.
 const NAMED_FILES: usize = 10;

@@ -6,19 +6,15 @@ mod spec;
 use std::path::Path;
 
 use engine::Line;
-use logging::{Redactor, RunFolder};
 use perform::Past;
 use report::{GOOD, STRONG, WARN, lines, rounds_asked};
+use runs::order::Recorded;
+use runs::records::account::Account;
+use runs::spec::history;
+use runs::{Exit, Failure, Host, changes, place, records, registry};
 use serde_json::json;
 
 use crate::args::RunName;
-use runs::changes;
-use runs::order::Recorded;
-use runs::place;
-use runs::records::account::Account;
-use runs::spec::history;
-use runs::{Exit, Failure};
-use runs::{Host, records, registry};
 
 /// Lists the runs of this project, the newest first.
 pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
@@ -36,7 +32,7 @@ pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
         let made_by = records::loop_of(known, tree.root());
         // What a summary says of a run whose journal is not to be believed is not to be believed either.
         let believed = ended != Some("damaged");
-        let account = believed.then(|| Account::of(&RunFolder::open(run.clone(), Redactor::default())));
+        let account = believed.then(|| Account::of(&records::open(run)));
         let account = account.unwrap_or_default();
         let mut object = json!({
             "run": name, "loop": made_by, "outcome": ended, "rounds": rounds, "undone": undone, "folder": run.to_string_lossy(),

@@ -5,13 +5,11 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use anyhow::{Context as _, anyhow};
 use names::ours::PROJECT_FILE;
 use report::{Output, printable};
+use runs::{Exit, Failure, Host, place};
 use serde_json::json;
 use settings::{File, Files, Standing};
 
 use crate::args::TrustArgs;
-use runs::Host;
-use runs::place;
-use runs::{Exit, Failure};
 
 /// Shows what the file would weaken, asks, and pins the bytes that were shown.
 pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {

@@ -9,17 +9,16 @@ use report::Output;
 
 use crate::commit::plan::Task;
 use crate::exit::Failure;
-use crate::records;
+use crate::records::{self, Beginning};
 
 /// Makes the run folder.
-pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result<RunFolder, Failure> {
+pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result<Beginning, Failure> {
     let logs = task.logs(tree.root());
     hide(tree, &logs)?;
     let name = task.folder_name(&Stamp::now().folder_name());
-    let folder = RunFolder::create(&logs, &name, redactor)
-        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
-    stays_inside(tree.root(), &folder)?;
-    Ok(folder)
+    let beginning = Beginning::create(&logs, &name, redactor, "make the folder writable")?;
+    stays_inside(tree.root(), beginning.folder())?;
+    Ok(beginning)
 }
 
 /// No untracked file of ours is ever seen by git. A folder that was there before is its owner's to hide.
@@ -41,7 +40,6 @@ fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
     if real.starts_with(root) {
         return Ok(());
     }
-    let _ = std::fs::remove_dir(folder.path());
     let text = format!("{} leads out of the project", folder.path().display());
     Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
 }

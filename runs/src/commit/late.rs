@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use logging::{Redactor, RunFolder};
 use perform::{JOURNAL, Past};
 use repo::WorkTree;
 use report::SUMMARY;
@@ -15,6 +14,7 @@ use crate::changes;
 use crate::commit::changed::is_as_stopped;
 use crate::commit::run::summarize;
 use crate::order::recorded::Recorded;
+use crate::records;
 use crate::registry;
 
 /// Makes those that are missing. The caller holds the lock, so no run is about to make its own.
@@ -47,7 +47,7 @@ fn summary(root: &Path, run: &Path) -> anyhow::Result<()> {
     if is_as_stopped(root, run, &changes) {
         changes::note_left(run, &changes)?;
     }
-    let folder = RunFolder::open(run.to_owned(), Redactor::default());
+    let folder = records::open(run);
     summarize(root, &folder, &past.lines, &changes, outcome, elapsed(&past)).map(drop)
 }
 

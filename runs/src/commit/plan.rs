@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
 use guard::Policy;
-use logging::{Layout, RunFolder, Stored};
+use logging::{Layout, RunFolder};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, commit, implement};
 use names::{Binds, INPUTS};
 use serde::{Deserialize, Serialize};
@@ -235,11 +235,6 @@ impl Plan {
                 INPUTS.iter().fold(policy, |policy, input| policy.protect_as(input.why, [input.pattern]))
             }
         }
-    }
-
-    /// Puts it into the run folder.
-    pub fn store(&self, folder: &RunFolder) -> anyhow::Result<Stored> {
-        folder.store_json(RUN_JSON, self).context("cannot begin the record")
     }
 
     /// The plan of a run, its inputs fetched from the first prompt. A plan that is not the one the run began with is refused.

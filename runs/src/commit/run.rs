@@ -25,7 +25,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::model::asking;
 use crate::observer;
-use crate::records::{self, discard};
+use crate::records::{self, Beginning};
 use crate::registry;
 use crate::sandbox::{self, Otherwise};
 
@@ -58,14 +58,11 @@ pub struct Finished {
 pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let Prepared { plan, tree, host, .. } = &prepared;
     let (tree, output) = (*tree, host.output);
-    let folder = files::record(&plan.task, tree, prepared.redactor.clone())?;
-    let said_log = files::said_log(&plan.task, tree.root()).inspect_err(|_| discard(&folder))?;
+    let beginning = files::record(&plan.task, tree, prepared.redactor.clone())?;
+    let said_log = files::said_log(&plan.task, tree.root())?;
     let keep_said = || said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
-    let mut observer = observer(&prepared, &folder);
-    let (confinement, record) = enter(&prepared, &folder, &mut *observer).inspect_err(|_| {
-        discard(&folder);
-        keep_said();
-    })?;
+    let mut observer = observer(&prepared, beginning.folder());
+    let (confinement, record) = enter(&prepared, beginning, &mut *observer).inspect_err(|_| keep_said())?;
     let finished = lead(prepared, confinement, record, Past::default());
     keep_said();
     finished
@@ -74,14 +71,14 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
 /// What has to be there before the first step. A run that cannot have it has not begun.
 fn enter<'o>(
     prepared: &Prepared<'_>,
-    folder: &RunFolder,
+    beginning: Beginning,
     observer: &'o mut dyn perform::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
-    let plan = prepared.plan.store(folder).map_err(Failure::no_record)?;
+    let plan = beginning.store(&prepared.plan)?;
     // The sandbox holds what is there, and hides the records that are listed.
-    registry::add(prepared.tree, folder.path(), Some(plan))?;
+    registry::add(prepared.tree, beginning.folder().path(), Some(plan))?;
     let confinement = confine(prepared)?;
-    let record = Record::begin(folder.clone(), observer).map_err(Failure::no_record)?;
+    let record = beginning.record(observer).map_err(Failure::no_record)?;
     Ok((confinement, record))
 }
 
@@ -137,10 +134,7 @@ fn lead(
     };
     // Its lock is held until the summary is written.
     let mut harness = Journaled::new(world, past.answers);
-    let outcome = plan
-        .run(&mut harness)
-        .and_then(|outcome| harness.ends(&outcome).map(|()| outcome))
-        .map_err(|stop| stopped(stop, root, &folder))?;
+    let outcome = harness.run(|harness| plan.run(harness)).map_err(|stop| stopped(stop, root, &folder))?;
     finish(root, &folder, outcome, began.elapsed(), host.output)
 }
 
@@ -183,8 +177,7 @@ fn finish(
     elapsed: Duration,
     output: &Output,
 ) -> Result<Finished, Failure> {
-    let changes = changes::of_run(root, folder.path())?;
-    changes::note_left(folder.path(), &changes)?;
+    let changes = changes::left_by(root, folder.path())?;
     let past = Past::read(folder.path()).map_err(anyhow::Error::from)?;
     let summary = summarize(root, folder, &past.lines, &changes, outcome, elapsed)?;
     summary.print(output);
@@ -195,7 +188,7 @@ fn finish(
             records::name(folder.path())
         ));
     }
-    Ok(Finished { exit: exit(&summary.outcome), changes })
+    Ok(Finished { exit: Exit::from(&summary.outcome), changes })
 }
 
 /// Writes the summary of a run that is over into its folder.
@@ -212,16 +205,6 @@ pub(crate) fn summarize(
     let summary = Summary::of(lines, outcome, files, elapsed, log);
     folder.store_json(SUMMARY, &summary)?;
     Ok(summary)
-}
-
-/// The exit code of an outcome.
-pub(crate) fn exit(outcome: &Outcome) -> Exit {
-    match outcome {
-        Outcome::Done { .. } => Exit::Done,
-        Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => Exit::Failed,
-        Outcome::ModelUnavailable { .. } => Exit::ModelUnavailable,
-        Outcome::NeedsPerson { .. } => Exit::NeedsPerson,
-    }
 }
 
 fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Observer> {

@@ -11,20 +11,20 @@ use perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules}
 use repo::WorkTree;
 use report::{Counts, Output, printable};
 use runner::Limits;
-use settings::Settings;
 
 use crate::changes::{self, FileChange};
 use crate::commit::run::UNLIKE_RECORDED;
 use crate::exit::{Exit, Failure};
+use crate::model::asking;
 use crate::observer;
-use crate::order::folder;
+use crate::order::folder::{self, Start};
 use crate::order::plan::Shown;
 use crate::order::preflight::Read;
 use crate::order::prepare::{self, Ready};
 use crate::order::recorded::{self, Beginning, Recorded};
 use crate::order::setting::{Setting, not_restored, spending_of};
 use crate::order::unfinished::Unfinished;
-use crate::records::{answers_used, discard};
+use crate::records::{answers_used, cannot_begin};
 use crate::registry;
 use crate::sandbox;
 
@@ -55,20 +55,22 @@ impl Done {
 pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
     let mut ready = prepare::ready(read, setting)?;
     let start = folder::folder(&ready.unfinished.run, &ready.tree, setting.redactor)?;
-    let (folder, new, note) = (start.folder().clone(), start.begins(), ready.state.clone());
-    let discard = || {
-        if let Some(folder) = &new {
-            discard(folder);
+    let (folder, is_new, note) =
+        (start.folder().clone(), matches!(start, Start::New(_)), ready.state.clone());
+    let take_back = || {
+        if is_new {
             Unfinished::take_back(&note, folder.path());
         }
     };
-    enter(&mut ready, &folder, setting).inspect_err(|_| discard())?;
+    enter(&mut ready, &folder, setting).inspect_err(|_| take_back())?;
     let Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed } = ready;
     let mut observer = observer(setting, &folder);
     // An error is one of the record, before the first step.
-    let (record, past) = start.record(&mut *observer).inspect_err(|_| discard())?;
+    let (record, past) = start.record(&mut *observer).inspect_err(|_| take_back())?;
     setting.model.pass_over(answers_used(&past.lines));
-    let asking = asking(read.order.max_cost, setting.settings);
+    // The order's own limit on money counts where it is less than that of the settings.
+    let spending = spending_of(read.order.max_cost, setting.settings);
+    let asking = Asking { spending, ..asking(setting.settings) };
     asking.spending.count(&past.lines, setting.model.id());
     let world = OrderWorld {
         record,
@@ -88,12 +90,9 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
         cancel: setting.cancel.clone(),
     };
     let mut harness = Journaled::new(world, past.answers);
-    let finished = loop_order::order(&mut harness, &inputs)
-        .and_then(|finished| harness.ends(&finished.outcome).map(|()| finished));
-    match finished {
+    match harness.run(|harness| loop_order::order(harness, &inputs)) {
         Ok(finished) => {
-            let changes = changes::of_run(tree.root(), folder.path())?;
-            changes::note_left(folder.path(), &changes)?;
+            let changes = changes::left_by(tree.root(), folder.path())?;
             Unfinished::forget(&state)?;
             finish(finished, &folder, changes)
         }
@@ -122,7 +121,7 @@ fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Resu
         settings: setting.settings,
         sandbox: ready.confinement.rung,
     };
-    let plan = beginning.store(folder).context("cannot begin the record").map_err(Failure::no_record)?;
+    let plan = beginning.store(folder).map_err(cannot_begin)?;
     registry::add(&ready.tree, folder.path(), Some(plan))
 }
 
@@ -141,17 +140,6 @@ fn put_back(
     warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
     unfinished.restored = true;
     Ok(unfinished.write(state)?)
-}
-
-/// How the model is asked. The order's own limit on money counts where it is less than that of the settings.
-fn asking(max_cost: Option<f64>, settings: &Settings) -> Asking {
-    Asking {
-        stream: settings.stream.value,
-        temperature: settings.temperature.value,
-        timeout: Some(settings.timeout.value),
-        spending: spending_of(max_cost, settings),
-        ..Asking::default()
-    }
 }
 
 fn finish(finished: Finished, folder: &RunFolder, changes: Vec<FileChange>) -> Result<Done, Failure> {

@@ -14,19 +14,20 @@ use repo::{Git, WorkTree};
 use report::Output;
 use serde_json::Value;
 
-use crate::changes::{note_left, of_run};
+use crate::changes::left_by;
 use crate::exit::{Exit, Failure};
 use crate::order::recorded;
 use crate::order::recorded::summary;
 use crate::order::setting::not_restored;
 use crate::order::settle::settle;
 use crate::order::unfinished::Unfinished;
+use crate::records::{self, Beginning};
 use crate::registry::{self, RUN_JSON};
 
 /// How a run begins.
 pub(super) enum Start {
     /// With nothing behind it.
-    New(RunFolder),
+    New(Beginning),
     /// With the facts of a run that was not finished.
     Resumed(RunFolder),
 }
@@ -34,15 +35,8 @@ pub(super) enum Start {
 impl Start {
     pub(super) fn folder(&self) -> &RunFolder {
         match self {
-            Self::New(folder) | Self::Resumed(folder) => folder,
-        }
-    }
-
-    /// The folder of one that begins.
-    pub(super) fn begins(&self) -> Option<RunFolder> {
-        match self {
-            Self::New(folder) => Some(folder.clone()),
-            Self::Resumed(_) => None,
+            Self::New(beginning) => beginning.folder(),
+            Self::Resumed(folder) => folder,
         }
     }
 
@@ -50,8 +44,8 @@ impl Start {
     pub(super) fn record(self, observer: &mut dyn Observer) -> Result<(Record<'_>, Past), Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
         match self {
-            Self::New(folder) => {
-                Ok((Record::begin(folder, observer).map_err(Failure::no_record)?, Past::default()))
+            Self::New(beginning) => {
+                Ok((beginning.record(observer).map_err(Failure::no_record)?, Past::default()))
             }
             Self::Resumed(folder) => {
                 let (mut record, mut past) = Record::resume(folder, observer).map_err(kept)?;
@@ -88,9 +82,8 @@ pub(super) fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Resul
         }
     }
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    RunFolder::create(base, &name.to_string_lossy(), redactor.clone())
+    Beginning::create(base, &name.to_string_lossy(), redactor.clone(), "make the folder writable")
         .map(Start::New)
-        .map_err(|error| Failure::refused(error, "make the folder writable"))
 }
 
 /// Whether a run was killed here before its first step; then nothing of it is left.
@@ -153,7 +146,7 @@ pub(super) fn clear_up(
     output: &Output,
 ) -> Result<Option<Unfinished>, Failure> {
     let Some(mut run) = Unfinished::read(state)? else { return Ok(None) };
-    let folder = RunFolder::open(run.run.clone(), Redactor::default());
+    let folder = records::open(&run.run);
     let has_journal = run.run.join(JOURNAL).is_file();
     if was_killed_at_once(&run.run) {
         Unfinished::forget(state)?;
@@ -198,7 +191,7 @@ pub(super) fn clear_up(
 fn note_left_as(folder: &RunFolder, tree: &WorkTree) -> Result<(), Failure> {
     let measured = summary(folder).and_then(|summary| summary.repo_tree_hash_after);
     if measured.is_some() && measured == repo::stable_hash(tree.root()).ok() {
-        note_left(folder.path(), &of_run(tree.root(), folder.path())?)?;
+        left_by(tree.root(), folder.path())?;
     }
     Ok(())
 }

@@ -13,12 +13,11 @@ use runner::Confinement;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
-use crate::order::files;
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
 use crate::order::setting::{Setting, spending_of};
 use crate::order::unfinished::Unfinished;
-use crate::order::{access, folder, startable};
+use crate::order::{access, files, folder, startable};
 use crate::place;
 
 /// A run that can begin, or go on.

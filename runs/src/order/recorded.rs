@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use logging::{Durability, Redactor, RunFolder, Stored};
+use logging::{Durability, RunFolder, Stored};
 use loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
 use prompt::order::{Allowed, Context};
 use runner::Rung;
@@ -115,7 +115,7 @@ impl Recorded {
             #[serde(rename = "loop")]
             _kind: Kind,
         }
-        let plan = RunFolder::open(run.to_owned(), Redactor::default()).read(RUN_JSON);
+        let plan = records::open(run).read(RUN_JSON);
         plan.is_ok_and(|text| serde_json::from_str::<Head>(&text).is_ok())
     }
 

@@ -2,15 +2,15 @@
 
 use anyhow::anyhow;
 use engine::{Journaled, Stop};
-use logging::{Redactor, RunFolder};
 use loop_order::{Finished, SUMMARY};
-use perform::{Past, RecordOnly, ReplayFault};
+use perform::{RecordOnly, ReplayFault};
 use repo::WorkTree;
 use report::Output;
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::order::recorded::Recorded;
+use crate::records;
 use crate::registry::Known;
 use crate::replay::{Request, other_end};
 
@@ -24,17 +24,13 @@ pub(crate) fn run(args: &Request, known: &Known, tree: &WorkTree, output: &Outpu
             "code-commit order run with --llm-model scripted/FILE tries one",
         ));
     }
-    let folder = RunFolder::open(known.path(tree.root()), Redactor::default());
+    let folder = records::open(&known.path(tree.root()));
     let unreadable = |error| Failure::refused(error, "name a finished run");
     let recorded = Recorded::load(known, folder).map_err(unreadable)?;
     let inputs = recorded.inputs().map_err(unreadable)?;
-    let past = Past::read(recorded.folder.path())
-        .and_then(|past| past.intact(&recorded.folder).map(|()| past))
-        .map_err(|error| unreadable(anyhow::Error::from(error)))?;
+    let past = records::intact(&recorded.folder).map_err(|error| unreadable(anyhow::Error::from(error)))?;
     let mut harness = Journaled::new(RecordOnly::new(recorded.folder, &past), past.answers.clone());
-    let replayed = loop_order::order(&mut harness, &inputs)
-        .and_then(|finished| harness.ends(&finished.outcome).map(|()| finished));
-    match replayed {
+    match harness.run(|harness| loop_order::order(harness, &inputs)) {
         Ok(Finished { outcome, summary, .. }) => {
             output.object(&json!({ "same": true, "outcome": outcome, "summary": summary }));
             output.report("the same prompts, the same commands, the same artifacts, the same verdict");

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
-use logging::{Redactor, RunFolder};
 use loop_order::Finished;
 use perform::{Past, Record, RecordOnly, Silent};
 use repo::{Git, WorkTree};
@@ -19,6 +18,7 @@ use crate::order::recorded::Recorded;
 use crate::order::unfinished::Unfinished;
 use crate::order::{folder, preflight};
 use crate::place;
+use crate::records;
 use crate::registry::{self, Known};
 
 /// Deals with what a killed run has left. Takes the lock for as long.
@@ -33,7 +33,7 @@ pub(super) fn recover(tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
 /// False where it has made none.
 pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<bool, Failure> {
     let known = registry::all(tree)?.into_iter().find(|known| known.path(tree.root()) == run.run);
-    let folder = RunFolder::open(run.run.clone(), Redactor::default());
+    let folder = records::open(&run.run);
     let Some(recorded) = known.and_then(|known| Recorded::load(&known, folder).ok()) else {
         return Ok(false);
     };
@@ -75,7 +75,7 @@ pub(super) fn committed(tree: &WorkTree, git: &Git) -> Result<Vec<Recorded>, Fai
     while let Some(commit) = git.commit_of(&name)?
         && let Some(run) = by_commit.remove(&commit)
     {
-        let folder = RunFolder::open(run.path(tree.root()), Redactor::default());
+        let folder = records::open(&run.path(tree.root()));
         made.extend(Recorded::load(&run, folder));
         name = format!("{commit}~1");
     }

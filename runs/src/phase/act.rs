@@ -2,25 +2,23 @@
 
 mod roles;
 
-use self::roles::Team;
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use apply::Lock;
-use engine::{Journaled, Named as _, Outcome, Stop};
+use engine::{Named as _, Outcome};
 use logging::{Redactor, RunFolder, Stamp};
 use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
 use names::ours::{ABL, PHASE_CONFIG};
-use perform::{AgentFault, AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
+use perform::{AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
 use report::{BAD, GOOD, Output, printable};
 use runner::{Cancel, Confinement, Env, Probed};
 use serde_json::json;
 use settings::phase::Config;
 use settings::{Address, Keys, Layer, Settings};
 
-use crate::agents::{can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls};
+use crate::agents::{Words, Work, can_be_told, can_keep, limits, warn_of_calls};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::lock;
@@ -31,8 +29,21 @@ use crate::phase::lines::{Facts, Lines};
 use crate::phase::past::{LOGS, settle, start_of, unfinished};
 use crate::phase::project::{self, Project};
 use crate::place;
-use crate::records::cannot_begin;
-use crate::registry::RUN_JSON;
+use crate::records::{Beginning, cannot_begin};
+
+/// What a phase says where it cannot go on.
+const WORDS: Words = Words {
+    go_on: "code-commit phase run goes on where it was",
+    again: "code-commit phase run",
+    worker: "role",
+    key_in: "the specs and of project.md",
+    unlike_recorded: |folder| {
+        format!(
+            "specs, prompts and configuration have to be what they were; or move {} away and run the phase again",
+            folder.path().display()
+        )
+    },
+};
 
 /// How a phase is worked on.
 #[derive(Debug)]
@@ -164,7 +175,7 @@ impl Setup<'_> {
         let mut observer = Facts::new(self.host.output.clone());
         let (record, past) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
         let folder = record.folder().clone();
-        let mut world = AgentWorld {
+        let world = AgentWorld {
             record,
             cast,
             // No line of the user runs here but through the desk.
@@ -183,44 +194,17 @@ impl Setup<'_> {
             used: AgentUsage::of(&past.lines),
             session: None,
         };
+        let restored = |_: &[String]| {
+            let forgotten = perform::forget_copies(&folder.path().join(COPIES));
+            Ok(forgotten.context("cannot remove what a killed run has left")?)
+        };
         let repositories = world.cast.repositories();
-        if past.lines.is_empty() {
-            keep_uncommitted(&repositories, folder.path(), self.host.output)?;
-        }
-        let mut answers = past.answers.clone();
-        answers.extend(self.cut_off(&mut world, &past)?);
-        let mut harness = Journaled::new(world, answers);
-        let outcome = loop_phase::phase(&mut harness, &inputs)
-            .and_then(|outcome| harness.ends(&outcome).map(|()| outcome))
-            .map_err(|stop| stopped(stop, &folder))?;
-        say_uncommitted(&repositories, folder.path(), self.host.output);
-        Ok(self.say(phase, &outcome, &folder))
-    }
-
-    /// Restores what a role may not touch and has, in a turn in which the harness was killed.
-    fn cut_off(
-        &self,
-        world: &mut AgentWorld<'_, '_, Team>,
-        past: &Past,
-    ) -> Result<Option<engine::Recorded>, Failure> {
-        let folder = world.record.folder().clone();
+        let output = self.host.output;
         let role_of =
             |name: &str| [Role::Builder, Role::Verifier].into_iter().find(|role| role.name() == name);
-        let (restored, answer) =
-            world.cut_off::<Phases>(past, role_of).map_err(|error| fault(error, &folder))?;
-        for path in restored {
-            let path = printable(&path);
-            self.host.output.warn(&format!(
-                "{path} may not be changed by the role that was interrupted; it was restored"
-            ));
-        }
-        // From now on it is a person's to change.
-        let copies = folder.path().join(COPIES);
-        perform::forget_copies(&copies).context("cannot remove what a killed run has left")?;
-        if let Some(answer) = &answer {
-            world.record.answer(answer, false).map_err(anyhow::Error::from)?;
-        }
-        Ok(answer)
+        let outcome = Work { past, repositories, words: &WORDS, output, restored: &restored }
+            .run::<Phases, _>(world, role_of, |harness| loop_phase::phase(harness, &inputs))?;
+        Ok(self.say(phase, &outcome, &folder))
     }
 
     /// The record of the run that has not come to its end, and what it holds; or a new one.
@@ -238,17 +222,15 @@ impl Setup<'_> {
                 Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
             }
             None => {
-                let folder = self.new_folder(logs, inputs, redactor)?;
-                let record = Record::begin(folder.clone(), observer).map_err(cannot_begin(&folder))?;
-                Ok((record, Past::default()))
+                let beginning = self.beginning(logs, inputs, redactor)?;
+                Ok((beginning.record(observer).map_err(cannot_begin)?, Past::default()))
             }
         }
     }
 
-    fn new_folder(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<RunFolder, Failure> {
+    fn beginning(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<Beginning, Failure> {
         let name = format!("{}-phase{}", Stamp::now().folder_name(), inputs.phase);
-        let folder = RunFolder::create(logs, &name, redactor)
-            .map_err(|error| Failure::refused(error, "make the folder writable"))?;
+        let beginning = Beginning::create(logs, &name, redactor, "make the folder writable")?;
         let Start { iteration, builder_done, failures } = &inputs.start;
         let run = json!({
             "loop": "phase",
@@ -259,14 +241,14 @@ impl Setup<'_> {
             "sandbox": self.probed.rung,
             "start": { "iteration": iteration, "builder_done": builder_done, "failures": failures.as_deref() },
         });
-        folder.store_json(RUN_JSON, &run).map_err(cannot_begin(&folder))?;
-        Ok(folder)
+        beginning.store(&run)?;
+        Ok(beginning)
     }
 
     fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
         let output = self.host.output;
         output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
-        let exit = match outcome {
+        match outcome {
             Outcome::Done { rounds } => {
                 output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
                 return Exit::Done;
@@ -275,51 +257,18 @@ impl Setup<'_> {
                 output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
                 let failed = project::read(&self.project.tests().join(FAILED_SPECS)).unwrap_or(None);
                 output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
-                Exit::NeedsPerson
             }
             Outcome::ModelUnavailable { cause, .. } => {
                 output.report(
                     &output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))),
                 );
-                Exit::ModelUnavailable
             }
-            Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => Exit::Failed,
-        };
+            Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
+        }
         if let Outcome::NeedsPerson { cause, .. } | Outcome::ModelUnavailable { cause, .. } = outcome {
             output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
         }
         output.report(&format!("log: {}", folder.path().display()));
-        exit
+        Exit::from(outcome)
     }
-}
-
-fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
-    match stop {
-        Stop::Fault(error) => fault(error, folder),
-        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
-            let help = format!(
-                "specs, prompts and configuration have to be what they were; or move {} away and run the phase again",
-                folder.path().display()
-            );
-            Failure::refused(stop, help)
-        }
-    }
-}
-
-fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
-    let help = format!(
-        "code-commit phase run goes on where it was; what happened is in {}",
-        folder.path().display()
-    );
-    if matches!(error, AgentFault::Interrupted) {
-        return Failure::new(Exit::Interrupted, error).help(help);
-    }
-    if matches!(error, AgentFault::KeyInPrompt { .. }) {
-        return Failure::refused(error, "take the key out of the specs and of project.md");
-    }
-    if matches!(error, AgentFault::NotPutBack(_)) {
-        let help = "see what stands in the way; code-commit phase run tries it once more";
-        return Failure::new(Exit::TreeNotRestored, error).help(help);
-    }
-    Failure::new(Exit::Fault, error).help(help)
 }

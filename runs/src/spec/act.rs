@@ -3,28 +3,36 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use engine::{Journaled, Note, Outcome, Stop};
+use engine::{Note, Outcome};
 use logging::{RunFolder, Stamp};
 use loop_spec::watch::Item;
 use loop_spec::{CommitScope, Files, Inputs, Patience, Role, Specs, still_holds};
 use names::ours::{PROJECT_FILE, SPEC_CONFIG};
-use perform::{AgentFault, AgentLimits, AgentUsage, AgentWorld, COPIES, Guarded, Past, Record};
+use perform::{AgentLimits, AgentUsage, AgentWorld, COPIES, Guarded, Past, Record};
 use report::{BAD, Output, printable};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use settings::{CommitScope as Scope, Origin, Settings};
 
-use crate::agents::{self, limits};
+use crate::agents::{Words, Work, limits};
 use crate::commit::run::UNLIKE_RECORDED;
-use crate::exit::{Exit, Failure};
-use crate::records::cannot_begin;
-use crate::records::{self, outcome_of};
+use crate::exit::Failure;
+use crate::records::{self, Beginning, cannot_begin, outcome_of};
 use crate::registry::RUN_JSON;
 use crate::spec::lines::{Ear, Lines};
 use crate::spec::mending::Mending;
 use crate::spec::options::AgentOptions;
 use crate::spec::workspace::Workspace;
 use crate::spec::{project, uuid};
+
+/// What a run of the spec loop says where it cannot go on.
+pub(super) const WORDS: Words = Words {
+    go_on: "go on with: code-commit spec run --resume",
+    again: "code-commit spec run --resume",
+    worker: "agent",
+    key_in: "the focus",
+    unlike_recorded: |_| UNLIKE_RECORDED.to_owned(),
+};
 
 /// What a run was begun with, as its folder has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -95,14 +103,15 @@ pub(super) fn begin(
         ));
     }
     leave_unfinished(workspace)?;
-    let folder = RunFolder::create(&workspace.runs, &Stamp::now().folder_name(), workspace.redactor.clone())
-        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+    let (name, redactor) = (Stamp::now().folder_name(), workspace.redactor.clone());
+    let beginning =
+        Beginning::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
     let (which, version) = ("spec".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     let (limits, agent) = (limits(&workspace.settings), workspace.args.clone());
     let begun = Begun { which, version, inputs, limits, item, agent };
-    folder.store_json(RUN_JSON, &begun).map_err(cannot_begin(&folder))?;
+    beginning.store(&begun)?;
     let mut observer = lines.clone();
-    let record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
+    let record = beginning.record(&mut observer).map_err(cannot_begin)?;
     lead(workspace, &begun, record, Past::default(), lines)
 }
 
@@ -152,51 +161,29 @@ fn lead(
     let mut watch = Mending::new(ear, &workspace.root, files.session(), no_wall);
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
     let cast = workspace.team(&inputs.focus, &files);
-    let mut world = AgentWorld {
+    let world = AgentWorld {
         limits: overruled(begun.limits, &workspace.settings),
         used: AgentUsage::of(&past.lines),
         session: Some(inputs.id.clone()),
         ..workspace.world(record, cast, &mut watch, &mut around, &workspace.cancel)
     };
+    let restored = |paths: &[String]| {
+        // A configuration that was the agent's own has been read already.
+        if paths.iter().any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str())) {
+            let why = anyhow!("the agent had changed the configuration, which was just restored");
+            return Err(Failure::refused(why, "run it again: code-commit spec run --resume"));
+        }
+        let forgotten = project::forget_copies(&workspace.runs);
+        Ok(forgotten.context("cannot remove what a killed run has left")?)
+    };
     let repositories = workspace.repositories(workspace.never_copied());
-    if past.lines.is_empty() {
-        agents::keep_uncommitted(&repositories, folder.path(), workspace.host.output)?;
-    }
-    let (restored, cut_off) =
-        world.cut_off::<Specs>(&past, Role::named).map_err(|error| fault(error, &folder))?;
-    say_put_back(workspace.host.output, &restored)?;
-    project::forget_copies(&workspace.runs).context("cannot remove what a killed run has left")?;
-    let mut answers = past.answers;
-    if let Some(answer) = cut_off {
-        world.record.answer(&answer, false).map_err(anyhow::Error::from)?;
-        answers.push(answer);
-    }
-    let mut harness = Journaled::new(world, answers);
-    let outcome = loop_spec::spec(&mut harness, inputs)
-        .and_then(|outcome| harness.ends(&outcome).map(|()| outcome))
-        .map_err(|stop| stopped(stop, &folder))?;
-    agents::say_uncommitted(&repositories, folder.path(), workspace.host.output);
+    let output = workspace.host.output;
+    let outcome = Work { past, repositories, words: &WORDS, output, restored: &restored }.run::<Specs, _>(
+        world,
+        Role::named,
+        |harness| loop_spec::spec(harness, inputs),
+    )?;
     Ok((outcome, folder))
-}
-
-fn stopped(stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
-    match stop {
-        Stop::Fault(error) => fault(error, folder),
-        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => Failure::refused(stop, UNLIKE_RECORDED),
-    }
-}
-
-/// What the agent had changed when the run was cut off. A configuration that was its own has been read already.
-fn say_put_back(output: &Output, paths: &[String]) -> Result<(), Failure> {
-    for path in paths {
-        let path = printable(path);
-        output.warn(&format!("{path} may not be changed by the agent that was interrupted; it was restored"));
-    }
-    if paths.iter().any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str())) {
-        let why = anyhow!("the agent had changed the configuration, which was just restored");
-        return Err(Failure::refused(why, "run it again: code-commit spec run --resume"));
-    }
-    Ok(())
 }
 
 /// The newest run, if it can be gone on with.
@@ -232,19 +219,4 @@ pub(super) fn say(output: &Output, outcome: &Outcome, folder: &RunFolder) {
         output.report("help: go on from this review, or from one of yours: code-commit spec review FILE");
     }
     output.report(&format!("log: {log}"));
-}
-
-/// What stopped a run from the outside.
-pub(super) fn fault(error: AgentFault, folder: &RunFolder) -> Failure {
-    let help =
-        format!("go on with: code-commit spec run --resume; what happened is in {}", folder.path().display());
-    if matches!(error, AgentFault::KeyInPrompt { .. }) {
-        return Failure::refused(error, "take the key out of the focus");
-    }
-    if matches!(error, AgentFault::NotPutBack(_)) {
-        let help = "see what stands in the way; code-commit spec run --resume tries it once more";
-        return Failure::new(Exit::TreeNotRestored, error).help(help);
-    }
-    let exit = if matches!(error, AgentFault::Interrupted) { Exit::Interrupted } else { Exit::Fault };
-    Failure::new(exit, error).help(help)
 }

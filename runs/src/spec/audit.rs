@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use engine::{Live as _, Recorded, Session, Turn, TurnAdvice, TurnAnswer};
-use logging::{RunFolder, Stamp};
+use logging::Stamp;
 use loop_spec::watch::WatchEvent;
 use loop_spec::{Files, Role, Specs};
-use perform::{AgentFault, AgentWorld, Guarded, Record};
+use perform::{AgentFault, AgentWorld, Guarded};
 use prompt::spec::{Who, audit, system};
 use runner::Cancel;
 use settings::Limits;
@@ -15,7 +15,7 @@ use settings::Limits;
 use crate::agents::limits;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::records::cannot_begin;
+use crate::records::{Beginning, cannot_begin};
 use crate::spec::history::AUDIT;
 use crate::spec::lines::{Ear, Lines};
 use crate::spec::options::AgentOptions;
@@ -64,14 +64,16 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
 /// One audit that `cancel` ends early.
 pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audited, Failure> {
     let name = format!("{}-{AUDIT}", Stamp::now().folder_name());
-    let folder = RunFolder::create(&workspace.runs, &name, workspace.redactor.clone())
-        .map_err(|error| Failure::refused(error, "see that the folder can be written"))?;
+    let redactor = workspace.redactor.clone();
+    let beginning =
+        Beginning::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
+    let folder = beginning.folder().clone();
     let id = uuid::v7()?;
     lines.of_run(&folder);
     let mut ear = Ear::new(lines.clone(), &workspace.root, None);
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
     let mut observer = lines.clone();
-    let record = Record::begin(folder.clone(), &mut observer).map_err(cannot_begin(&folder))?;
+    let record = beginning.record(&mut observer).map_err(cannot_begin)?;
     let cast = workspace.team("", &Files::of(&id));
     let mut world = AgentWorld {
         limits: limits(&workspace.settings),
@@ -87,7 +89,7 @@ pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines)
     };
     let answer = match world.perform(&turn) {
         Err(AgentFault::Interrupted) => return Ok(Audited::Interrupted),
-        other => other.map_err(|error| act::fault(error, &folder))?,
+        other => other.map_err(|error| act::WORDS.fault(error, &folder))?,
     };
     let entry = Recorded::of(&turn, &answer).map_err(anyhow::Error::from)?;
     world.record.answer(&entry, true).map_err(anyhow::Error::from)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use engine::{Journaled, Outcome, Stop};
-use logging::{Redactor, RunFolder};
+use logging::RunFolder;
 use perform::{RecordOnly, ReplayFault};
 use repo::WorkTree;
 use report::{Output, phrases};
@@ -53,7 +53,7 @@ impl Past {
 
     /// Its record, to read files from.
     pub fn folder(&self) -> RunFolder {
-        RunFolder::open(self.path.clone(), Redactor::default())
+        records::open(&self.path)
     }
 
     /// What happened in it.
@@ -144,14 +144,9 @@ pub fn refuse_undo(past: &Past) -> Failure {
 pub fn replay(past: &Past, output: &Output) -> Result<Exit, Failure> {
     let unreadable = "name a run whose record is whole";
     let folder = past.folder();
-    let record = past
-        .record()
-        .and_then(|record| record.intact(&folder).map(|()| record))
-        .map_err(|error| Failure::refused(error, unreadable))?;
+    let record = records::intact(&folder).map_err(|error| Failure::refused(error, unreadable))?;
     let mut harness = Journaled::new(RecordOnly::new(folder, &record), record.answers.clone());
-    let replayed = loop_spec::spec(&mut harness, &past.begun.inputs)
-        .and_then(|outcome| harness.ends(&outcome).map(|()| outcome));
-    match replayed {
+    match harness.run(|harness| loop_spec::spec(harness, &past.begun.inputs)) {
         Ok(outcome) => {
             output.object(&json!({ "same": true, "outcome": outcome }));
             output.report(&format!("the same prompts, the same end: {}", word(Some(&outcome))));

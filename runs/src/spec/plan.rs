@@ -12,7 +12,7 @@ use report::printable;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::spec::act::fault;
+use crate::spec::act::WORDS;
 use crate::spec::history::PLAN;
 use crate::spec::options::AgentOptions;
 use crate::spec::workspace::{Mailboxes, Workspace};
@@ -37,7 +37,7 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
     let spawn = spawn(&role, &who);
     let (done, put_back) =
         watch_over(&watched, scratch.path(), || agent::interactive(&role.cli, &spawn, &workspace.cancel))
-            .map_err(|error| fault(error, &scratch))?;
+            .map_err(|error| WORDS.fault(error, &scratch))?;
     for path in &put_back {
         output.warn(&format!(
             "{} may not be changed while planning: it was restored; the other version is in {}",

@@ -7,7 +7,6 @@ use loop_spec::{ISSUES, Inputs, Patience, STORE};
 use report::printable;
 use settings::Limits;
 
-use crate::commit::run::exit;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::spec::act::{begin, inputs, resume, say, unfinished};
@@ -83,7 +82,7 @@ pub(super) fn go_on(
     let lines = Lines::new(output.clone(), &workspace.config.specs);
     let (outcome, folder) = resume(&workspace, folder, &begun, &lines)?;
     say(output, &outcome, &folder);
-    Ok(exit(&outcome))
+    Ok(Exit::from(&outcome))
 }
 
 /// The workspace of a run that a person has asked for. Not while a spec issue waits: agents would meet it again, and be paid for that (S4
@@ -110,7 +109,7 @@ fn start(workspace: &Workspace<'_>, inputs: Inputs) -> Result<Exit, Failure> {
     let lines = Lines::new(workspace.host.output.clone(), &workspace.config.specs);
     let (outcome, folder) = begin(workspace, inputs, None, &lines)?;
     say(workspace.host.output, &outcome, &folder);
-    Ok(exit(&outcome))
+    Ok(Exit::from(&outcome))
 }
 
 /// `@path` names a file (S4 §CLI Usage).

@@ -11,15 +11,13 @@ use loop_phase::tokens::{self, Row, Table};
 use names::ours::{ABL, STATE};
 use repo::WorkTree;
 use report::phrases;
+use runs::phase::{LOGS, read};
+use runs::registry::RUN_JSON;
+use runs::{Failure, records, registry, spec};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::commands::costs::prices::Today;
-use runs::Failure;
-use runs::phase::LOGS;
-use runs::phase::read;
-use runs::registry::RUN_JSON;
-use runs::{records, registry, spec};
 
 /// Where a phase's calls come from.
 const PHASE: &str = "phase";

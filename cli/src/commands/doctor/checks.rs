@@ -6,16 +6,13 @@ use std::path::Path;
 use llm::{Blind, Provider};
 use repo::{Asked, WorkTree};
 use runner::Rung;
+use runs::commit::rollup::Rollup;
+use runs::preflight::{self, CODE_ROLLUP, Missing, QUERY, on_path};
+use runs::{Failure, Host, place, sandbox};
 use settings::{Environment, Files, Keys, Settings, Standing, keys};
 
 use super::Check;
 use crate::args::DoctorArgs;
-use runs::Failure;
-use runs::Host;
-use runs::commit::rollup::Rollup;
-use runs::place;
-use runs::preflight::{self, CODE_ROLLUP, Missing, QUERY, on_path};
-use runs::sandbox;
 
 /// Every check, in the order in which a person would put things right.
 pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failure> {

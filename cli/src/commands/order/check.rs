@@ -6,13 +6,12 @@ use std::path::Path;
 use anyhow::Context as _;
 use loop_order::{FieldProblem, WorkOrder};
 use report::{BAD, GOOD, Output, STRONG, phrases, printable};
+use runs::order::{self, preflight};
+use runs::{Exit, Failure, Host};
 use serde_json::json;
 use settings::{Layer, Settings};
 
 use crate::args::order::CheckArgs;
-use runs::Host;
-use runs::order::{self, preflight};
-use runs::{Exit, Failure};
 
 /// Everything that speaks against it, at once.
 pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {

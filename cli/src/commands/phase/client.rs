@@ -4,9 +4,8 @@ use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
-use settings::Environment;
-
 use runs::phase::request::{Answer, Request, SOCKET};
+use settings::Environment;
 
 /// Passes its arguments on and prints what comes back. The exit code is the command's.
 pub fn run(environment: &Environment) -> u8 {

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use names::ours::PHASE_CONFIG;
-
 use report::Output;
 use runs::phase::{PROJECT, SPECS};
 use runs::{Exit, Failure};

@@ -1,24 +1,21 @@
 //! `code-commit runs` and `code-commit show` for the runs of orders.
 
 use engine::{Line, Outcome};
-use logging::{Redactor, RunFolder};
 use loop_order::{RunSummary, Verdict};
 use perform::Past;
 use repo::WorkTree;
 use report::{BAD, GOOD, Output, STRONG, WARN, lines, printable, rounds_asked};
-use serde_json::json;
-
 use runs::Failure;
 use runs::changes::{self, FileChange};
 use runs::order::{Recorded, summary};
-use runs::records::past;
-use runs::records::{self, account::Account};
+use runs::records::{self, account::Account, past};
 use runs::registry::Known;
+use serde_json::json;
 
 /// One line about the run.
 pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
     let run = &known.path(tree.root());
-    let folder = RunFolder::open(run.clone(), Redactor::default());
+    let folder = records::open(run);
     let past = Past::read(run).unwrap_or_default();
     let attempts = rounds_asked(&past.lines);
     let outcome = past.outcome().map(Outcome::code);
@@ -46,7 +43,7 @@ pub fn list(known: &Known, tree: &WorkTree, output: &Output) {
 /// Everything about the run: attempts, prompts, answers, refusals, commands, and what it changed.
 pub fn show(known: &Known, tree: &WorkTree, output: &Output) -> Result<(), Failure> {
     let run = &known.path(tree.root());
-    let folder = RunFolder::open(run.clone(), Redactor::default());
+    let folder = records::open(run);
     let past = past(run)?;
     let changes = changes::of_run(tree.root(), run)?;
     let stats: Vec<_> = changes.iter().map(FileChange::stat).collect();

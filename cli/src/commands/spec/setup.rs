@@ -6,11 +6,9 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use names::ours::SPEC_CONFIG;
 use report::Output;
-use settings::spec::Config;
-
-use runs::spec::config;
-use runs::spec::project;
+use runs::spec::{config, project};
 use runs::{Exit, Failure};
+use settings::spec::Config;
 
 /// Takes a value away.
 const CLEAR: &str = "-";

@@ -4,13 +4,10 @@ use std::path::Path;
 
 use loop_spec::{BACKLOG, ISSUES, STORE, TBD};
 use report::{Output, STRONG, printable};
-use serde_json::json;
-
-use runs::Exit;
-use runs::records;
 use runs::spec::history::{self, short, word};
-use runs::spec::project;
-use runs::spec::{self, Failed};
+use runs::spec::{self, Failed, project};
+use runs::{Exit, records};
+use serde_json::json;
 
 /// So many runs are shown.
 const RUNS: usize = 5;

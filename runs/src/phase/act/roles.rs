@@ -16,11 +16,10 @@ use settings::phase::Entry;
 use super::Setup;
 use crate::agents::{address, protected};
 use crate::exit::Failure;
-use crate::phase::access;
 use crate::phase::agents::{self, Chosen};
 use crate::phase::desk::Counter;
-use crate::phase::project;
 use crate::phase::request::{Desk, SOCKET};
+use crate::phase::{access, project};
 use names::ours::{ABL, AGENT_CONFIG, STATE};
 
 /// Builder and verifier, their places and their repositories.
