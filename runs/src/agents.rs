@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::model;
 
 /// The limits in force.
-pub fn limits(settings: &Settings) -> AgentLimits {
+pub(crate) fn limits(settings: &Settings) -> AgentLimits {
     AgentLimits {
         max_cost_usd: settings.max_cost.value.map(llm::Money::as_usd),
         max_tokens: settings.max_tokens.value,
@@ -27,14 +27,14 @@ pub fn limits(settings: &Settings) -> AgentLimits {
 }
 
 /// Every agent makes its calls by itself. The limit is meant for other loops too, so that it is no reason to refuse.
-pub fn warn_of_calls(settings: &Settings, output: &Output) {
+pub(crate) fn warn_of_calls(settings: &Settings, output: &Output) {
     if settings.max_calls.value.is_some() {
         output.warn("limits.max_calls does not hold here: an agent makes its calls by itself");
     }
 }
 
 /// Only Claude Code says what a turn costs. A limit that nobody can keep is better refused at once.
-pub fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
+pub(crate) fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
     match kind {
         Kind::Gemini | Kind::Codex if settings.max_cost.value.is_some() => {
             let why = anyhow!(
@@ -48,7 +48,7 @@ pub fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
 }
 
 /// What the configuration protects, and nothing else but `.git` and what is ours; none where it protects nothing.
-pub fn protected(settings: &Settings) -> Option<Policy> {
+pub(crate) fn protected(settings: &Settings) -> Option<Policy> {
     let nothing_else = Policy::scoped(Vec::<String>::new());
     let patterns = &settings.protect;
     (!patterns.is_empty())
@@ -65,12 +65,12 @@ fn address_variable(kind: Kind) -> Option<&'static str> {
 }
 
 /// What tells an agent where its service is.
-pub fn address(kind: Kind, base_url: Option<&Address>) -> Option<(OsString, OsString)> {
+pub(crate) fn address(kind: Kind, base_url: Option<&Address>) -> Option<(OsString, OsString)> {
     Some((address_variable(kind)?.into(), base_url?.0.clone().into()))
 }
 
 /// An error where `--base-url` is given and the agent has no ear for it; a warning where what it sends there is not encrypted.
-pub fn can_be_told(kind: Kind, base_url: Option<&Address>, output: &Output) -> Result<(), Failure> {
+pub(crate) fn can_be_told(kind: Kind, base_url: Option<&Address>, output: &Output) -> Result<(), Failure> {
     let Some(base_url) = base_url else { return Ok(()) };
     if address_variable(kind).is_some() {
         base_url.0.parse().iter().for_each(|base| model::warn_in_the_clear(base, output));
@@ -189,7 +189,7 @@ fn keep_uncommitted(
 }
 
 /// Behind warnings of what was restored: no harness can tell an agent's change from one that a person made meanwhile.
-pub fn as_changed(turn: u32) -> String {
+pub(crate) fn as_changed(turn: u32) -> String {
     format!("in case that was you: it lies as it was changed in {} of the run's folder", perform::taken(turn))
 }
 

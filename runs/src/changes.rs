@@ -43,7 +43,7 @@ pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
 }
 
 /// Keeps how a run that is over has left its files: what its build has made of them is part of the run, and no reason to refuse an undo.
-pub fn note_left(run: &Path, changes: &[FileChange]) -> anyhow::Result<()> {
+pub(crate) fn note_left(run: &Path, changes: &[FileChange]) -> anyhow::Result<()> {
     let left = changes.iter().map(|change| (&change.path, hash(change.after.as_deref()), &change.written));
     let touched: BTreeMap<_, _> =
         left.filter(|(_, now, written)| now != *written).map(|(path, now, _)| (path, now)).collect();
@@ -57,14 +57,14 @@ pub fn note_left(run: &Path, changes: &[FileChange]) -> anyhow::Result<()> {
 }
 
 /// What a run that is over has changed; it is noted how it has left its files.
-pub fn left_by(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
+pub(crate) fn left_by(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
     let changes = of_run(root, run)?;
     note_left(run, &changes)?;
     Ok(changes)
 }
 
 /// Whether these files are as the run in this folder, its build included, has left them.
-pub fn are_as_left(root: &Path, run: &Path, paths: &[String]) -> bool {
+pub(crate) fn are_as_left(root: &Path, run: &Path, paths: &[String]) -> bool {
     let left = fs::read(run.join(UNDO).join(LEFT)).unwrap_or_default();
     let left: BTreeMap<String, Option<String>> = serde_json::from_slice(&left).unwrap_or_default();
     paths.iter().all(|path| left.get(path) == Some(&hash(on_disk(&root.join(path)).as_deref())))

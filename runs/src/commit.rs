@@ -97,8 +97,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
 }
 
 fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result<Settings, Failure> {
-    let Host { environment, output, .. } = host;
-    let mut settings = crate::config::load(root, environment, args.layer.clone(), output)?;
+    let mut settings = crate::config::load(root, args.layer.clone(), host)?;
     if which == Which::Implement && settings.model.origin == Origin::Default {
         settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
     }

@@ -2,18 +2,14 @@
 
 use std::path::Path;
 
-use report::Output;
-use settings::{Environment, Files, Layer, ReadError, Settings};
+use settings::{Files, Layer, ReadError, Settings};
 
 use crate::exit::Failure;
+use crate::host::Host;
 
 /// The settings of a run in `root`. What the project may not decide is left out, with a warning for each.
-pub fn load(
-    root: &Path,
-    environment: &Environment,
-    flags: Layer,
-    output: &Output,
-) -> Result<Settings, Failure> {
+pub fn load(root: &Path, flags: Layer, host: Host<'_>) -> Result<Settings, Failure> {
+    let Host { environment, output, .. } = host;
     let files = Files::read(root, environment)?;
     let loaded = files.settings(environment, flags);
     loaded.ignored.iter().for_each(|what| output.warn(&files.why_ignored(what)));

@@ -107,7 +107,7 @@ impl Failure {
     }
 
     /// A command that has nothing to work on; nothing was touched.
-    pub fn nothing_to_do(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
+    pub(crate) fn nothing_to_do(error: impl Into<anyhow::Error>, help: impl Into<String>) -> Self {
         Self { exit: Exit::NothingToDo, error: error.into(), help: help.into() }
     }
 
@@ -123,7 +123,7 @@ impl Failure {
     }
 
     /// A record that cannot be begun, most likely since the disk is full. Nothing was touched.
-    pub fn no_record(error: impl Into<anyhow::Error>) -> Self {
+    pub(crate) fn no_record(error: impl Into<anyhow::Error>) -> Self {
         Self::refused(error, "make sure that you own the folder and that the disk has space")
     }
 

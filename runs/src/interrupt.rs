@@ -33,7 +33,7 @@ pub fn watch(cancel: &Cancel) -> anyhow::Result<()> {
 }
 
 /// The same while the terminal is somebody else's: what is typed there is not ours to act on.
-pub fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
+pub(crate) fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
     let (key, other) = ([SIGINT, SIGQUIT], [SIGTERM, SIGHUP]);
     let mut signals = Signals::new(key.iter().chain(&other)).context("cannot watch for signals")?;
     let cancel = cancel.clone();

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-pub mod agents;
+mod agents;
 pub mod changes;
 pub mod clean;
 pub mod commit;

@@ -51,14 +51,14 @@ pub fn take_in(state: &Path, host: Host<'_>) -> Result<Lock, Failure> {
 
 /// Ends what the last holder of a lock has left running, if it was killed: without a sandbox an agent outlives its harness, and goes on
 /// writing.
-pub fn end_orphans_of(lock: &Lock, host: Host<'_>) {
+pub(crate) fn end_orphans_of(lock: &Lock, host: Host<'_>) {
     if lock.was_abandoned() {
         end_orphans(host);
     }
 }
 
 /// What a harness that was killed has left running, in containers or without.
-pub fn end_orphans(host: Host<'_>) {
+pub(crate) fn end_orphans(host: Host<'_>) {
     let Orphans { processes, containers } = runner::remove_orphans(host.environment.docker_host());
     // Where no daemon answers there is none that could still run anything.
     let Containers { removed, left } = containers.unwrap_or_default();
@@ -120,7 +120,7 @@ fn left_alone(back: &apply::RolledBack) -> String {
 }
 
 /// What to do where the lock cannot be had.
-pub fn no_lock(error: LockError) -> Failure {
+pub(crate) fn no_lock(error: LockError) -> Failure {
     let help = error.hint();
     Failure::refused(error, help)
 }

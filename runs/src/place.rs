@@ -43,7 +43,7 @@ pub fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
 }
 
 /// The same of a folder that need not be in a work tree.
-pub fn state_of(root: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn state_of(root: &Path) -> Result<PathBuf, Failure> {
     let state = match WorkTree::at(root) {
         Ok(tree) => tree.state_dir(),
         Err(_) => repo::state_dir_in_tree(root),

@@ -45,7 +45,7 @@ impl From<Missing> for Failure {
 }
 
 /// The project is not here but in a folder above, up to the top of the work tree: what is missing here is to be made nowhere.
-pub fn project_above(tree: &WorkTree) -> Option<Missing> {
+pub(crate) fn project_above(tree: &WorkTree) -> Option<Missing> {
     if tree.root().join(AGENT_CONFIG).exists() {
         return None;
     }
@@ -173,7 +173,7 @@ pub fn price(settings: &Settings) -> Result<(), Missing> {
 }
 
 /// The same where a server of one's own is sent a key too. `or_else` goes behind the remedy.
-pub fn key_anyway(model: &ModelId, or_else: &str, keys: &Keys) -> Result<(), Missing> {
+pub(crate) fn key_anyway(model: &ModelId, or_else: &str, keys: &Keys) -> Result<(), Missing> {
     let provider = model.provider();
     if let Some(source) = keys.unsendable(provider) {
         let what = format!("the key in {source} contains a blank, a line ending or an unprintable character");

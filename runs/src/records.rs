@@ -19,7 +19,7 @@ use crate::order::recorded::Recorded;
 use crate::registry::{self, Known, RUN_JSON};
 
 /// Of the runs that could have been meant so many are named.
-pub const NAMED_RUNS: usize = 5;
+pub(crate) const NAMED_RUNS: usize = 5;
 
 /// Folder for runs in the harness's own state, for projects without `agent-config/`.
 pub const RUNS: &str = "runs";
@@ -130,7 +130,7 @@ fn has_begun(run: &Path) -> bool {
 }
 
 /// Whether a set of changes was written in it, or the first of several.
-pub fn has_applied(run: &Path) -> bool {
+pub(crate) fn has_applied(run: &Path) -> bool {
     apply::read_applied(&run.join(perform::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
 }
 
@@ -160,14 +160,14 @@ pub fn loop_of(known: &Known, root: &Path) -> &'static str {
 }
 
 /// An error where another version made the run of that name: what its plan says may mean something else by now.
-pub fn same_version(name: &str, version: &str) -> anyhow::Result<()> {
+pub(crate) fn same_version(name: &str, version: &str) -> anyhow::Result<()> {
     let this = env!("CARGO_PKG_VERSION");
     ensure!(version == this, "{name} was made by version {version}, this is {this}");
     Ok(())
 }
 
 /// Whether this run is meant: by its name, by the path of its folder, or by that of a file in there, as the last line of a run shows them.
-pub fn is_named(run: &Path, wanted: &str) -> bool {
+pub(crate) fn is_named(run: &Path, wanted: &str) -> bool {
     let is_path = || {
         let path = Path::new(wanted).canonicalize().ok()?;
         let folder = if path.is_dir() { &*path } else { path.parent()? };
@@ -177,7 +177,7 @@ pub fn is_named(run: &Path, wanted: &str) -> bool {
 }
 
 /// When the last line came into its journal; of a run without one, when its folder was made.
-pub fn last_written(run: &Path) -> SystemTime {
+pub(crate) fn last_written(run: &Path) -> SystemTime {
     let looked_at = std::fs::metadata(run.join(perform::JOURNAL)).or_else(|_| std::fs::metadata(run));
     looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }
@@ -194,13 +194,13 @@ pub fn name(path: &Path) -> String {
 }
 
 /// Whether a run has not come to its end.
-pub fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
+pub(crate) fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
     Ok(outcome_of(folder)?.is_none())
 }
 
 /// How a run ended; none if it has not. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of
 /// what an agent may not change may lie in it.
-pub fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
+pub(crate) fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
     let past = Past::read(folder.path()).map_err(|error| {
         let help = format!("move {} away, then begin anew", folder.path().display());
         Failure::refused(error, help)
@@ -223,7 +223,7 @@ pub fn is_applied(run: &Path) -> bool {
 
 /// How many answers of a file were used up: the next one goes on behind these. An attempt that found
 /// the file at its end used none.
-pub fn answers_used(lines: &[Line]) -> usize {
+pub(crate) fn answers_used(lines: &[Line]) -> usize {
     let used = |attempted: &Attempted| {
         attempt_of(attempted).error.as_deref() != Some(ErrorCode::NothingLeft.as_str())
     };

@@ -36,7 +36,7 @@ impl Known {
     }
 
     /// Whether it began with a plan; `apply` has none.
-    pub fn has_plan(&self) -> bool {
+    pub(crate) fn has_plan(&self) -> bool {
         self.plan_sha256.is_some()
     }
 
@@ -46,7 +46,7 @@ impl Known {
     }
 
     /// An error unless the plan is the one that the run began with.
-    pub fn check_plan(&self, plan: &str) -> anyhow::Result<()> {
+    pub(crate) fn check_plan(&self, plan: &str) -> anyhow::Result<()> {
         if self.plan_sha256.as_deref() == Some(logging::sha256_hex(plan.as_bytes()).as_str()) {
             return Ok(());
         }
@@ -73,14 +73,14 @@ pub fn add(tree: &WorkTree, folder: &Path, plan: Option<Stored>) -> Result<(), F
 }
 
 /// Takes a run out: whatever becomes of its folder is none. The caller holds the lock of the tree.
-pub fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
+pub(crate) fn forget(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
     let mut known = read(tree)?;
     known.retain(|run| run.path(tree.root()) != folder);
     Ok(write(tree, &known)?)
 }
 
 /// Notes that a run was undone.
-pub fn mark_undone(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
+pub(crate) fn mark_undone(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
     let mut known = read(tree)?;
     known.iter_mut().filter(|run| run.path(tree.root()) == folder).for_each(|run| run.undone = true);
     Ok(write(tree, &known)?)
@@ -88,7 +88,7 @@ pub fn mark_undone(tree: &WorkTree, folder: &Path) -> Result<(), Failure> {
 
 /// Lists a run whose folder is about to be moved at its new place too: killed before the move or behind it, the list knows where it is. The
 /// old place goes with the next run that is added.
-pub fn will_move(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), Failure> {
+pub(crate) fn will_move(tree: &WorkTree, from: &Path, to: &Path) -> Result<(), Failure> {
     let mut known = read(tree)?;
     let folder = to.strip_prefix(tree.root()).unwrap_or(to);
     let moved = known.iter().cloned().enumerate().find(|(_, run)| run.path(tree.root()) == from);

@@ -3,6 +3,7 @@
 
 mod copy;
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
@@ -13,6 +14,7 @@ use perform::{
 };
 use report::{Output, printable};
 use serde_json::json;
+use settings::Environment;
 
 use self::copy::ScratchCopy;
 
@@ -69,7 +71,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
             "only a record that is as it was can be replayed: code-commit runs lists the others",
         )
     })?;
-    let scratch = runner::temporary_folder(&std::env::temp_dir())
+    let scratch = runner::temporary_folder(&temporary(host.environment))
         .context("cannot make a scratch folder")
         .map_err(|error| {
             Failure::refused(error, "check that TMPDIR or /tmp is writable and that the disk has space")
@@ -188,8 +190,13 @@ impl WhatIf<'_> {
     }
 }
 
+/// Where the user wants temporary files.
+fn temporary(environment: &Environment) -> PathBuf {
+    environment.all().get(OsStr::new("TMPDIR")).map_or_else(|| "/tmp".into(), PathBuf::from)
+}
+
 /// A replay that did not end as the run did: what differs, where something does.
-pub fn other_end(stop: Stop<ReplayFault>, what: &str, output: &Output) -> Result<Exit, Failure> {
+pub(crate) fn other_end(stop: Stop<ReplayFault>, what: &str, output: &Output) -> Result<Exit, Failure> {
     let difference = match stop {
         Stop::Differs(difference) | Stop::Fault(ReplayFault::Differs(difference)) => difference,
         other @ (Stop::Unreadable { .. } | Stop::Fault(_)) => {

@@ -28,7 +28,7 @@ pub enum Otherwise {
 }
 
 /// The sandbox that the plan asks for, as far as this machine has it; says in one line what is in force.
-pub fn confine(
+pub(crate) fn confine(
     tree: &WorkTree,
     plan: &Plan,
     otherwise: Otherwise,
@@ -137,7 +137,7 @@ fn is_all_of_home(root: &Path, environment: &Environment) -> bool {
 
 /// What commands may read but not change, by the one table of protected names, relative to the root: whatever binds so, but for what a
 /// build has to write. `agent-config/` is not to be read either.
-pub fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
+pub(crate) fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
     let held = names::protected(binds).filter(|name| name.writer() != Some(Writer::Build));
     std::iter::once(DOT_GIT).chain(held.map(Name::at_root)).filter(|name| *name != AGENT_CONFIG)
 }
@@ -148,7 +148,7 @@ pub fn there(root: &Path, binds: Binds) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Each file that a sandbox holds is a mount, and bubblewrap takes no more than 3,000 of them. The others are left to the seal.
-pub const MOST_HELD: usize = 500;
+pub(crate) const MOST_HELD: usize = 500;
 
 /// What of the sealed files a sandbox can hold fast: a link it cannot, and what a link leads to is not sealed with it. Under Landlock nothing
 /// new could be made in a folder that holds one of these: a file that is sealed for its name alone is left to the seal there.
@@ -166,7 +166,7 @@ pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item =
 const DOT_GIT: &str = ".git";
 
 /// The folders that lead to a sealed `.git`: were one moved away, another could be made in its place.
-pub fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
+pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
     let dot_gits = held.into_iter().filter(|path| path.file_name().is_some_and(|name| name == DOT_GIT));
     let above = dot_gits.flat_map(|path| path.ancestors().skip(1)).filter(|above| *above != Path::new(""));
     let above: BTreeSet<PathBuf> = above.map(|folder| root.join(folder)).collect();
@@ -175,12 +175,12 @@ pub fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>) -> Vec
 
 /// The `.git` of every repository inside of the project, relative to the root. It leads a person's next `git status` to programs that its
 /// configuration names, so no command may change one, nor make it where a submodule is not checked out.
-pub fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
+pub(crate) fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
     Ok(tree.repositories_below()?.into_iter().map(|folder| folder.join(DOT_GIT)).collect())
 }
 
 /// What a sandbox around agents holds for them: what is there, and where nothing is checked out the folder, in which git tracks nothing.
-pub fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let there = |path: &Path| path.symlink_metadata().is_ok();
     let held = dot_gits.iter().map(|path| root.join(path)).filter_map(move |path| {
         if there(&path) {
@@ -194,7 +194,7 @@ pub fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = 
 
 /// Those of them that a seal holds: files, and those that are not there. The latter only in a sandbox, where git could check nothing
 /// out: without one a build may do so.
-pub fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, RepoError> {
+pub(crate) fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, RepoError> {
     let mut all = dot_gits(tree)?;
     all.retain(|path| match tree.root().join(path).symlink_metadata() {
         Ok(found) => !found.is_dir(),
@@ -204,7 +204,7 @@ pub fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>
 }
 
 /// Those of them that are folders: a sandbox holds them, and nothing could put them back. What git cannot tell of the tree has been said.
-pub fn git_folders(tree: &WorkTree) -> Vec<PathBuf> {
+pub(crate) fn git_folders(tree: &WorkTree) -> Vec<PathBuf> {
     let mut all = dot_gits(tree).unwrap_or_default();
     all.retain(|path| tree.root().join(path).symlink_metadata().is_ok_and(|found| found.is_dir()));
     all
@@ -234,7 +234,7 @@ fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
 }
 
 /// What builds need of the caller's environment, what the settings let pass, and no key.
-pub fn build_env(settings: &Settings, environment: &Environment) -> Env {
+pub(crate) fn build_env(settings: &Settings, environment: &Environment) -> Env {
     let extra: Vec<OsString> = settings.env.iter().map(|name| name.value.clone().into()).collect();
     Env::allowed(environment.all().clone(), &extra)
 }

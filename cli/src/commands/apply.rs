@@ -30,7 +30,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     };
     let tree = place::work_tree(place::here(host)?)?;
     let lock = lock::take(&tree, host)?;
-    let settings = runs::config::load(tree.root(), environment, Layer::default(), output)?;
+    let settings = runs::config::load(tree.root(), Layer::default(), host)?;
     let guard = Guard::open(tree.root(), commit::policy(&settings, tree.root()))
         .map_err(|error| Failure::refused(error, "make the folder readable"))?;
     let rules = Rules { root: tree.root().to_owned(), guard, lock };

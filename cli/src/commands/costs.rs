@@ -89,9 +89,9 @@ const TABLES: [(&str, Key); 5] = [
 
 /// Prints sums by loop, phase, role and model.
 pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let output = host.output;
     let root = here(host)?;
-    let settings = runs::config::load(root, environment, Layer::default(), output)?;
+    let settings = runs::config::load(root, Layer::default(), host)?;
     let found = find(root, &Today::of(&settings))?;
     found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));
     if found.calls.is_empty() {

@@ -77,7 +77,7 @@ const NAME_WIDTH: usize = 16;
 
 /// Looks at everything, whatever comes of each; exit code 0 if a run of the default loop could start.
 pub fn run(args: &DoctorArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { output, .. } = host;
+    let output = host.output;
     let checks = checks::all(args, host)?;
     for check in &checks {
         check.print(output);

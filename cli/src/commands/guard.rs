@@ -16,9 +16,9 @@ use crate::args::GuardArgs;
 
 /// Judges the paths as one reply and prints a verdict for each.
 pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let output = host.output;
     let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
-    let settings = runs::config::load(&args.root, environment, Layer::default(), output)?;
+    let settings = runs::config::load(&args.root, Layer::default(), host)?;
     let guard = Guard::open(&args.root, commit::policy(&settings, &args.root)).map_err(cannot_judge)?;
     let requests: Vec<Request<'_>> = paths
         .iter()

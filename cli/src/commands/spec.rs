@@ -9,7 +9,7 @@ use crate::args::spec::{Action, SpecArgs};
 
 /// Does what was asked for in the current folder.
 pub fn run(args: &SpecArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { output, .. } = host;
+    let output = host.output;
     let root = place::root(host)?;
     match &args.action {
         Action::Setup => setup::run(&root, output),

@@ -127,21 +127,21 @@ impl Task {
     }
 
     /// The code roll-up.
-    pub fn codebase(&self) -> &str {
+    pub(crate) fn codebase(&self) -> &str {
         match self {
             Self::Commit { codebase, .. } | Self::Implement { codebase, .. } => &codebase.text,
         }
     }
 
     /// Where the query stands in the first prompt, in bytes.
-    pub fn query_in_prompt(&self) -> std::ops::Range<usize> {
+    pub(crate) fn query_in_prompt(&self) -> std::ops::Range<usize> {
         match self {
             Self::Commit { query, .. } | Self::Implement { query, .. } => query.start..query.end,
         }
     }
 
     /// What the files of a round are called.
-    pub fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         match self {
             Self::Commit { .. } => Layout::NumberFirst,
             Self::Implement { .. } => Layout::QueryFirst,
@@ -165,7 +165,7 @@ impl Task {
     }
 
     /// Which protected names bind it.
-    pub fn binds(&self) -> Binds {
+    pub(crate) fn binds(&self) -> Binds {
         match self {
             Self::Commit { .. } => Binds::Commit,
             Self::Implement { .. } => Binds::Implement,
@@ -173,7 +173,7 @@ impl Task {
     }
 
     /// Where the model's words for the person are kept besides the terminal (S0 §Implementation Details).
-    pub fn said_log(&self, root: &Path) -> Option<PathBuf> {
+    pub(crate) fn said_log(&self, root: &Path) -> Option<PathBuf> {
         match self {
             Self::Commit { .. } => None,
             Self::Implement { .. } => Some(root.join(names::ours::USER_OUTPUT)),

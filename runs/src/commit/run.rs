@@ -33,16 +33,24 @@ use crate::sandbox::{self, Otherwise};
 pub(crate) const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
 
 /// A run that can begin, or go on.
-#[expect(missing_docs, reason = "each is what its type says")]
 pub struct Prepared<'r> {
+    /// The project.
     pub tree: &'r WorkTree,
+    /// Held until the summary is written.
     pub lock: Lock,
+    /// What the model may write.
     pub guard: Guard,
+    /// What the run is to do.
     pub plan: Plan,
+    /// Who is asked.
     pub model: &'r dyn Model,
+    /// Knows every key.
     pub redactor: Redactor,
+    /// Set by Ctrl-C.
     pub cancel: Cancel,
+    /// What surrounds the run.
     pub host: Host<'r>,
+    /// What happens where no sandbox works.
     pub without_sandbox: Otherwise,
 }
 
@@ -54,7 +62,7 @@ pub struct Finished {
     pub changes: Vec<FileChange>,
 }
 
-/// Begins a run and leads it to its end.
+/// Begins a run, and runs its loop to the end.
 pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let Prepared { plan, tree, host, .. } = &prepared;
     let (tree, output) = (*tree, host.output);

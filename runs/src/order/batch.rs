@@ -52,7 +52,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let tree = preflight::repository(&args.repo)?;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
-    let settings = crate::config::load(tree.root(), environment, args.layer.clone(), output)?;
+    let settings = crate::config::load(tree.root(), args.layer.clone(), host)?;
     let model = preflight::model(&settings, &keys, &tree, host)?;
     let cancel = crate::interrupt::watched()?;
     let setting = Setting {
@@ -106,7 +106,7 @@ fn checked<'f>(
 
 /// What an earlier call has committed. The same command, after whatever stopped it, pays for none of it again.
 fn before(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Vec<Recorded>, Failure> {
-    let Host { environment, .. } = host;
+    let environment = host.environment;
     if !args.terms.commit {
         return Ok(Vec::new());
     }

@@ -36,7 +36,7 @@ impl Terms {
 /// Which loop the run folder is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub(crate) enum Kind {
     /// S2.
     Order,
 }
@@ -44,7 +44,7 @@ pub enum Kind {
 /// What a run is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OrderPlan {
+pub(crate) struct OrderPlan {
     /// Which loop.
     #[serde(rename = "loop")]
     pub kind: Kind,

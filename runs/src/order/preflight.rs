@@ -152,7 +152,7 @@ pub fn verification(root: &Path) -> Result<(), Failure> {
 }
 
 /// What another git holds could not be rolled back.
-pub fn unlocked(git: &Git) -> Result<(), Failure> {
+pub(crate) fn unlocked(git: &Git) -> Result<(), Failure> {
     let lock = git.index_lock()?;
     let Some(lock) = lock else { return Ok(()) };
     let error = anyhow!("{} is there: another git is at work here, or one was killed", lock.display());
@@ -160,7 +160,7 @@ pub fn unlocked(git: &Git) -> Result<(), Failure> {
 }
 
 /// A commit needs a name.
-pub fn identity(git: &Git) -> Result<(), Failure> {
+pub(crate) fn identity(git: &Git) -> Result<(), Failure> {
     let known = git.knows_identity()?;
     if known {
         return Ok(());
@@ -170,7 +170,7 @@ pub fn identity(git: &Git) -> Result<(), Failure> {
 }
 
 /// The record of a run names the order, the repository and the folder it lies in.
-pub fn nameable<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
+pub(crate) fn nameable<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
     let odd = paths.into_iter().find(|path| path.to_str().is_none());
     let help = "name another place, or rename what is not UTF-8 in its path";
     odd.map_or(Ok(()), |path| Err(Failure::not_utf8(path, "the record of an order's run", help)))

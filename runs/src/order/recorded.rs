@@ -88,7 +88,7 @@ pub struct Recorded {
     /// Where it is.
     pub folder: RunFolder,
     /// What it was to do.
-    pub plan: OrderPlan,
+    pub(crate) plan: OrderPlan,
     /// The order as it was then.
     pub read: Read,
 }

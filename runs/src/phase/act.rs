@@ -88,7 +88,7 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
         output.report(&format!("Phase {phase} has passed."));
         return Ok(Exit::Done);
     }
-    let settings = crate::config::load(root, environment, args.layer.clone(), output)?;
+    let settings = crate::config::load(root, args.layer.clone(), host)?;
     let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
     warn_of_commands(&project.config, output);
     let cancel = crate::interrupt::watched()?;

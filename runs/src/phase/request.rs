@@ -29,7 +29,7 @@ pub struct Answer {
 
 /// Everything that a desk knows; what it is started with.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Desk {
+pub(crate) struct Desk {
     /// Where it listens.
     pub socket: PathBuf,
     /// What it runs.

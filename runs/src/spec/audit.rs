@@ -45,7 +45,7 @@ impl Audited {
 
 /// One audit.
 pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { output, .. } = host;
+    let output = host.output;
     let workspace = Workspace::open(root, args, Limits::default(), host)?;
     let _lock = workspace.lock()?;
     let lines = Lines::new(output.clone(), &workspace.config.specs);

@@ -21,7 +21,7 @@ use crate::spec::options::AgentOptions;
 use crate::spec::{project, start};
 
 /// The end of the name of an audit's folder.
-pub const AUDIT: &str = "audit";
+pub(crate) const AUDIT: &str = "audit";
 /// And of that of a talk about a plan.
 pub const PLAN: &str = "plan";
 
@@ -130,7 +130,7 @@ pub fn resume(past: &Past, root: &Path, limits: Limits, host: Host<'_>) -> Resul
 }
 
 /// Agents write to the tree themselves: no texts of before are kept that could be put back.
-pub fn refuse_undo(past: &Past) -> Failure {
+pub(crate) fn refuse_undo(past: &Past) -> Failure {
     let what = anyhow!(
         "{} is a run of the spec loop: what its agents wrote is not kept twice",
         records::name(&past.path)

@@ -19,7 +19,7 @@ use crate::spec::workspace::{Mailboxes, Workspace};
 
 /// Hands the terminal to the agent; its exit code is ours. What it may not write is put back when it is over.
 pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { output, .. } = host;
+    let output = host.output;
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::refused(
             anyhow!("spec plan needs a terminal"),

@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::spec::failures;
 
 /// The folders of the store.
-pub const FOLDERS: [&str; 4] = [WIP, ISSUES, BACKLOG, TBD];
+pub(crate) const FOLDERS: [&str; 4] = [WIP, ISSUES, BACKLOG, TBD];
 /// Run folders, in the harness's own state.
 pub const RUNS: &str = "spec";
 
@@ -37,7 +37,7 @@ pub fn make_folders(root: &Path) -> Result<(), Failure> {
 
 /// The same; a link or a file that an agent has put in the place of a folder is removed, so that what the harness writes, reads and deletes
 /// there does not lie elsewhere. Only while no agent runs.
-pub fn mend_folders(root: &Path) -> io::Result<()> {
+pub(crate) fn mend_folders(root: &Path) -> io::Result<()> {
     let store = root.join(STORE);
     let folders = FOLDERS.map(|name| store.join(name));
     [&store].into_iter().chain(&folders).try_for_each(|folder| {
@@ -65,7 +65,7 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 const TRIES: u32 = 16;
 
 /// A file of the store, opened through no link, whatever an agent does there at the same time.
-pub fn open_below(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
+pub(crate) fn open_below(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
     let mut again = 1..TRIES;
     loop {
         match open_once(root, folder, file, flags) {
@@ -103,10 +103,10 @@ pub fn names(root: &Path, name: &str) -> Vec<String> {
 }
 
 /// Files of the store, each with what tells it from another.
-pub type Mailboxes = BTreeMap<String, Option<(u64, SystemTime)>>;
+pub(crate) type Mailboxes = BTreeMap<String, Option<(u64, SystemTime)>>;
 
 /// The files that are a person's: backlog, spec issues, findings and what was dismissed.
-pub fn mailboxes(root: &Path) -> Mailboxes {
+pub(crate) fn mailboxes(root: &Path) -> Mailboxes {
     let all = [BACKLOG, ISSUES, TBD].into_iter().flat_map(|folder| of_folder(root, folder));
     all.chain([MEMORY.to_owned()]).filter_map(|name| looks(root, name)).collect()
 }
@@ -123,14 +123,14 @@ fn looks(root: &Path, name: String) -> Option<(String, Option<(u64, SystemTime)>
 
 /// Whether work has arrived, for those who ask many times a second: a backlog that looks as it did is not read again.
 #[derive(Debug, Default)]
-pub struct Arrivals {
+pub(crate) struct Arrivals {
     /// The backlog when it was last read; it held no work.
     idle: Option<Mailboxes>,
 }
 
 impl Arrivals {
     /// Looks once more.
-    pub fn look(&mut self, root: &Path) -> bool {
+    pub(crate) fn look(&mut self, root: &Path) -> bool {
         if !issues(root).is_empty() {
             return true;
         }
@@ -144,7 +144,7 @@ impl Arrivals {
 }
 
 /// What waits; what is parked does not.
-pub fn listing(root: &Path) -> Listing {
+pub(crate) fn listing(root: &Path) -> Listing {
     let parked = failures::parked(root);
     let item = |name: String| {
         let bytes = fs::read(folder(root, BACKLOG).join(&name)).ok()?;
@@ -168,7 +168,7 @@ pub fn issues(root: &Path) -> Vec<String> {
 }
 
 /// Removes what a session has left that is not gone on with.
-pub fn forget_session(root: &Path, files: &Files) {
+pub(crate) fn forget_session(root: &Path, files: &Files) {
     for place in files.all() {
         // It is a left-over: nobody waits for it.
         let _ = fs::remove_file(folder(root, WIP).join(&place.file));
@@ -181,7 +181,7 @@ pub fn hash(root: &Path, name: &str) -> Option<String> {
 }
 
 /// What lies in the backlog and cannot be a task as it is, and why; names as they are shown.
-pub fn no_tasks(root: &Path) -> Vec<(String, &'static str)> {
+pub(crate) fn no_tasks(root: &Path) -> Vec<(String, &'static str)> {
     let why = |entry: &fs::DirEntry| match entry.file_type().ok()? {
         kind if !kind.is_file() => Some("is no file"),
         _ if entry.file_name().to_str().is_none() => Some("has a name that is not UTF-8"),
@@ -207,7 +207,7 @@ fn why_no_task(bytes: &[u8]) -> Option<&'static str> {
 
 /// Deletes a file of the backlog if it still holds what it did. It is taken out of the way first, so that an edit between the look and
 /// the deletion is not lost: then it is put back.
-pub fn delete_unchanged(root: &Path, item: &Item) -> io::Result<()> {
+pub(crate) fn delete_unchanged(root: &Path, item: &Item) -> io::Result<()> {
     let (path, aside) = (folder(root, BACKLOG).join(&item.name), folder(root, WIP).join(&item.name));
     match fs::rename(&path, &aside) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -237,7 +237,7 @@ pub fn state(root: &Path) -> Result<(PathBuf, PathBuf), Failure> {
 }
 
 /// Copies of the tree that a run which was killed has left, of which nothing has to be put back any more. The caller holds the lock.
-pub fn forget_copies(runs: &Path) -> io::Result<()> {
+pub(crate) fn forget_copies(runs: &Path) -> io::Result<()> {
     for entry in fs::read_dir(runs)? {
         let run = entry?;
         if run.file_type()?.is_dir() {

@@ -67,7 +67,7 @@ pub(super) fn go_on(
     limits: Limits,
     host: Host<'_>,
 ) -> Result<Exit, Failure> {
-    let Host { output, .. } = host;
+    let output = host.output;
     // What an archive may have brought along weakens nothing.
     let newest = history::all(root).into_iter().next().filter(|_| repo::WorkTree::at(root).is_ok());
     let agent = newest.map_or_else(|| flags.clone(), |past| flags.over(&past.begun.agent));

@@ -31,7 +31,7 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 
 /// Works until Ctrl-C.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { output, .. } = host;
+    let output = host.output;
     let workspace = Workspace::open(root, &request.agent, request.limits.clone(), host)?;
     let _only = workspace.lock_watch()?;
     let auditing = if workspace.config.audit { Auditing::On } else { Auditing::Off };

@@ -88,7 +88,7 @@ impl<'b> Workspace<'b> {
     fn prepare(root: &Path, args: &'b AgentOptions, flags: Layer, host: Host<'b>) -> Result<Self, Failure> {
         let Host { environment, output, .. } = host;
         let config = crate::spec::config::read(root)?;
-        let settings = crate::config::load(root, environment, flags, output)?;
+        let settings = crate::config::load(root, flags, host)?;
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
         let cli = installed(args.agent.unwrap_or_default(), environment)?;
         agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;

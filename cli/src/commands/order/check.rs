@@ -17,7 +17,7 @@ use crate::args::order::CheckArgs;
 pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host { environment, output, .. } = host;
     let tree = preflight::repository(&args.repo)?;
-    let settings = runs::config::load(tree.root(), environment, Layer::default(), output)?;
+    let settings = runs::config::load(tree.root(), Layer::default(), host)?;
     let bytes = read(&args.file)?;
     let order = WorkOrder::parse(&bytes);
     let mut problems = Vec::new();
