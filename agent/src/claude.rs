@@ -1,6 +1,7 @@
 //! Claude Code's `stream-json` events.
 //!
-//! One `assistant` line a content block, with a usage that is not final: tokens are counted from the final event alone.
+//! There is one `assistant` line per content block. Its usage is not final, so tokens are taken
+//! from the final event alone.
 
 use serde_json::Value;
 

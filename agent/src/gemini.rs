@@ -1,4 +1,5 @@
-//! Gemini CLI's `stream-json` events, and the one object of those that know no `stream-json`.
+//! Gemini CLI's `stream-json` events, and the single object of versions that do not support
+//! `stream-json`.
 
 mod object;
 

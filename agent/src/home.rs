@@ -20,9 +20,10 @@ pub(crate) fn variable(kind: Kind, home: &Path) -> (&'static str, PathBuf) {
     }
 }
 
-/// What of the user's own settings, login and sessions a CLI gets in a sandbox: all of it to read but what is named here. Whatever it
-/// makes beside that is thrown away after the turn, so that nothing which the user's next session runs or is configured by can be
-/// planted: hooks, servers of tools, commands, skills, plugins, what a shell or git reads first.
+/// The parts of the user's own settings, login and sessions that a CLI can change in a sandbox;
+/// everything else is read-only. Whatever it creates beside them is discarded after the turn, so
+/// that it cannot plant anything that configures or is run by the user's next session: hooks, tool
+/// servers, commands, skills, plugins, startup files of a shell or git.
 struct Own {
     /// Its folder in the home directory.
     folder: &'static str,
@@ -146,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// The settings that a home gets which an earlier turn has left like this.
+    /// The settings written into a home that an earlier turn left like this.
     #[track_caller]
     fn settings_in(home: &Path) -> String {
         let confinement = Confinement::off();

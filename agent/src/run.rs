@@ -16,25 +16,25 @@ use crate::lines::{Line, Lines};
 use crate::told::Told;
 use crate::{Event, Home, Installed, Kind, ModelUsage, Outcome, Spawn, home, start};
 
-/// How often a running agent is looked at: a stop takes effect within this time.
+/// How often a running agent is checked: a stop takes effect within this time.
 const TICK: Duration = Duration::from_millis(50);
 
-/// So much of each end of standard error is kept.
+/// This much of each end of standard error is kept.
 const STDERR_BYTES: usize = 16 << 10;
 
-/// Why a turn could not be run, or its end not be seen. Nothing of it is left running.
+/// Why a turn could not be run or observed to its end. Nothing of it is left running.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// The folder or the settings of the CLI.
+    /// The folder or the settings of the CLI could not be created.
     #[error("cannot prepare {}", path.display())]
     Prepare {
-        /// What could not be made.
+        /// What could not be created.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// The raw output could not be written to where the caller wants it.
+    /// The raw output could not be written to the caller's log.
     #[error("cannot write the agent's output")]
     Log(#[source] io::Error),
     /// The process could not be started or watched.
@@ -42,9 +42,10 @@ pub enum AgentError {
     Run(#[source] RunError),
 }
 
-/// Runs one turn. `log` gets the CLI's standard output as it comes, the key struck out of each line; `on_event` hears of each event at once.
+/// Runs one turn. `log` receives the CLI's standard output as it arrives, with the key redacted in
+/// each line; `on_event` receives each event at once.
 ///
-/// That the agent fails is not an error: see [`Outcome::end`].
+/// A failure of the agent is not an error: see [`Outcome::end`].
 pub fn run(
     cli: &Installed,
     spawn: &Spawn<'_>,
@@ -69,7 +70,7 @@ pub fn run(
     Ok(outcome(cli.kind, spawn, told, &output, watch.was_idle()))
 }
 
-/// Lets a person talk to the agent: the three streams are the caller's own. Gives the exit code as
+/// Lets a person talk to the agent on the caller's own three streams. Returns the exit code as
 /// [`runner::Ended::shell_code`] does.
 pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Result<u8, AgentError> {
     let tmp = prepare(cli.kind, spawn)?;
@@ -88,7 +89,7 @@ fn at(path: &Path, source: io::Error) -> AgentError {
     AgentError::Prepare { path: path.to_owned(), source }
 }
 
-/// The CLI's home, and a folder for what it needs during this turn only.
+/// Creates the CLI's home, and a folder for what it needs during this turn only.
 fn prepare(kind: Kind, spawn: &Spawn<'_>) -> Result<tempfile::TempDir, AgentError> {
     if let Home::Own(folder) = spawn.home {
         home::prepare(kind, folder, spawn).map_err(|(path, source)| AgentError::Prepare { path, source })?;
@@ -139,7 +140,6 @@ fn strike_out(spawn: &Spawn<'_>, text: &str) -> String {
     spawn.key.as_ref().map_or_else(|| text.to_owned(), |key| key.strike_out(text))
 }
 
-/// What was used after `before`.
 fn since(now: &ModelUsage, before: &ModelUsage) -> ModelUsage {
     let less = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
     ModelUsage {
@@ -153,7 +153,7 @@ fn since(now: &ModelUsage, before: &ModelUsage) -> ModelUsage {
     }
 }
 
-/// Takes the output in as it comes.
+/// Processes the output as it arrives.
 struct Hearing<'a, 's> {
     kind: Kind,
     spawn: &'a Spawn<'s>,
@@ -228,7 +228,7 @@ impl<'c> Watch<'c> {
         self.cancel.is_set() || self.enough.is_some_and(Cancel::is_set)
     }
 
-    /// Something was heard.
+    /// Called for any output.
     fn heard(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = now();
     }
@@ -237,7 +237,8 @@ impl<'c> Watch<'c> {
         self.was_idle.load(Ordering::SeqCst)
     }
 
-    /// Does `work` while another thread watches. The work itself stays on this thread: a sandbox dies with the thread that started it.
+    /// Runs `work` while another thread watches. The work stays on this thread, because a sandbox
+    /// dies with the thread that started it.
     fn over<T>(&self, work: impl FnOnce(&Cancel) -> T) -> T {
         let (over, is_over) = channel::<()>();
         std::thread::scope(|scope| {

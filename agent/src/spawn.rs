@@ -1,4 +1,4 @@
-//! One turn of an agent: what it is asked, where, and within which limits.
+//! One turn of an agent: its prompt, its folder and its limits.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,41 +14,42 @@ use crate::ModelUsage;
 pub struct Spawn<'a> {
     /// The working folder, absolute.
     pub cwd: &'a Path,
-    /// What is asked.
+    /// The prompt.
     pub prompt: &'a str,
-    /// Who the agent is to be. Appended to the CLI's own system prompt, or put in front of the prompt where a CLI has
-    /// no such option.
+    /// The agent's role. Appended to the CLI's own system prompt, or put before the prompt if a CLI
+    /// has no such option.
     pub system_prompt: Option<&'a str>,
-    /// Which conversation.
+    /// The session that the turn belongs to.
     pub session: Session,
     /// What the session had used before this turn; only Codex needs it.
     pub used_before: Option<&'a ModelUsage>,
-    /// Left to the CLI where `None`.
+    /// If `None`, the CLI decides.
     pub model: Option<&'a str>,
     /// Whether tools may be used without asking.
     pub permissions: Permissions,
-    /// What it sees of the environment: [`Env::allowed`] and nothing else, before our own additions.
+    /// The environment that it sees: only [`Env::allowed`], and our own additions.
     pub env: Env,
-    /// Put over everything else, ours included: a service's address, a proxy.
+    /// Overrides everything else, including our own additions: a service's address, a proxy.
     pub extra_env: Vec<(OsString, OsString)>,
     /// The one key that this CLI needs.
     pub key: Option<Key>,
     /// Where the CLI keeps its own settings and sessions.
     pub home: Home<'a>,
-    /// How often the CLI itself may repeat a failed call of its model.
+    /// How often the CLI itself may retry a failed model call.
     pub retries: u32,
-    /// After this it is killed.
+    /// It is killed after this time.
     pub timeout: Option<Duration>,
-    /// After so long without any output it is killed.
+    /// It is killed after this time without output.
     pub idle_timeout: Option<Duration>,
-    /// Raised by the caller when it has heard enough: the turn then ends as [`End::Interrupted`](crate::End).
+    /// Set by the caller when it has heard enough: the turn then ends as
+    /// [`End::Interrupted`](crate::End).
     pub enough: Option<Cancel>,
-    /// The sandbox. The CLI's installation and [`Home::Own`] are opened in them.
+    /// The sandbox. The CLI's installation and [`Home::Own`] are made accessible in it.
     pub confinement: &'a Confinement,
 }
 
 impl<'a> Spawn<'a> {
-    /// A new conversation without limits, with a home of its own, that asks before it uses tools.
+    /// A new session without limits, with its own home, that asks before it uses tools.
     pub fn new(cwd: &'a Path, prompt: &'a str, home: &'a Path, confinement: &'a Confinement) -> Self {
         Self {
             cwd,
@@ -71,39 +72,39 @@ impl<'a> Spawn<'a> {
     }
 }
 
-/// Which conversation a turn belongs to.
+/// The session that a turn belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Session {
     /// A new one; the CLI names it.
     #[default]
     None,
-    /// A new one with this name, a UUID. Codex takes no name and makes its own: see
+    /// A new one with this name, a UUID. Codex accepts no name and chooses its own: see
     /// [`Outcome::session`](crate::Outcome).
     New(String),
-    /// Go on with this one.
+    /// Continues this one.
     Resume(String),
 }
 
 /// Whether tools may be used without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Permissions {
-    /// As the CLI is set up. Nobody is there to ask, so what needs leave is denied.
+    /// As the CLI is configured. Nobody can be asked, so whatever needs permission is denied.
     #[default]
     Ask,
-    /// Everything is allowed; the sandbox are what holds.
+    /// Everything is allowed; only the sandbox restricts it.
     Skip,
 }
 
-/// Where a CLI keeps its settings, its login and its sessions.
+/// Where a CLI keeps its settings, login and sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Home<'a> {
-    /// In this folder, made if it is not there. It starts logged out: a key is needed.
+    /// In this folder, created if it is missing. The CLI is logged out there, so it needs a key.
     Own(&'a Path),
-    /// Where the user's own are, `HOME` of the environment: with the user's login and settings.
+    /// In the user's own home, `HOME` of the environment, with the user's login and settings.
     User,
 }
 
-/// A key and the variable that hands it over. Never shown.
+/// A key and the environment variable that passes it to the CLI. Never shown.
 #[derive(Clone)]
 pub struct Key {
     name: String,
@@ -125,7 +126,8 @@ impl Key {
         &self.value
     }
 
-    /// What was said, without the key; where the middle is left out, without a part of it on either side of the gap.
+    /// The captured text with the key redacted. If the middle is left out, no part of the key
+    /// remains on either side of the gap.
     pub(crate) fn strike_out_of(&self, said: &Captured) -> String {
         let mut said = said.clone();
         if self.value.len() >= SHORTEST && said.left_out_bytes() > 0 {
@@ -139,13 +141,13 @@ impl Key {
         self.strike_out(&said.text())
     }
 
-    /// `text` without the key.
+    /// `text` with the key redacted.
     pub(crate) fn strike_out(&self, text: &str) -> String {
         if self.value.len() < SHORTEST { text.to_owned() } else { text.replace(&self.value, "…") }
     }
 }
 
-/// A shorter one is a placeholder, which words may hold.
+/// A shorter key is a placeholder that may occur in ordinary words.
 const SHORTEST: usize = 8;
 
 impl fmt::Debug for Key {

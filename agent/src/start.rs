@@ -7,13 +7,14 @@ use runner::{Confinement, Env, Rung};
 
 use crate::{Home, Installed, Kind, Permissions, Session, Spawn, home};
 
-/// A longer prompt does not go on a command line: the kernel's limit for one argument is 128 KiB.
+/// Longer prompts are not passed on the command line: the kernel's limit for one argument is 128
+/// KiB.
 const LONGEST_ARGUMENT: usize = 96 << 10;
 
-/// Where Codex's service is, with its `/v1`.
+/// Codex reads its service's address, including `/v1`, from here.
 const CODEX_ADDRESS: &str = "OPENAI_BASE_URL";
 
-/// How the prompt travels.
+/// How the prompt is passed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// As an argument.
@@ -22,13 +23,14 @@ pub(crate) enum Way {
     Input,
 }
 
-/// Claude Code and Gemini CLI take an argument that begins with a dash for an option, whatever stands before it.
+/// Claude Code and Gemini CLI treat an argument that begins with a dash as an option, whatever
+/// precedes it.
 pub(crate) fn way(prompt: &str) -> Way {
     let is_argument = prompt.len() <= LONGEST_ARGUMENT && !prompt.contains('\0') && !prompt.starts_with('-');
     if is_argument { Way::Argument } else { Way::Input }
 }
 
-/// The prompt as the CLI gets it: with the system prompt in front of it where there is no other place for it.
+/// The prompt as the CLI receives it: after the system prompt if the CLI has no option for that.
 pub(crate) fn prompt(kind: Kind, spawn: &Spawn<'_>) -> String {
     match (kind, spawn.system_prompt) {
         (Kind::Gemini | Kind::Codex, Some(system)) => format!("{}\n\n{}", system.trim_end(), spawn.prompt),
@@ -36,7 +38,7 @@ pub(crate) fn prompt(kind: Kind, spawn: &Spawn<'_>) -> String {
     }
 }
 
-/// The whole command line for a turn without a person.
+/// The command line for a turn without a person.
 pub(crate) fn argv(cli: &Installed, spawn: &Spawn<'_>, prompt: &str) -> Vec<OsString> {
     let words = match cli.kind {
         Kind::Claude => claude(spawn, prompt),
@@ -46,7 +48,7 @@ pub(crate) fn argv(cli: &Installed, spawn: &Spawn<'_>, prompt: &str) -> Vec<OsSt
     [cli.program.clone().into_os_string()].into_iter().chain(words.into_iter().map(OsString::from)).collect()
 }
 
-/// A command line piece by piece.
+/// A command line under construction.
 #[derive(Default)]
 struct Words(Vec<String>);
 
@@ -64,7 +66,7 @@ impl Words {
     }
 }
 
-/// Options that take several values would swallow the prompt, so it stands right behind `-p`.
+/// Options that take several values would swallow the prompt, so it comes right after `-p`.
 fn claude(spawn: &Spawn<'_>, prompt: &str) -> Vec<String> {
     let mut words = Words::default();
     words.add(&["-p"]);
@@ -121,7 +123,7 @@ fn codex(spawn: &Spawn<'_>, prompt: &str) -> Vec<String> {
     if let Session::Resume(id) = &spawn.session {
         words.add(&[id]);
     }
-    // `--`, so that a prompt that begins with a dash is no option.
+    // `--` ends the options, because a prompt may begin with a dash.
     words.add(&["--", if way(prompt) == Way::Argument { prompt } else { "-" }]);
     words.0
 }
@@ -136,7 +138,8 @@ fn codex_setup(words: &mut Words, spawn: &Spawn<'_>) {
     }
 }
 
-/// Codex passes over `OPENAI_BASE_URL`: a service of another address is a provider of its own, which says how often to retry.
+/// Codex ignores `OPENAI_BASE_URL`: another address needs its own provider, which also says how
+/// often to retry.
 fn codex_service(spawn: &Spawn<'_>) -> Vec<String> {
     let Some((_, address)) = spawn.extra_env.iter().find(|(name, _)| name == CODEX_ADDRESS) else {
         return Vec::new();
@@ -174,7 +177,7 @@ pub(crate) fn interactive_argv(cli: &Installed, spawn: &Spawn<'_>) -> Vec<OsStri
         .collect()
 }
 
-/// Everything that the CLI finds in its environment.
+/// The CLI's whole environment.
 pub(crate) fn env(cli: &Installed, spawn: &Spawn<'_>, tmp: Option<&Path>) -> Env {
     let mut env = spawn.env.clone();
     if env.get("TERM").is_none() {
@@ -191,7 +194,7 @@ pub(crate) fn env(cli: &Installed, spawn: &Spawn<'_>, tmp: Option<&Path>) -> Env
     match cli.kind {
         Kind::Claude => claude_env(&mut env, spawn),
         Kind::Gemini => {
-            // A second process of its own would outlive a kill of the first.
+            // A relaunched second process would survive a kill of the first.
             env.set("GEMINI_CLI_NO_RELAUNCH", "true");
             env.set("GEMINI_CLI_TRUST_WORKSPACE", "true");
         }
@@ -211,12 +214,12 @@ fn claude_env(env: &mut Env, spawn: &Spawn<'_>) {
     env.set("DISABLE_AUTOUPDATER", "1");
     env.set("CLAUDE_CODE_MAX_RETRIES", spawn.retries.to_string());
     if spawn.permissions == Permissions::Skip && spawn.confinement.rung != Rung::Off {
-        // Root may skip permissions only where something else holds it.
+        // Root may skip permissions only if something else restricts it.
         env.set("IS_SANDBOX", "1");
     }
 }
 
-/// The access with everything that the CLI itself needs.
+/// The sandbox with everything that the CLI itself needs.
 pub(crate) fn confinement(cli: &Installed, spawn: &Spawn<'_>) -> Confinement {
     let mut confinement = spawn.confinement.clone();
     let access = &mut confinement.access;

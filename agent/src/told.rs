@@ -1,4 +1,4 @@
-//! What a CLI has told of itself so far: what its events add up to.
+//! What a CLI has reported so far: the sum of its events.
 
 use serde_json::Value;
 
@@ -11,21 +11,21 @@ pub(crate) struct Told {
     pub(crate) session: Option<String>,
     /// The model in use.
     pub(crate) model: Option<String>,
-    /// What the model said since its last tool, or the CLI's own word for the answer.
+    /// What the model said since its last tool call, or the answer that the CLI itself reports.
     pub(crate) answer: String,
     /// Tokens by model.
     pub(crate) usage: Vec<ModelUsage>,
-    /// The CLI's reckoning.
+    /// The cost as calculated by the CLI.
     pub(crate) cost_usd: Option<f64>,
     /// Tools that were denied.
     pub(crate) denials: Vec<Denial>,
-    /// The last error that did not end the turn by itself.
+    /// The last error that did not itself end the turn.
     pub(crate) error: Option<String>,
     /// When the quota is renewed.
     pub(crate) resets_unix: Option<u64>,
     /// The final event.
     pub(crate) last: Option<Last>,
-    /// What Gemini CLI may have printed in place of a stream.
+    /// The single object that Gemini CLI may have printed instead of a stream.
     pub(crate) object: gemini::Object,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct Told {
 pub(crate) struct Last {
     /// Whether the CLI calls it an error.
     pub(crate) is_error: bool,
-    /// The CLI's word for the way it ended.
+    /// The CLI's name for how it ended.
     pub(crate) kind: Option<String>,
-    /// The HTTP status, where the CLI gives it.
+    /// The HTTP status, if the CLI reports it.
     pub(crate) status: Option<u16>,
     /// Why the model stopped.
     pub(crate) stop_reason: Option<String>,
@@ -44,17 +44,16 @@ pub(crate) struct Last {
     pub(crate) message: String,
 }
 
-/// An answer is kept up to here: a CLI that never stops talking does not fill the memory.
+/// The maximum length of an answer: a CLI that never stops must not fill the memory.
 const LONGEST_ANSWER: usize = 16 << 20;
 
 impl Told {
-    /// Adds to the answer.
     pub(crate) fn say(&mut self, words: &str) {
         let room = LONGEST_ANSWER.saturating_sub(self.answer.len());
         self.answer.push_str(words.get(..words.floor_char_boundary(room)).unwrap_or_default());
     }
 
-    /// Takes one line of the CLI's standard output and hands on what it says.
+    /// Processes one line of the CLI's standard output and reports its events.
     pub(crate) fn line(&mut self, kind: Kind, line: &[u8], see: &mut dyn FnMut(Event)) {
         let text = String::from_utf8_lossy(line);
         if text.trim().is_empty() {
@@ -69,7 +68,7 @@ impl Told {
         }
     }
 
-    /// Takes in what could only be understood at the end of standard output.
+    /// Processes what can only be understood at the end of standard output.
     pub(crate) fn finish(&mut self, kind: Kind, see: &mut dyn FnMut(Event)) {
         match kind {
             Kind::Gemini => self.read_object(see),
@@ -77,7 +76,7 @@ impl Told {
         }
     }
 
-    /// Takes in what standard error alone tells.
+    /// Processes what only standard error says.
     pub(crate) fn finish_with(&mut self, kind: Kind, stderr: &str) {
         match kind {
             Kind::Gemini => self.read_error(stderr),
@@ -91,7 +90,7 @@ pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer)?.as_str()
 }
 
-/// The same as a `String`, empty where there is none.
+/// The same as a `String`, empty if there is none.
 pub(crate) fn owned(value: &Value, pointer: &str) -> String {
     text(value, pointer).unwrap_or_default().to_owned()
 }
@@ -101,7 +100,7 @@ pub(crate) fn number(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer)?.as_u64()
 }
 
-/// Arguments that say what a tool call is about, the best first.
+/// The most informative arguments of a tool call, the best first.
 const TELLING: [&str; 13] = [
     "file_path",
     "absolute_path",
@@ -118,17 +117,17 @@ const TELLING: [&str; 13] = [
     "prompt",
 ];
 
-/// So many characters of an argument are shown.
+/// This many characters of an argument are shown.
 const SHOWN: usize = 200;
 
-/// The argument of a tool call that says most, in one line.
+/// The most informative argument of a tool call, in one line.
 pub(crate) fn main_argument(arguments: &Value) -> Option<String> {
     let named = TELLING.iter().find_map(|name| arguments.get(name)?.as_str());
     let any = || arguments.as_object()?.values().find_map(Value::as_str);
     named.or_else(any).map(one_line)
 }
 
-/// What a tool gave back, in one line; none where it gave nothing.
+/// The result of a tool, in one line; `None` if it is empty.
 pub(crate) fn result_line(text: &str) -> Option<String> {
     Some(one_line(text)).filter(|line| !line.is_empty())
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod adopt;
 mod belief;
 mod change;
 mod durable;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use dir::Folder;
 
+pub use adopt::{Found, PreImageOf, adopt};
 pub use error::ApplyError;
 pub use journal::kept_name;
 pub use lock::{LOCK, Lock, LockError};

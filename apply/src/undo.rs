@@ -138,7 +138,7 @@ pub(crate) fn undo_with(
         Ok(())
     };
     let (first, emptied) = in_the_way(&mut changes, &history.created_folders);
-    if !first.is_empty() {
+    if !first.is_empty() || !emptied.is_empty() {
         // If an undo is interrupted between the two transactions, it can be repeated: files that
         // are gone by then are already restored.
         run(&first, emptied)?;

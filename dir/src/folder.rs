@@ -58,7 +58,8 @@ impl Folder {
         Ok(Folder { fd: self.fd.try_clone()?, dev: self.dev, ino: self.ino })
     }
 
-    /// The folder that holds `path`, which is relative to this one, reached by [`open_in`](Self::open_in) from name to name.
+    /// The folder that contains `path`, which is relative to this one; every name is opened by
+    /// [`open_in`](Self::open_in).
     pub fn folder_of(&self, path: &Path) -> io::Result<Folder> {
         let mut folder = self.try_clone()?;
         for name in path.parent().into_iter().flat_map(Path::iter) {
@@ -74,7 +75,7 @@ impl Folder {
         Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(mode))?))
     }
 
-    /// Opens a regular file inside this one for reading. Anything else fails, a FIFO without waiting for its other end.
+    /// Opens a regular file in this folder for reading. Anything else fails; a FIFO does not block.
     pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let file = File::from(rustix::fs::openat(&self.fd, single(name.as_ref())?, READ, Mode::empty())?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }

@@ -102,7 +102,8 @@ fn modified(stat: &Stat) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
 }
 
-/// A folder on the way is not there, or no folder any more; or it is another mount or closed to us, so that nothing behind it can be told.
+/// A folder on the path is missing or not a folder; or it is another mount or inaccessible, so what
+/// is below it is unknown.
 fn no_way(error: io::Error) -> io::Result<Found> {
     match Errno::from_io_error(&error) {
         Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Found::Absent),

@@ -109,7 +109,8 @@ fn open_up(at: impl AsFd, name: impl rustix::path::Arg, more: Mode) -> io::Resul
     if kind(&data) == FileType::Symlink {
         return Err(Errno::LOOP.into());
     }
-    // Such a descriptor has no other way to it; its own name in `/proc` cannot be swapped.
+    // A descriptor opened with `O_PATH` can only be changed through `/proc`, where its name cannot
+    // be swapped.
     let itself = format!("/proc/self/fd/{}", there.as_raw_fd());
     Ok(chmod(itself, Mode::from_raw_mode(data.st_mode) | more)?)
 }

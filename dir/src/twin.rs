@@ -33,7 +33,8 @@ pub fn copy_all(from: &Folder, name: &str, to: &Folder, twin: &str) -> io::Resul
     target.sync_all()
 }
 
-/// Where Linux keeps a POSIX access list. The group bits of a file that has one are its mask, not what the group may do.
+/// Where Linux keeps a POSIX access list. If a file has one, its group bits are the mask, not the
+/// permissions of the group.
 const ACCESS_LIST: &str = "system.posix_acl_access";
 /// The longest possible attribute.
 const ATTRIBUTE_BYTES: usize = 64 << 10;

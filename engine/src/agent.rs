@@ -56,7 +56,7 @@ pub struct Listed {
     pub role: String,
     /// The files, one a line.
     pub list: Text,
-    /// When, RFC 3339.
+    /// When it was listed, RFC 3339.
     pub at: String,
 }
 
@@ -81,11 +81,11 @@ impl Request for Shell {
     type Answer = ShellRan;
 }
 
-/// A command line of the user is over.
+/// A command line of the user has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "shell-ran")]
 pub struct ShellRan {
-    /// Counts the lines of the run, from 1. Names its file.
+    /// The number of the command line in the run, from 1; part of its file's name.
     pub number: u32,
     /// What it was for.
     pub name: String,
@@ -108,7 +108,7 @@ impl Answer for ShellRan {
 pub struct Wait {
     /// Until this moment, in seconds since 1970 (UTC), but no longer than eight days.
     pub until_unix: u64,
-    /// And no less than this many seconds, should it have passed already.
+    /// Wait at least this many seconds, even if that moment has passed.
     pub at_least_secs: u32,
 }
 
@@ -117,7 +117,7 @@ impl Request for Wait {
     type Answer = Waited;
 }
 
-/// A moment has come.
+/// The moment has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "waited")]
 pub struct Waited {
@@ -127,7 +127,7 @@ pub struct Waited {
 
 impl Answer for Waited {}
 
-/// Write something that only the loop knows into the journal, for whoever watches.
+/// Record something that only the loop knows in the journal, for observers.
 #[derive(Debug, Clone, Serialize)]
 pub struct Announce(pub Value);
 
@@ -136,11 +136,11 @@ impl Request for Announce {
     type Answer = Announced;
 }
 
-/// Something that only the loop knows.
+/// An event of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "announced")]
 pub struct Announced {
-    /// What.
+    /// The event.
     pub event: Value,
 }
 

@@ -1,4 +1,4 @@
-//! What the commit loops ask for (S0, S1) besides a model: apply a reply, build, restore.
+//! The requests of the commit loops (S0, S1) besides a model: apply a reply, build, restore.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,13 +27,13 @@ impl Request for Apply {
     }
 }
 
-/// What comes of an [`Apply`].
+/// The answer to an [`Apply`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum ApplyAnswer {
     /// The reply's changes are on disk, all of them.
     Applied(Applied),
-    /// The reply could not be used; nothing of it is on disk.
+    /// The reply was not used; nothing of it is on disk.
     Rejected(Rejected),
 }
 
@@ -53,14 +53,14 @@ pub struct Applied {
     pub round: u32,
     /// Every file of the reply.
     pub changes: Vec<Changed>,
-    /// What a person should look at. None of it stopped the change.
+    /// Warnings for a person. None of them stopped the change.
     pub warnings: Vec<Problem>,
-    /// The reason, where the reply says that nothing has to change.
+    /// The reason, if the reply says that nothing has to change.
     pub no_change: Option<String>,
 }
 
 impl Applied {
-    /// Whether every file is what it was before.
+    /// Whether every file is the same as before.
     pub fn changed_nothing(&self) -> bool {
         self.changes.iter().all(|change| change.before_sha256 == change.after_sha256)
     }
@@ -73,7 +73,7 @@ pub struct Rejected {
     pub round: u32,
     /// Everything that is wrong with it.
     pub problems: Vec<Problem>,
-    /// The same for the model, in place of the build's output.
+    /// The same for the model, instead of the build's output.
     pub report: Text,
 }
 
@@ -101,17 +101,23 @@ pub struct Built {
     pub round: u32,
     /// How it ended.
     pub ended: Ended,
-    /// Whether it changed, twice, what decides whether it passes. Then it counts as failed.
+    /// Whether it twice changed files that decide whether it passes. Then it counts as failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seal_broken: bool,
-    /// Everything it printed, and its exit code: `N-build.txt`. Memory holds both ends of a long one.
+    /// All of its output, and its exit code: `N-build.txt`. Of long output, memory holds both ends.
     pub output: Text,
     /// How long it took.
     pub elapsed_ms: u64,
+    /// The files that it changed besides what the rules of git ignore. `undo` takes them back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Changed>,
+    /// What it changed and may not: it is as it was before the build.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<String>,
 }
 
 impl Built {
-    /// Whether it exited with 0 and left alone what decides about it.
+    /// Whether it exited with 0 and did not change files that decide about it.
     pub fn passed(&self) -> bool {
         self.ended == Ended::Exited(0) && !self.seal_broken
     }

@@ -1,10 +1,9 @@
-//! The harness that remembers: it answers from the record as long as that lasts, then performs and
+//! The harness with a memory: it answers from the record while that lasts, then performs and
 //! records.
 //!
-//! Resume and replay are this one mechanism. A run that goes on calls its loop from the beginning:
-//! requests that the record holds are answered from it, after they were compared; the first one
-//! that it does not hold is performed. In a replay the world that would perform has nothing left to
-//! answer with.
+//! This one mechanism does resume and replay. A resumed run calls its loop from the beginning:
+//! recorded requests are compared and answered from the record; the first one that is not recorded
+//! is performed. In a replay, the world has no other answers.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -42,40 +41,40 @@ impl Recorded {
     }
 }
 
-/// What is behind the harness: it keeps the record, and performs.
+/// What the harness relies on: it keeps the record, and performs.
 pub trait World {
     /// What stops a run.
     type Fault;
 
-    /// Writes an answer to the journal. Nobody has heard of it before.
+    /// Writes an answer to the journal, before anybody sees it.
     ///
     /// # Errors
     ///
-    /// Fails where it is not on disk afterwards.
+    /// Fails if it is not on disk afterwards.
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Self::Fault>;
 
     /// Reads back a text that the journal names.
     ///
     /// # Errors
     ///
-    /// Fails where the file is not what it was.
+    /// Fails if the file has changed.
     fn fetch(&mut self, text: &mut Text) -> Result<(), Self::Fault>;
 
-    /// The same for what a command printed: both ends of a long one.
+    /// Like [`fetch`](Self::fetch), for the output of a command: both ends if it is long.
     ///
     /// # Errors
     ///
     /// As [`fetch`](Self::fetch).
     fn fetch_output(&mut self, text: &mut Text) -> Result<(), Self::Fault>;
 
-    /// The content that a recorded request named by its digest, where it is still on disk.
+    /// The content that a recorded request named by its digest, if it is still on disk.
     fn recall(&mut self, digest: &Digest) -> Option<String>;
 
-    /// The loop is over: a live world notes the outcome, a replay compares it.
+    /// The loop has ended: a live world records the outcome, a replay compares it.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be noted, or is not the recorded one.
+    /// Fails if it cannot be recorded, or differs from the record.
     fn end(&mut self, outcome: &Outcome) -> Result<(), Self::Fault>;
 }
 
@@ -85,15 +84,15 @@ pub trait Live<R: Request>: World {
     ///
     /// # Errors
     ///
-    /// Fails where the run cannot go on. The journal stays as it is, so that it can be resumed.
+    /// Fails if the run cannot continue. The journal stays as it is, so the run can be resumed.
     fn perform(&mut self, request: &R) -> Result<R::Answer, Self::Fault>;
 
-    /// Called where the record answers. A replay does again what the harness itself did then, and
-    /// compares.
+    /// Called for requests that are answered from the record. A replay repeats the harness's own
+    /// work, and compares.
     ///
     /// # Errors
     ///
-    /// Fails where it comes out differently.
+    /// Fails if the result differs.
     fn replayed(&mut self, _request: &R, _answer: &R::Answer) -> Result<(), Self::Fault> {
         Ok(())
     }
@@ -113,7 +112,7 @@ pub enum Stop<F> {
         /// Why.
         source: serde_json::Error,
     },
-    /// Something outside stopped the run.
+    /// Something outside the loop stopped the run.
     #[error(transparent)]
     Fault(F),
 }
@@ -131,9 +130,9 @@ pub struct Difference {
     pub round: u32,
     /// What differs: `the prompt`, `the command`, `the next request`.
     pub what: &'static str,
-    /// As recorded: the first line that differs; of a long line, the part around the difference.
+    /// The first line that differs, as recorded; of a long line, the part around the difference.
     pub recorded: String,
-    /// As it is now.
+    /// The same line now.
     pub now: String,
 }
 
@@ -152,7 +151,7 @@ const LINE_START: usize = 120;
 const SHOWN: usize = 240;
 
 impl Difference {
-    /// Of two texts: the first line that differs.
+    /// The first line that differs between two texts.
     pub fn between(round: u32, what: &'static str, recorded: &str, now: &str) -> Self {
         let same = recorded.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
         let cut = |text: &str| -> String {
@@ -175,16 +174,16 @@ pub struct Journaled<W> {
 }
 
 impl<W: World> Journaled<W> {
-    /// A run with these answers on record: none for one that begins.
+    /// A run with these recorded answers; none for a new run.
     pub fn new(world: W, recorded: impl Into<VecDeque<Recorded>>) -> Self {
         Self { world, recorded: recorded.into(), round: 0 }
     }
 
-    /// Runs a loop to its end. How it ended is noted; in a replay, it is compared.
+    /// Runs a loop to its end. A live world records the outcome; a replay compares it.
     ///
     /// # Errors
     ///
-    /// Fails where the loop was stopped, and where the record holds more than it asked for: then it is not of this run.
+    /// Fails if the loop was stopped, or if the record has more answers than it asked for: then it is of another run.
     pub fn run<T: AsRef<Outcome>>(
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<T, Stop<W::Fault>>,
@@ -200,12 +199,12 @@ impl<W: World> Journaled<W> {
         Err(self.differs("the end", &shown(&more.kind, &more.request), &shown("end", &now)))
     }
 
-    /// What performs and records.
+    /// The world, which performs and records.
     pub fn world(&mut self) -> &mut W {
         &mut self.world
     }
 
-    /// The same, for good.
+    /// Returns the world.
     pub fn into_world(self) -> W {
         self.world
     }
@@ -214,7 +213,7 @@ impl<W: World> Journaled<W> {
         Stop::Differs(Difference::between(self.round, what, recorded, now))
     }
 
-    /// Where the recorded request is another one.
+    /// Stops if the recorded request is another one.
     fn compare<R: Request>(&mut self, recorded: &Recorded, request: &R) -> Result<(), Stop<W::Fault>> {
         let now = serde_json::to_value(request).map_err(unreadable::<R, _>)?;
         if recorded.kind != R::KIND {
@@ -266,7 +265,7 @@ fn shown(kind: &str, request: &Value) -> String {
     if request.is_null() { kind.to_owned() } else { format!("{kind} {request}") }
 }
 
-/// The digest of a request's long text. A request has one at most.
+/// The digest of a request's long text. A request has at most one.
 fn find_digest(value: &Value) -> Option<Digest> {
     let members = value.as_object()?;
     serde_json::from_value(value.clone()).ok().or_else(|| members.values().find_map(find_digest))

@@ -1,4 +1,4 @@
-//! A line of the journal, for whoever reads one: renderers, lists, accounts.
+//! A line of the journal, for its readers: renderers, lists, accounts.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{
     Stamped, Surveyed, Turned, Unanswered, Waited, WasRead, Written, Wrote,
 };
 
-/// Something that is noted on the way. It answers no request, and no loop hears of it.
+/// Something recorded along the way. It answers no request, and no loop sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum Note {
@@ -19,18 +19,18 @@ pub enum Note {
     Attempted(Attempted),
     /// A turn of an agent is about to begin.
     TurnBegins(TurnBegins),
-    /// A person should know this; the run goes on.
+    /// A person should know this; the run continues.
     Warned {
-        /// What.
+        /// The warning.
         warning: Problem,
     },
-    /// The run was stopped and goes on.
+    /// The run was stopped and continues.
     Resumed {
-        /// This many answers still hold, counted from the first of those that held before. The
-        /// requests behind them are performed again.
+        /// The number of answers that are still valid, counted from the first that was valid
+        /// before. The requests after them are performed again.
         kept: usize,
     },
-    /// The run is over.
+    /// The run has ended.
     Ended {
         /// How.
         #[serde(flatten)]
@@ -38,7 +38,7 @@ pub enum Note {
     },
 }
 
-/// One line: an answer, or a [`Note`]. Read only; what writes a line is the answer itself.
+/// One line: an answer, or a [`Note`]. Only for reading; answers are written directly.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "each is documented where it is an answer or a note")]

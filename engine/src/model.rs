@@ -1,4 +1,4 @@
-//! Asking a model.
+//! Requests to a model.
 
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -32,14 +32,14 @@ impl Request for Ask {
     }
 }
 
-/// What comes of an [`Ask`].
+/// The answer to an [`Ask`].
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is the answered one")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum AskAnswer {
     /// The model answered.
     Answered(Answered),
-    /// There is no answer.
+    /// The model did not reply.
     Unanswered(Unanswered),
 }
 
@@ -51,7 +51,7 @@ impl Answer for AskAnswer {
         }
     }
 
-    /// An answer was paid for.
+    /// A reply was paid for.
     fn is_synced(&self) -> bool {
         matches!(self, Self::Answered(_))
     }
@@ -68,8 +68,8 @@ pub struct Answered {
     pub raw: Stored,
     /// How the answer ended.
     pub finish: Finish,
-    /// Set where only a person can do something about how it ended, such as a filter: what to tell
-    /// them.
+    /// Set if only a person can do something about how it ended, for example about a filter: what
+    /// to tell them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_person: Option<Cause>,
     /// Whether a key was redacted in the text. Such a reply is rejected.
@@ -79,14 +79,14 @@ pub struct Answered {
     pub usage: Usage,
     /// The model that really answered.
     pub served_model: Option<String>,
-    /// What it cost in US dollars, where the price is known.
+    /// The cost in US dollars, if the price is known.
     pub cost_usd: Option<f64>,
     /// From the request to the end of the answer.
     pub elapsed_ms: u64,
 }
 
 impl Answered {
-    /// What is to be judged of it.
+    /// The reply, to be judged.
     pub fn reply(&self) -> Reply {
         Reply { text: self.reply.share(), finish: self.finish.clone(), held_key: self.held_key }
     }
@@ -101,13 +101,12 @@ pub struct Unanswered {
     pub cause: Cause,
 }
 
-/// How a service says that its answer ended: opaque to loops, which only pass it on to whoever
-/// judges the reply.
+/// How a service says that its answer ended. Loops only pass it on to whoever judges the reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Finish(pub Value);
 
-/// A model's answer as it is judged.
+/// A model's answer, to be judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reply {
     /// Its text, keys redacted.
@@ -119,8 +118,7 @@ pub struct Reply {
     pub held_key: bool,
 }
 
-/// A prompt is about to be sent. Noted before the call, so that a call whose answer never came is
-/// known.
+/// A prompt is about to be sent. Recorded first, so that a call without an answer is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// The round.
@@ -134,35 +132,35 @@ pub struct Asked {
 pub struct Attempted {
     /// The round.
     pub round: u32,
-    /// What came of it, in the words of the client.
+    /// Its result, in the words of the client.
     pub attempt: Value,
 }
 
-/// Tokens of one or more calls. None means that the service did not say, which is not zero.
+/// Tokens of one or more calls. `None` means that the service did not say, which is not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Everything that went in, cached tokens included.
+    /// All input, including cached tokens.
     pub input_tokens: Option<u64>,
     /// The part of the input that came from a cache.
     pub cache_read_tokens: Option<u64>,
     /// The part of the input that was written to a cache.
     pub cache_write_tokens: Option<u64>,
-    /// Everything that came out, reasoning included.
+    /// All output, including reasoning.
     pub output_tokens: Option<u64>,
     /// The part of the output that was reasoning.
     pub reasoning_tokens: Option<u64>,
 }
 
 impl Usage {
-    /// Input and output together; none unless both are known.
+    /// Input and output together; `None` unless both are known.
     pub fn total(&self) -> Option<u64> {
         Some(self.input_tokens?.saturating_add(self.output_tokens?))
     }
 }
 
 impl AddAssign for Usage {
-    /// Unknown plus known is the known part: a sum never forgets what was reported.
+    /// Unknown plus known is the known part: a sum never loses what was reported.
     fn add_assign(&mut self, other: Self) {
         let add = |sum: &mut Option<u64>, more: Option<u64>| {
             *sum = sum.zip(more).map(|(a, b)| a.saturating_add(b)).or(*sum).or(more);
@@ -183,6 +181,6 @@ pub struct ModelUsage {
     /// Its tokens.
     #[serde(flatten)]
     pub usage: Usage,
-    /// What the agent says that it cost, in US dollars.
+    /// The cost as reported by the agent, in US dollars.
     pub cost_usd: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! What the world sees of a run while it goes on.
+//! What observers see of a run while it is in progress.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{Line, Problem};
 
-/// Plain data. Whoever renders it finds the words.
+/// Plain data; renderers find the words.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event<'a> {
     /// A model call begins.
@@ -16,7 +16,7 @@ pub enum Event<'a> {
         /// The prompt's length in bytes.
         prompt_bytes: u64,
     },
-    /// A model call goes on. There are many of these.
+    /// A model call is in progress. There are many of these.
     Receiving {
         /// The round.
         round: u32,
@@ -34,7 +34,7 @@ pub enum Event<'a> {
         /// Why.
         reason: String,
     },
-    /// The model's words for the person (`&&&`), in order.
+    /// The model's message for the user (`&&&`); one event for each, in order.
     Said {
         /// The round.
         round: u32,
@@ -46,12 +46,12 @@ pub enum Event<'a> {
         /// The round.
         round: u32,
     },
-    /// The build prints. Bytes as they come, redacted.
+    /// The build prints. The bytes are redacted.
     BuildPrints {
         /// The bytes.
         bytes: &'a [u8],
     },
-    /// Something that a person should know. The run goes on.
+    /// Something that a person should know. The run continues.
     Warning(&'a Problem),
     /// A line was written to the journal.
     Line {
@@ -62,7 +62,7 @@ pub enum Event<'a> {
     },
 }
 
-/// Whoever watches a run: a terminal, a stream of JSON, a test.
+/// An observer of a run: a terminal, a stream of JSON, a test.
 pub trait Observer {
     /// Takes one event.
     fn see(&mut self, event: &Event<'_>);

@@ -1,4 +1,4 @@
-//! What the loop of work orders asks for (S2) besides a model.
+//! The requests of the loop of work orders (S2) besides a model.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Changed, Ended, Problem, Reply, Request, Stored, digest};
 
-/// The answer to a request that may be impossible to carry out at all, for a reason that lies
-/// neither with the model nor with the project. The loop ends the run then, so that the tree is
-/// left as it was and there is a summary.
+/// The answer to a request that may be impossible to perform, for a reason that neither the model
+/// nor the project caused. The loop then ends the run, so that the tree is restored and there is a
+/// summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Tried<A> {
@@ -41,7 +41,7 @@ impl<A: Answer> Answer for Tried<A> {
     }
 }
 
-/// Something could not be carried out.
+/// Something could not be performed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "broke")]
 pub struct Broke {
@@ -49,7 +49,7 @@ pub struct Broke {
     pub message: String,
 }
 
-/// Say what time it is.
+/// Read the clock.
 #[derive(Debug, Clone, Serialize)]
 pub struct Stamp;
 
@@ -58,7 +58,7 @@ impl Request for Stamp {
     type Answer = Stamped;
 }
 
-/// What time it was.
+/// The current time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "stamped")]
 pub struct Stamped {
@@ -68,10 +68,10 @@ pub struct Stamped {
 
 impl Answer for Stamped {}
 
-/// Check whether files are there, or are not.
+/// Check which files exist.
 #[derive(Debug, Clone, Serialize)]
 pub struct Look {
-    /// What has to hold.
+    /// The conditions to check.
     pub conditions: Vec<Condition>,
 }
 
@@ -80,7 +80,7 @@ impl Request for Look {
     type Answer = Tried<Looked>;
 }
 
-/// Something that has to hold before or after the change.
+/// What has to hold before or after the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
@@ -125,7 +125,7 @@ impl Request for Write {
     }
 }
 
-/// What comes of a [`Write`].
+/// The answer to a [`Write`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum WriteAnswer {
@@ -150,9 +150,9 @@ pub struct Written {
     pub touched: Vec<String>,
     /// What became of them.
     pub changes: Vec<Changed>,
-    /// What a person should look at. None of it stopped the change.
+    /// Warnings for a person. None of them stopped the change.
     pub warnings: Vec<Problem>,
-    /// Whether `scripts/verify.sh` is a file now.
+    /// Whether `scripts/verify.sh` is now a file.
     pub verify_script: bool,
 }
 
@@ -163,7 +163,7 @@ pub struct Refused {
     pub attempt: u32,
     /// Why, in one word.
     pub why: WhyRefused,
-    /// The files that it names, where they could be read.
+    /// The files that it names, if they could be read.
     pub touched: Vec<String>,
     /// Everything that is wrong with it.
     pub problems: Vec<Problem>,
@@ -177,16 +177,16 @@ pub enum WhyRefused {
     Unusable,
     /// It names a file that it may not write.
     OutOfScope,
-    /// It was made for another content of a file.
+    /// It was made for another version of a file.
     Stale,
-    /// The system did not allow it; nothing of it is on disk.
+    /// The system refused to write it; nothing of it is on disk.
     NotWritten,
 }
 
 /// Run a command at the root.
 #[derive(Debug, Clone, Serialize)]
 pub struct Run {
-    /// `LOG_stdout.txt` and `LOG_stderr.txt` take what it prints.
+    /// The beginning of its logs' names: `LOG_stdout.txt` and `LOG_stderr.txt`.
     pub log: String,
     /// Program and arguments; never a shell line.
     pub argv: Vec<String>,
@@ -198,20 +198,21 @@ impl Request for Run {
     type Answer = Tried<Ran>;
 }
 
-/// The beginning of the logs of commands that must fail before the change.
+/// The beginning of the logs' names of commands that must fail before the change.
 pub const PROBES: &str = "preflight/must_fail_before_";
 
 /// A command ran, or could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "ran")]
 pub struct Ran {
-    /// The beginning of the names of its files.
+    /// The beginning of its logs' names.
     pub log: String,
     /// Program and arguments.
     pub argv: Vec<String>,
     /// How it ended.
     pub ended: Ended,
-    /// Whether it changed, twice, what it may not change. Then it has failed, whatever its exit code.
+    /// Whether it twice changed files that it may not change. Then it has failed, whatever its exit
+    /// code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seal_broken: bool,
     /// Its standard output.
@@ -223,12 +224,12 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Whether it exited with 0 and left alone what it may not change.
+    /// Whether it exited with 0 and did not change files that it may not change.
     pub fn passed(&self) -> bool {
         self.ended == Ended::Exited(0) && !self.seal_broken
     }
 
-    /// Whether it is of those that must fail before the change.
+    /// Whether it is one of those that must fail before the change.
     pub fn is_probe(&self) -> bool {
         self.log.starts_with(PROBES)
     }
@@ -241,7 +242,7 @@ impl Answer for Ran {}
 pub struct Tail {
     /// The file with all of it.
     pub file: String,
-    /// Its last 200 lines, or its last 8,000 characters where those are fewer (S2 §6.4).
+    /// Its last 200 lines or 8,000 characters, whichever is shorter (S2 §6.4).
     pub text: String,
 }
 
@@ -254,14 +255,14 @@ impl Request for RollBack {
     type Answer = RolledBack;
 }
 
-/// Code of the warning that not all of them are as they were.
+/// Code of the warning that not all ignored files are as they were.
 pub const IGNORED_FILES: &str = "ignored-files";
 
 /// The tree is as it was before the first attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "rolled-back")]
 pub struct RolledBack {
-    /// What a person should know: what else was there, and which ignored files differ.
+    /// Warnings for a person: what else was there, and which ignored files differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Problem>,
 }
@@ -272,7 +273,7 @@ impl Answer for RolledBack {
     }
 }
 
-/// Keep an artifact in the run folder.
+/// Store an artifact in the run folder.
 #[derive(Debug, Clone, Serialize)]
 pub struct Keep {
     /// Its file.
@@ -322,8 +323,8 @@ pub struct Measured {
 
 impl Answer for Measured {}
 
-/// Commit what the run changed, and nothing else. That it cannot be committed is an answer: it has
-/// passed, and a person may commit it.
+/// Commit only what the run changed. Failing to commit is an answer: the run has passed, and a
+/// person can commit.
 #[derive(Debug, Clone, Serialize)]
 pub struct Commit {
     /// Names the run, so that the commit of a harness that was killed is found again.
@@ -335,11 +336,11 @@ impl Request for Commit {
     type Answer = CommitAnswer;
 }
 
-/// What comes of a [`Commit`].
+/// The answer to a [`Commit`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum CommitAnswer {
-    /// There is a commit, or nothing to commit.
+    /// The changes are committed, or there were none.
     Committed(Committed),
     /// The changes are in place, but git refused to commit them.
     NotCommitted(NotCommitted),
@@ -350,13 +351,13 @@ impl Answer for CommitAnswer {}
 /// A commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Committed {
-    /// Which of the loop's repositories, where it has several.
+    /// Its repository, if the loop has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// The message, where several repositories are committed to.
+    /// The message, if the loop commits to several repositories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Its hash in hex; none where the run changed nothing.
+    /// Its hash in hex; `None` if the run changed nothing.
     pub commit: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
-    /// What was asked for is there and the build passes.
+    /// The work is done and the build passes.
     Done {
         /// The rounds it took.
         rounds: u32,
@@ -16,23 +16,23 @@ pub enum Outcome {
         /// The rounds it took.
         rounds: u32,
     },
-    /// The same failure came so often that going on was pointless.
+    /// The same failure occurred so often that the run was given up.
     Stuck {
         /// The rounds it took.
         rounds: u32,
-        /// How often the last failure came in a row.
+        /// How many times in a row the last failure occurred.
         times: u32,
     },
-    /// Going on is of no use before a person has decided something.
+    /// The run cannot continue before a person has decided something.
     NeedsPerson {
-        /// Which round it happened in.
+        /// The round in which it happened.
         round: u32,
         /// What has to be decided.
         cause: Cause,
     },
-    /// The model could not be reached, would not answer, or may not be asked again.
+    /// The model could not be reached, did not answer, or may not be asked again.
     ModelUnavailable {
-        /// Which round it happened in.
+        /// The round in which it happened.
         round: u32,
         /// Why.
         cause: Cause,
@@ -66,7 +66,7 @@ impl Outcome {
     }
 }
 
-/// Why a run cannot go on, in words for a person.
+/// Why a run cannot continue, in words for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
     /// A stable kebab-case code.

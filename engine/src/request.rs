@@ -7,39 +7,39 @@ use serde::de::DeserializeOwned;
 
 use crate::Text;
 
-/// Something that a loop may ask of the world.
+/// A request of a loop to the world.
 ///
-/// Its JSON identifies it: a run that goes on compares it with what the record holds. Long texts
-/// appear in it as their [digest](crate::Digest).
+/// Its JSON identifies it: a resumed run compares it with the record. Long texts appear as their
+/// [digest](crate::Digest).
 pub trait Request: Serialize {
     /// Its name in the journal and in errors: `ask`, `build`.
     const KIND: &'static str;
 
-    /// What a person is told that differs when the record holds another request in its place.
+    /// What to call it in the message that another request is recorded in its place.
     const SUBJECT: &'static str = "the request";
 
-    /// What comes of it. The compiler knows: no loop has to sort out what it was not waiting for.
+    /// The type of its answer, so that no loop has to sort out answers to other requests.
     type Answer: Answer;
 
-    /// The round or attempt that it belongs to, where it belongs to one.
+    /// The round or attempt that it belongs to, if any.
     fn round(&self) -> Option<u32> {
         None
     }
 
-    /// Its long text, for showing where it differs from the recorded one.
+    /// Its long text, to show where it differs from the recorded one.
     fn text(&self) -> Option<&str> {
         None
     }
 }
 
-/// What comes of a request. Its JSON is one line of the journal.
+/// The answer to a request. Its JSON is one line of the journal.
 pub trait Answer: Serialize + DeserializeOwned + Debug + 'static {
-    /// The texts that the journal names but does not hold.
+    /// Its texts, which the journal names but does not contain.
     fn texts_mut(&mut self) -> Vec<&mut Text> {
         Vec::new()
     }
 
-    /// Those that hold what a command printed. Memory holds both ends of a long one.
+    /// Those with the output of a command. Of long output, memory holds both ends.
     fn outputs_mut(&mut self) -> Vec<&mut Text> {
         Vec::new()
     }
@@ -58,7 +58,7 @@ pub trait Stops {
     type Stop;
 }
 
-/// Whoever performs requests of this kind.
+/// Performs requests of this kind.
 pub trait Harness<R: Request>: Stops {
     /// The answer. It is on disk before the loop sees it.
     fn perform(&mut self, request: R) -> Result<R::Answer, Self::Stop>;

@@ -1,5 +1,4 @@
-//! A harness for tests of loops: it gives the answers that a test puts in, in order, and keeps what
-//! the loop asked for.
+//! A harness for tests of loops: it gives prepared answers in order, and keeps the requests.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -8,15 +7,15 @@ use serde_json::Value;
 
 use crate::{Answer, Harness, Request, Stops};
 
-/// Answers from a script. No processes, no files.
+/// Answers from a script, without processes and files.
 #[derive(Default)]
 pub struct Scripted {
     answers: VecDeque<Box<dyn Any>>,
-    /// What was asked for: the request's kind, the request, and its long text.
+    /// The requests: kind, JSON, and long text.
     pub requests: Vec<(&'static str, Value, Option<String>)>,
 }
 
-/// The script has no answer of this request's type in its next place.
+/// The next answer in the script is not of the requested type, or there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the script has no answer to `{0}` in its next place")]
 pub struct NoSuchAnswer(pub &'static str);

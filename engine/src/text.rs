@@ -1,5 +1,5 @@
-//! Texts of any length: in memory for the loop, in one file of the run folder, by name and hash in
-//! the journal.
+//! Texts of any length: in memory for the loop, in a file of the run folder, and in the journal by
+//! name and hash.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Stored {
     pub sha256: String,
 }
 
-/// A text that stands in a file of the run folder.
+/// A text that is stored in a file of the run folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     /// The file.
@@ -33,14 +33,14 @@ impl Text {
         Self { stored, text }
     }
 
-    /// A text in a file of this name, for tests of loops.
+    /// A text in a file with this name, for tests of loops.
     pub fn in_file(file: &str, text: &str) -> Self {
         let Digest { bytes, sha256 } = Digest::of(text);
         Self::new(Stored { file: file.to_owned(), bytes, sha256 }, text.into())
     }
 
-    /// The length of the whole text in bytes. More than [`as_str`](Self::as_str) has where memory
-    /// holds only both ends of what a command printed.
+    /// The length of the whole text in bytes. [`as_str`](Self::as_str) is shorter if memory holds
+    /// only both ends of a command's output.
     pub fn whole_bytes(&self) -> usize {
         self.text.len().max(usize::try_from(self.stored.bytes).unwrap_or(usize::MAX))
     }
@@ -55,13 +55,13 @@ impl Text {
         Arc::clone(&self.text)
     }
 
-    /// Puts in the content that was read back from the file.
+    /// Sets the content that was read back from the file.
     pub fn fill(&mut self, text: Arc<str>) {
         self.text = text;
     }
 }
 
-/// What stands for a long text in a request: enough to compare, nothing to read.
+/// Replaces a long text in a request: enough to compare it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest {
     /// The text's length.
@@ -71,7 +71,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Of this text.
+    /// The digest of this text.
     pub fn of(text: &str) -> Self {
         let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         Self { bytes: text.len() as u64, sha256 }
@@ -87,7 +87,7 @@ pub fn digest<S: Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> 
     Digest::of(text).serialize(to)
 }
 
-/// Serializes anything else that would be long as the [`Digest`] of its JSON.
+/// Serializes any other long value as the [`Digest`] of its JSON.
 pub(crate) fn digest_json<T: Serialize, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
     let json = serde_json::to_string(value).map_err(serde::ser::Error::custom)?;
     Digest::of(&json).serialize(to)

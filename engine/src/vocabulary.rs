@@ -1,4 +1,4 @@
-//! Plain data that several answers share.
+//! Plain data used by several answers.
 
 use std::fmt;
 
@@ -16,9 +16,9 @@ pub enum Ended {
     TimedOut,
     /// It printed more than it may and was killed.
     TooMuchOutput,
-    /// There is no such program; nothing ran.
+    /// The program does not exist; nothing ran.
     NotFound,
-    /// The file is there but cannot be started; nothing ran.
+    /// The file exists but cannot be started; nothing ran.
     NotExecutable,
     /// The supervisor stopped it.
     Interrupted,
@@ -31,7 +31,7 @@ impl Ended {
     }
 }
 
-/// Reads on from "the command …".
+/// Continues a sentence that begins with "the command".
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -54,7 +54,7 @@ pub enum Action {
     Write,
     /// It was removed.
     Delete,
-    /// Nothing: it already was as the reply wants it.
+    /// Nothing: it was already as the reply wants it.
     None,
 }
 
@@ -65,9 +65,9 @@ pub struct Changed {
     pub path: String,
     /// What happened.
     pub action: Action,
-    /// SHA-256 of the old content in hex; none if there was no file.
+    /// SHA-256 of the old content in hex; `None` if there was no file.
     pub before_sha256: Option<String>,
-    /// SHA-256 of the new content in hex; none if there is no file now.
+    /// SHA-256 of the new content in hex; `None` if there is no file now.
     pub after_sha256: Option<String>,
     /// Whether the file is new.
     pub created: bool,
@@ -77,12 +77,12 @@ pub struct Changed {
     pub after_mode: Option<u32>,
 }
 
-/// Something that is wrong with a reply, or that a person should look at.
+/// Something wrong with a reply, or a warning for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// A stable kebab-case code.
     pub code: String,
-    /// The file that it is about, as the reply names it, escaped where it would not print.
+    /// The file that it is about, as the reply names it, with unprintable characters escaped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The line of the reply, from 1.
@@ -93,7 +93,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// One that is about no file.
+    /// A problem that is not about a file.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), path: None, line: None, message: message.into() }
     }

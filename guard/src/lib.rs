@@ -12,6 +12,7 @@ mod policy;
 mod refusal;
 mod repository;
 mod rules;
+mod survey;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub use existing::ExistingError;
 pub use policy::{Configuration, Ignored, Policy};
 pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;
+pub use survey::{Difference, Seen, Survey};
 pub use tree::JudgeError;
 
 use batch::Batch;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gix::glob::pattern::Case;
-use names::Binds;
+use names::{Binds, Writer};
 
 use crate::fold::fold;
 use crate::folded::Folded;
@@ -68,6 +68,14 @@ impl Policy {
     #[must_use]
     pub fn implement() -> Self {
         Policy::binding(Binds::Implement)
+    }
+
+    /// What a build may change: all but what a person or the harness writes. Lock files, which builds keep up to date, are allowed.
+    #[must_use]
+    pub fn build(strictest: Binds) -> Self {
+        let kept = names::protected(strictest).filter(|row| row.writer() != Some(Writer::Build));
+        let protected = kept.map(|row| Folded::new(row.pattern, row.why)).collect();
+        Policy { protected, ..Policy::binding(strictest) }
     }
 
     /// Allows only these files, with exactly this spelling (S2 `allowed_files`: explicit relative

@@ -48,7 +48,7 @@ impl Unread {
 
 /// The `.gitignore` files on the way to a path, outermost first, each with the offset at which the
 /// path relative to its folder begins.
-type Way = Vec<(usize, Arc<Patterns>)>;
+pub(crate) type Way = Vec<(usize, Arc<Patterns>)>;
 
 /// A folder whose rules have been read.
 struct Level {
@@ -84,7 +84,7 @@ impl Rules {
     }
 
     /// The same for a path whose `.gitignore` files are known.
-    fn matches(&self, way: &Way, path: &str, kind: Kind) -> bool {
+    pub(crate) fn matches(&self, way: &Way, path: &str, kind: Kind) -> bool {
         let local = way
             .iter()
             .rev()
@@ -94,7 +94,7 @@ impl Rules {
     }
 
     /// The rules that the `.gitignore` of one folder adds.
-    fn of(&self, folder: &str) -> Option<(usize, Arc<Patterns>)> {
+    pub(crate) fn of(&self, folder: &str) -> Option<(usize, Arc<Patterns>)> {
         let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
         self.by_folder.get(folder).map(|patterns| (start, Arc::clone(patterns)))
     }

@@ -1,4 +1,4 @@
-//! `google.rpc.Status`, and what proxies put in its place.
+//! `google.rpc.Status`, and what proxies send instead.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) fn of(head: &Head, body: &[u8], model: &str, key: &Secret) -> CallErr
     if head.status == 400 && body.field("status") == "FAILED_PRECONDITION" {
         return CallError::Unavailable { message: body.message };
     }
-    // The service has no code for it: INVALID_ARGUMENT is every mistake in a request.
+    // The service has no code for it: INVALID_ARGUMENT stands for any mistake in a request.
     if head.status == 400 && body.message.to_ascii_lowercase().contains("input token count") {
         return CallError::TooLarge { message: body.message };
     }
@@ -28,14 +28,15 @@ pub(crate) fn of(head: &Head, body: &[u8], model: &str, key: &Secret) -> CallErr
     body.by_status(head, model, hint)
 }
 
-/// What an `error` object in the middle of a stream means; it carries the status that came too late.
+/// What an `error` object in the middle of a stream means. It carries the status that should have
+/// come first.
 pub(crate) fn in_stream(error: &Value, model: &str, key: &Secret) -> CallError {
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     let head = Head { status: status.unwrap_or(500), ..Head::default() };
     of(&head, error.to_string().as_bytes(), model, key)
 }
 
-/// One of the quotas is that of the day.
+/// Whether a daily quota is among them.
 fn is_daily(violations: &Value) -> bool {
     let mut ids = violations.as_array().into_iter().flatten().filter_map(|v| v.get("quotaId")?.as_str());
     ids.any(|id| id.contains("PerDay"))

@@ -27,7 +27,7 @@ fn filtered(filter: Filter) -> Finish {
     }
 }
 
-/// The filters, which `PromptFeedback.BlockReason` and `Candidate.FinishReason` share.
+/// The filters that `PromptFeedback.BlockReason` and `Candidate.FinishReason` have in common.
 pub(crate) fn filter(reason: &str) -> Filter {
     match reason {
         "SAFETY" => Filter::Safety,

@@ -30,12 +30,12 @@ struct Wire {
 }
 
 impl Gemini {
-    /// A model behind `base`, which is an origin: the version is added here.
+    /// A model of the service at `base`, which is an origin: the version is added here.
     pub fn new(agent: Arc<Agent>, base: BaseUrl, id: ModelId, key: Secret) -> Self {
         Self { agent, retry: Retry::default(), wire: Wire { base, id, key } }
     }
 
-    /// The same with other retry rules.
+    /// The same model with other retry rules.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> Self {
         Self { retry, ..self }
@@ -56,7 +56,7 @@ impl Model for Gemini {
         reply::read_count(&body).map(Some)
     }
 
-    /// Asks for the model's description, which is free.
+    /// Requests the model's description, which is free.
     fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
         llm::fetch(&self.agent, &self.wire, &self.wire.describe(), watch).map(|_| ())
     }

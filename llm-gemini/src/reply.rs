@@ -1,4 +1,4 @@
-//! What is received.
+//! Reads what the service sends.
 
 use std::time::Duration;
 
@@ -12,11 +12,12 @@ use crate::{failure, finish};
 /// How long to wait for more after the finish reason: usage may follow it.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// `GenerateContentResponse`. What is not text is kept as it came, so that nothing unknown fails to parse.
+/// `GenerateContentResponse`. Everything but text is kept as received, so that unknown values
+/// cannot fail to parse.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Message<'a> {
-    /// One is asked for.
+    /// We request only one.
     #[serde(borrow, default, deserialize_with = "llm::json::first")]
     candidates: Option<Candidate<'a>>,
     #[serde(default, deserialize_with = "llm::json::aside")]
@@ -69,8 +70,8 @@ struct Count {
     total_tokens: Value,
 }
 
-/// Reads an answer that came in one piece. Whole JSON is no whole answer: gateways and overloaded services send `{}`, or text without
-/// a finish reason, where a stream would break off.
+/// Reads an answer that came in one piece. Complete JSON may still be an incomplete answer:
+/// gateways and overloaded services send `{}`, or text without a finish reason.
 pub(crate) fn read(body: Vec<u8>, mut merge: Merge, continuation: Option<&str>) -> Result<Answer, Unread> {
     let mut text = String::new();
     merge.take(llm::json::message(llm::json::text(&body)?)?, &mut text)?;
@@ -91,7 +92,7 @@ pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
     count.total_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no totalTokens".into() })
 }
 
-/// An answer, put together from one message or many.
+/// An answer, assembled from one or more messages.
 #[derive(Debug)]
 pub(crate) struct Merge {
     model: String,
@@ -158,7 +159,7 @@ impl Merge {
         self.feedback.get("blockReason").and_then(Value::as_str)
     }
 
-    /// There is no end mark but the finish reason, or the reason for which there is no answer.
+    /// Whether the end has been seen: a finish reason, or the reason why there is no answer.
     fn is_ended(&self) -> bool {
         self.finish_reason.is_some() || self.block_reason().is_some()
     }
@@ -173,7 +174,7 @@ impl Merge {
         }
     }
 
-    /// A count of zero is left out on this wire: where there is any account, what it does not name is nothing.
+    /// The service leaves out counts of zero: if it reports any usage, a missing count is zero.
     fn usage(&self) -> Usage {
         let count = |name: &str| self.usage.get(name).and_then(Value::as_u64);
         let zero = count("promptTokenCount").map(|_| 0);
@@ -204,7 +205,7 @@ impl Merge {
         Ok(Answer { reply, continuation })
     }
 
-    /// The merged message as the service would have sent it in one piece, the text last.
+    /// The merged message as the service would have sent it in one piece, with the text last.
     fn raw(&self) -> Result<Raw, CallError> {
         let thought = Some(&self.thoughts).filter(|t| !t.is_empty());
         let merged = Merged {
@@ -233,7 +234,7 @@ impl Merge {
 
 impl Stream for Merge {
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
-        // Not this service's, but some gateways end every stream so. It says nothing here.
+        // Not sent by this service, but some gateways end every stream with it.
         if data.trim() == "[DONE]" {
             return Ok(());
         }
@@ -250,7 +251,7 @@ impl Stream for Merge {
     }
 }
 
-/// [`Message`], to be written.
+/// [`Message`], for serialization.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Merged<'a> {

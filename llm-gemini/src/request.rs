@@ -1,4 +1,4 @@
-//! What is sent. The stable part stands first: the service caches prefixes.
+//! What is sent. The stable part comes first, because the service caches prefixes.
 
 use llm::Request;
 use serde::Serialize;
@@ -69,7 +69,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// `CountTokensRequest`: only its nested form counts the system instruction too.
+/// `CountTokensRequest`: only its nested form also counts the system instruction.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Count<'a> {

@@ -1,4 +1,4 @@
-//! What is sent, what is journalled, and how a caller steers a call.
+//! What is sent, what is journaled, and how a caller controls a call.
 
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
@@ -142,7 +142,7 @@ fn an_answer_that_goes_on_is_not_whole_before_its_service_says_so() {
 
 #[test]
 fn a_whole_answer_counts_also_where_time_is_over_before_its_connection_is() {
-    // Less than the wait for what may follow the end mark.
+    // Shorter than the wait for what may follow the end mark.
     let time_left = Some(Duration::from_millis(1500));
     let server = server([Step::text("whole").hang(Hang::BeforeEnd), Step::text("paid for again")]);
     let mut notes = Notes::default();

@@ -1,7 +1,7 @@
-//! A large answer is held at most two and a half times: as it was received, and as text.
+//! A large answer takes at most two and a half times its size: as received, and as text.
 //!
-//! `CODE_COMMIT_BIG_REPLY_MB` sets its size (20 unless told; 100 is the size that the limit was set for). Alone in
-//! its binary, because the high-water mark of the process is what is measured.
+//! `CODE_COMMIT_BIG_REPLY_MB` sets its size (default 20; the limit was set with 100). This test has
+//! its own binary, because it measures the high-water mark of the process.
 
 #![expect(clippy::expect_used, clippy::disallowed_methods, reason = "a test that looks at its own process")]
 
@@ -21,7 +21,7 @@ fn memory(field: &str) -> Option<usize> {
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib << 10)
 }
 
-/// What the process held at most while `work` ran, above what it held before.
+/// How much the memory of the process rose, at most, while `work` ran.
 fn peak_of(work: impl FnOnce()) -> Option<usize> {
     std::fs::write("/proc/self/clear_refs", "5").ok()?;
     let before = memory("VmRSS:")?;
@@ -48,7 +48,7 @@ fn call(mb: usize, stream: bool) {
     let agent = Arc::new(Agent::new(Network::default(), Limits { body: 4 << 30, ..Limits::default() }));
     let base = server.origin().parse().expect("an origin");
     let model = Gemini::new(agent, base, "gemini-x".parse().expect("a name"), Secret::new("k"));
-    // Nothing may copy the text but the client itself.
+    // Nothing but the client may copy the text.
     let mut watch = Silent(Notes::default());
     let reply = model.call(&Request { stream, ..Request::default() }, &mut watch).expect("an answer");
     assert_eq!(reply.finish, Finish::Complete);
@@ -78,13 +78,13 @@ fn a_large_answer_is_held_at_most_two_and_a_half_times() {
         #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
         let ratio = peak as f64 / size as f64;
         eprintln!("{mb} MB, stream {stream}: held {ratio:.2} times");
-        // What the process needs besides stays the same however large the answer is.
+        // Whatever else the process needs does not depend on the size of the answer.
         assert!(peak < size / 10 * 25 + (6 << 20), "{mb} MB, stream {stream}: held {ratio:.2} times");
     }
     check_many_small_things();
 }
 
-/// Called by the one test, since the high-water mark is that of the process.
+/// Called by the only test, since the high-water mark is that of the process.
 fn check_many_small_things() {
     let json = |inside: &str| Step {
         body: Some(inside.replace("MANY", &"{},".repeat(2_000_000))),

@@ -16,7 +16,7 @@ use llm::{CallError, Model, Reply, Request, Retry, Secret};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A certificate for `localhost` that nobody vouches for.
+/// A self-signed certificate for `localhost`.
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls/localhost.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls/localhost-key.pem");
 const ANSWER: &str = r#"{"candidates":[{"content":{"parts":[{"text":"secure"}]},"finishReason":"STOP"}]}"#;
@@ -42,7 +42,7 @@ fn read_head(stream: &mut impl Read) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-/// A server with that certificate which answers one connection. Gives its port.
+/// A server with that certificate that answers one connection. Returns its port.
 fn secure_server() -> (u16, JoinHandle<std::io::Result<()>>) {
     let certificate = CertificateDer::from_pem_file(CERTIFICATE).expect("a certificate");
     let key = PrivateKeyDer::from_pem_file(KEY).expect("a key");
@@ -92,7 +92,7 @@ fn plain_speech_on_a_secure_port_is_a_tls_error() {
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept()?;
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")?;
-        // Until the client hangs up, so that what was said is not lost to a reset.
+        // Wait until the client closes, so that a reset does not discard the answer.
         std::io::copy(&mut stream, &mut std::io::sink())
     });
     let error = call(&format!("https://localhost:{port}"), &[]).unwrap_err();
@@ -100,8 +100,8 @@ fn plain_speech_on_a_secure_port_is_a_tls_error() {
     thread.join().expect("no panic").expect("served");
 }
 
-/// A proxy for one connection that answers CONNECT with `status` and, if that is 200, leads to `target` whatever it
-/// was asked for. Gives its address and, in the end, what it was asked.
+/// A proxy for one connection that answers CONNECT with `status` and, if that is 200, connects to
+/// `target` whatever the request says. Returns its address and, when joined, the request.
 fn proxy(status: u16, target: String) -> (String, JoinHandle<std::io::Result<String>>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address").to_string();

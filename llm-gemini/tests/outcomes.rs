@@ -1,5 +1,5 @@
-//! What every answer and every failure of the service comes to: real HTTP on loopback, real parsing, real retry
-//! rules; only the waits between attempts are not real.
+//! How the client handles every answer and every failure of the service: real HTTP on loopback,
+//! real parsing, real retry rules; only the waits between attempts are not real.
 
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
@@ -31,7 +31,7 @@ fn model(origin: &str, limits: Limits) -> Gemini {
     Gemini::new(agent, base, "gemini/gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY))
 }
 
-/// One line: what came out, and what it took.
+/// One line: the result and the attempts it took.
 fn line(name: &str, result: &Result<Reply, CallError>, notes: &Notes) -> String {
     let mut line = format!("{name:<34} ");
     match result {

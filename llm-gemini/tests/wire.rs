@@ -1,4 +1,4 @@
-//! Every example of the service's answers is understood as it should be.
+//! Every example of the service's answers is parsed correctly.
 
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
@@ -10,7 +10,7 @@ use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
 use llm::{Model, Request, Secret};
 
-/// Serves `body` and tells what the client makes of it.
+/// Serves `body` and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
     let content_type = body.starts_with("data:").then(|| "text/event-stream".to_owned());
     let step = Step { status: Some(status), content_type, ..Step::body(body) };
@@ -18,7 +18,7 @@ fn check(status: u16, body: &str) -> String {
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = server.origin().parse().expect("an origin");
     let model = Gemini::new(agent, base, "gemini-3.8-flash".parse().expect("a name"), Secret::new("k"));
-    // No retry is wanted: the first answer is what the example is about.
+    // No retries: only the first answer matters.
     let mut notes = Notes { broke: true, ..Notes::default() };
     match model.call(&Request { prompt: "hi", stream: true, ..Request::default() }, &mut notes) {
         Ok(reply) => format!(

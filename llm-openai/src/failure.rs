@@ -1,4 +1,4 @@
-//! Error bodies: OpenAI's, and those of the servers that came after it.
+//! Error bodies: OpenAI's, and those of other servers.
 
 use llm::http::Head;
 use llm::{CallError, ErrorBody, retry_after};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Service;
 
-/// What an HTTP status other than 200 means. `code` is the field to look at, where there is one.
+/// What an HTTP status other than 200 means. `code` is the field to check, if there is one.
 pub(crate) fn of(head: &Head, body: &[u8], service: &Service) -> CallError {
     let body = ErrorBody::read(body, &service.key);
     let code = if body.field("code").is_empty() { body.field("type") } else { body.field("code") };
@@ -31,15 +31,16 @@ pub(crate) fn of(head: &Head, body: &[u8], service: &Service) -> CallError {
     }
 }
 
-/// A missing model and a missing path have the same status. The server's own words tell them apart: of a model they speak as of one; and
-/// what is not of this dialect gives no code, nor does OpenAI for an address without its `/v1`.
+/// Whether the path is missing rather than the model, which has the same status. The server's text
+/// tells them apart: a message about a missing model mentions a model. Servers of another kind send
+/// no code, and neither does OpenAI for an address without `/v1`.
 fn is_of_another_server(body: &ErrorBody, code: &str, service: &Service) -> bool {
     let speaks_of_model = [code, &body.message].iter().any(|w| w.to_ascii_lowercase().contains("model"));
     !speaks_of_model && (code.is_empty() || service.base.is_origin())
 }
 
-/// What an `error` in the middle of a stream means; there is no status to go by but a number in it. LM Studio answers every path that it
-/// does not know with 200 and such an error.
+/// What an `error` in the middle of a stream means. Its only status is a number in it. LM Studio
+/// answers every unknown path with 200 and such an error.
 pub(crate) fn in_stream(error: &Value, service: &Service) -> CallError {
     let number = error.get("code").or_else(|| error.get("status")).and_then(Value::as_u64);
     let by_code = match error.get("code").and_then(Value::as_str) {

@@ -16,7 +16,7 @@ pub use switches::{OutputLimit, Schema, Switches, SystemRole};
 /// Where OpenAI serves the API.
 pub const BASE_URL: &str = "https://api.openai.com/v1";
 
-/// One model behind a server that speaks the chat dialect.
+/// One model of a server that speaks the chat dialect.
 #[derive(Debug)]
 pub struct OpenAi {
     agent: Arc<Agent>,
@@ -31,7 +31,7 @@ struct Wire {
     switches: Switches,
 }
 
-/// Who is asked, where, and with which key.
+/// Which model is asked, where, and with which key.
 #[derive(Debug, Clone)]
 struct Service {
     base: BaseUrl,
@@ -47,19 +47,20 @@ impl Service {
 }
 
 impl OpenAi {
-    /// A model behind `base`, which holds the version (`…/v1`). Servers on this machine want no key.
+    /// A model of the server at `base`, which includes the version (`…/v1`). Servers on this
+    /// machine need no key.
     pub fn new(agent: Arc<Agent>, base: BaseUrl, id: ModelId, key: Secret) -> Self {
         let switches = Switches::of(&base);
         Self { agent, retry: Retry::default(), wire: Wire { service: Service { base, id, key }, switches } }
     }
 
-    /// The same with other retry rules.
+    /// The same model with other retry rules.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> Self {
         Self { retry, ..self }
     }
 
-    /// The same for a server that differs from what its address makes likely.
+    /// The same model on a server that differs from what its address suggests.
     #[must_use]
     pub fn with_switches(mut self, switches: Switches) -> Self {
         self.wire.switches = switches;
@@ -76,7 +77,7 @@ impl Model for OpenAi {
         llm::call(&self.agent, &self.wire, &self.retry, request, watch)
     }
 
-    /// Lists the models, which every server can and none bills for.
+    /// Lists the models, which every server supports and none bills.
     fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
         let body = llm::fetch(&self.agent, &self.wire, &self.wire.address("/models"), watch)?;
         reply::find_model(&body, &self.wire.service)

@@ -1,4 +1,4 @@
-//! What is received.
+//! Reads what the server sends.
 
 use std::time::Duration;
 
@@ -9,17 +9,19 @@ use serde_json::value::RawValue;
 
 use crate::{Service, failure, finish};
 
-/// What ends most streams.
+/// How most streams end.
 const DONE: &str = "[DONE]";
 /// How long to wait for more after the finish reason: usage may follow it.
 const LINGER: Duration = Duration::from_secs(5);
-/// After [`DONE`] nothing follows but the end of the body, for which a kept connection waits a moment.
+/// Only the end of the body follows [`DONE`]; a connection that is kept open takes a moment to
+/// deliver it.
 const LINGER_AFTER_DONE: Duration = Duration::from_millis(100);
 
-/// A completion, or a chunk of one. What is not text is kept as it came, so that nothing unknown fails to parse.
+/// A completion, or a chunk of one. Everything but text is kept as received, so that unknown values
+/// cannot fail to parse.
 #[derive(Debug, Deserialize)]
 struct Message<'a> {
-    /// One is asked for.
+    /// We request only one.
     #[serde(borrow, default, deserialize_with = "llm::json::first")]
     choices: Option<Choice<'a>>,
     #[serde(default, deserialize_with = "llm::json::aside")]
@@ -52,15 +54,15 @@ struct Said<'a> {
     refusal: Option<&'a RawValue>,
 }
 
-/// `content` of some servers: a list of parts.
+/// An element of `content`, which some servers send as a list.
 #[derive(Debug, Deserialize)]
 struct Part<'a> {
     #[serde(borrow, default)]
     text: Option<&'a RawValue>,
 }
 
-/// Reads an answer that came in one piece. Whole JSON is no whole answer: gateways and overloaded services send `{}`, or text without
-/// a finish reason, where a stream would break off.
+/// Reads an answer that came in one piece. Complete JSON may still be an incomplete answer:
+/// gateways and overloaded services send `{}`, or text without a finish reason.
 pub(crate) fn read(body: Vec<u8>, mut merge: Merge) -> Result<Answer, Unread> {
     let mut text = String::new();
     merge.take(llm::json::message(llm::json::text(&body)?)?, &mut text)?;
@@ -108,7 +110,7 @@ pub(crate) fn find_model(body: &[u8], service: &Service) -> Result<(), CallError
     }
 }
 
-/// An answer, put together from one message or many.
+/// An answer, assembled from one or more messages.
 #[derive(Debug)]
 pub(crate) struct Merge {
     service: Service,
@@ -119,7 +121,7 @@ pub(crate) struct Merge {
     id: Value,
     created: Value,
     done: bool,
-    /// It goes on behind its finish reason.
+    /// Whether text followed the finish reason.
     goes_on: bool,
 }
 
@@ -158,13 +160,14 @@ impl Merge {
         Ok(())
     }
 
-    /// The finish reason is the end mark: many servers never send [`DONE`], and some proxies add it to a stream that they cut.
+    /// The finish reason is the end mark: many servers never send [`DONE`], and some proxies add it
+    /// to a truncated stream.
     fn is_ended(&self) -> bool {
         self.finish_reason.is_some()
     }
 
     fn finish(&self, text: &str) -> Finish {
-        // Two answers mixed into one, as faulty gateways do: no part of it can be trusted to be whole.
+        // Faulty gateways mix two answers into one: no part of it can be trusted.
         if self.goes_on {
             return Finish::Malformed;
         }
@@ -201,7 +204,7 @@ impl Merge {
         Ok(Answer { reply, continuation: None })
     }
 
-    /// The merged message as the service would have sent it in one piece, the text last.
+    /// The merged message as the service would have sent it in one piece, with the text last.
     fn raw(&self) -> Result<Raw, CallError> {
         let message = MergedMessage {
             role: "assistant",
@@ -252,7 +255,7 @@ impl Stream for Merge {
     }
 }
 
-/// [`Message`], to be written.
+/// [`Message`], for serialization.
 #[derive(Serialize)]
 struct Merged<'a> {
     #[serde(skip_serializing_if = "Value::is_null")]

@@ -1,4 +1,4 @@
-//! What is sent. The stable part stands first: the services cache prefixes.
+//! What is sent. The stable part comes first, because services cache prefixes.
 
 use llm::Request;
 use serde::Serialize;
@@ -67,7 +67,7 @@ impl<'a> Body<'a> {
             max_tokens: limit(OutputLimit::MaxTokens),
             response_format: request.schema.and_then(|schema| format(schema, switches.schema)),
             stream: request.stream,
-            // Without this a stream says nothing of its usage.
+            // Otherwise a stream does not report usage.
             stream_options: request.stream.then_some(StreamOptions { include_usage: true }),
         }
     }

@@ -1,4 +1,4 @@
-//! In what the servers of this dialect differ.
+//! How the servers of this dialect differ.
 
 use llm::http::BaseUrl;
 use serde::{Deserialize, Serialize};
@@ -7,62 +7,62 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Switches {
-    /// What the output limit is called.
+    /// The name of the output limit.
     pub max_tokens: OutputLimit,
-    /// Who says the system instruction.
+    /// The role of the system instruction.
     pub system_role: SystemRole,
-    /// How an answer that follows a JSON schema is asked for.
+    /// How to request an answer that follows a JSON schema.
     pub schema: Schema,
 }
 
-/// What the output limit is called.
+/// The name of the output limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputLimit {
-    /// `max_completion_tokens`: OpenAI's own models refuse the other.
+    /// `max_completion_tokens`: OpenAI's own models reject the other one.
     MaxCompletionTokens,
-    /// `max_tokens`: all that many local servers know.
+    /// `max_tokens`: the only one that many local servers know.
     MaxTokens,
 }
 
-/// Who says the system instruction.
+/// The role of the system instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SystemRole {
     /// OpenAI's own.
     Developer,
-    /// Everybody else's.
+    /// Every other server's.
     System,
 }
 
-/// How an answer that follows a JSON schema is asked for.
+/// How to request an answer that follows a JSON schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schema {
-    /// With the schema itself, strictly.
+    /// With the schema itself, in strict mode.
     JsonSchema,
-    /// As any JSON object; the prompt has to say which.
+    /// As any JSON object; the prompt has to describe it.
     JsonObject,
-    /// Not at all; the prompt has to say everything.
+    /// Not at all; the prompt has to describe everything.
     None,
 }
 
 impl Switches {
-    /// What OpenAI's own service takes.
+    /// What OpenAI's own service accepts.
     pub const OPENAI: Self = Self {
         max_tokens: OutputLimit::MaxCompletionTokens,
         system_role: SystemRole::Developer,
         schema: Schema::JsonSchema,
     };
 
-    /// What ollama, llama.cpp, vLLM, LM Studio and Gemini's own endpoint of this dialect take.
+    /// What ollama, llama.cpp, vLLM, LM Studio and Gemini's compatible endpoint accept.
     pub const COMPATIBLE: Self = Self {
         max_tokens: OutputLimit::MaxTokens,
         system_role: SystemRole::System,
         schema: Schema::JsonSchema,
     };
 
-    /// What the server at `base` most likely takes.
+    /// What the server at `base` most likely accepts.
     pub fn of(base: &BaseUrl) -> Self {
         if base.host() == "api.openai.com" { Self::OPENAI } else { Self::COMPATIBLE }
     }

@@ -21,7 +21,7 @@ fn model(server: &Server, key: &str) -> OpenAi {
     OpenAi::new(agent, base, "openai/org/m".parse().expect("a name"), Secret::new(key))
 }
 
-/// The body that a server with these switches gets for a request with everything in it.
+/// The body that a server with these switches receives for a request that sets everything.
 fn sent(switches: Switches) -> String {
     let server = server([Step::text("{}")]);
     let schema = json!({"type": "object"});
@@ -96,7 +96,7 @@ fn the_model_is_looked_for_in_the_list() {
     assert_eq!(error.to_string(), "the answer broke off after 9 bytes");
 }
 
-/// Serves an example and tells what the client makes of it.
+/// Serves an example and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
     let content_type = body.starts_with("data:").then(|| "text/event-stream".to_owned());
     let server = server([Step { status: Some(status), content_type, ..Step::body(body) }]);

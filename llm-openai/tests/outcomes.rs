@@ -1,5 +1,5 @@
-//! What every answer and every failure of the dialect comes to: real HTTP on loopback, real parsing, real retry
-//! rules; only the waits between attempts are not real.
+//! How the client handles every answer and every failure of the dialect: real HTTP on loopback,
+//! real parsing, real retry rules; only the waits between attempts are not real.
 
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 

@@ -1,4 +1,5 @@
-//! How many threads calls take. A binary of its own: threads of other tests would be counted too.
+//! How many threads calls take. A separate binary, because the threads of other tests would count
+//! too.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::expect_used, reason = "helpers of tests")]
@@ -12,7 +13,7 @@ use fixtures::watch::Notes;
 use llm::http::{Agent, Limits, Network};
 use llm::{Model, Request, Secret};
 
-/// Numbers of the threads that make calls.
+/// The ids of the threads that make calls.
 fn callers() -> Vec<String> {
     let name = |thread: &Path| std::fs::read_to_string(thread.join("comm")).unwrap_or_default();
     let threads = std::fs::read_dir("/proc/self/task").expect("a list").flatten();

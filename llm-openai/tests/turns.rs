@@ -1,4 +1,4 @@
-//! One call after another, and several at once: what one does to the others.
+//! Consecutive and simultaneous calls, and how they affect each other.
 
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
@@ -26,7 +26,7 @@ fn text(model: &OpenAi) -> String {
     model.call(&request, &mut Notes::default()).map_or_else(|e| e.code().to_owned(), |reply| reply.text)
 }
 
-/// Cancels when it is asked for the last time.
+/// Cancels on the last check.
 struct Cancels(Cell<u32>);
 
 impl Watch for Cancels {
@@ -98,7 +98,7 @@ fn a_call_that_waits_does_not_hold_up_another() {
     });
 }
 
-/// Cancels once it is told.
+/// Cancels once the flag is set.
 struct Until<'s>(&'s AtomicBool);
 
 impl Watch for Until<'_> {

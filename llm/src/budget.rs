@@ -1,4 +1,4 @@
-//! Limits that a run may not pass: reckoned before a call is sent, not noticed afterwards.
+//! Limits that a run may not exceed: checked before a call is sent, not noticed afterwards.
 
 use std::time::Duration;
 
@@ -27,11 +27,12 @@ pub struct Budget {
 pub struct Spent {
     /// Attempts that were, or may have been, paid for.
     pub calls: u64,
-    /// Input and output together; of an attempt that gave no account, the most it can have used.
+    /// Input and output together. An attempt without a usage report counts as the most that it can
+    /// have used.
     pub tokens: u64,
-    /// Likewise.
+    /// Likewise, in money.
     pub cost: Money,
-    /// Calls whose price is unknown; they are not part of `cost`.
+    /// Calls with an unknown price; they are not part of `cost`.
     pub unpriced: u64,
     /// Since the run began.
     pub time: Duration,
@@ -42,26 +43,26 @@ pub struct Spent {
 pub struct Forecast {
     /// Tokens of input.
     pub input_tokens: u64,
-    /// Tokens of output; `None` where neither the request nor the price table has a bound.
+    /// Tokens of output; `None` if neither the request nor the price table limits them.
     pub output_tokens: Option<u64>,
-    /// What both cost; `None` without a price or a bound.
+    /// The cost of both; `None` without a price or a limit.
     pub cost: Option<Money>,
 }
 
 /// What a call may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// For [`Request::max_output_tokens`]: set where a limit of the run is kept by it.
+    /// For [`Request::max_output_tokens`]: set if a limit of the run depends on it.
     pub max_output_tokens: Option<u64>,
     /// For [`Request::time_left`].
     pub time_left: Option<Duration>,
 }
 
-/// Which limit the next call could pass.
+/// Which limit the next call could exceed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetError {
-    /// As many calls as there may be.
+    /// The maximum number of calls is reached.
     #[error("{limit} {} made, and there may be no more", if *limit == 1 { "call was" } else { "calls were" })]
     Calls {
         /// The limit.
@@ -113,7 +114,7 @@ impl BudgetError {
     }
 }
 
-/// Which of the limits; those of agents have the same names.
+/// Which of the limits. Agents have limits with the same names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are those of the budget")]
 pub enum Limit {
@@ -124,10 +125,10 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// All of them, in the order of the reference.
+    /// In the order of the reference.
     pub const ALL: [Self; 4] = [Self::Calls, Self::Tokens, Self::Cost, Self::Time];
 
-    /// What a run says that ended at it.
+    /// The error code of a run that ended at it.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Calls => "limit-calls",
@@ -162,7 +163,7 @@ impl Forecast {
         Self { input_tokens, output_tokens, cost }
     }
 
-    /// The same for a prompt of which only the length is known.
+    /// The same for a prompt whose length alone is known.
     pub fn of_prompt_bytes(bytes: u64, price: Option<&Price>) -> Self {
         let empty = Request::default();
         Self::of(&empty, Some(bytes.saturating_add(bytes_of(&empty))), price)
@@ -259,7 +260,7 @@ impl Budget {
         Ok(Some(left.less(input).buys(price.output_after(forecast.input_tokens))))
     }
 
-    /// What is left of the run's wall time; an error once nothing is.
+    /// What is left of the run's wall time; an error if nothing is left.
     pub fn time_left(&self, spent: &Spent) -> Result<Option<Duration>, BudgetError> {
         let Some(limit) = self.max_time else { return Ok(None) };
         let left = limit.saturating_sub(spent.time);

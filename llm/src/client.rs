@@ -1,4 +1,4 @@
-//! What every client does alike: send, read, journal, retry. A [`Dialect`] only translates.
+//! What all clients have in common: send, read, journal, retry. A [`Dialect`] only translates.
 
 use std::time::Duration;
 
@@ -27,15 +27,15 @@ pub trait Dialect {
     fn failure(&self, head: &Head, body: &[u8]) -> CallError;
 }
 
-/// Puts a streamed answer together.
+/// Assembles a streamed answer.
 pub trait Stream {
-    /// Processes the data of one event and appends its text to the reply's text.
+    /// Processes the data of one event and appends its text to `text`.
     fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread>;
 
     /// Has the end mark been seen, and how long is it worth to wait for more? `None` before the end mark.
     fn over(&self) -> Option<Duration>;
 
-    /// The answer. Only called after the end mark, or when the caller had enough.
+    /// The answer. Called only after the end mark, or if the caller had enough.
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError>;
 }
 
@@ -57,7 +57,7 @@ pub fn call(
     })
 }
 
-/// One attempt and its row of the journal.
+/// One attempt and its row in the journal.
 fn attempt(
     agent: &Agent,
     dialect: &dyn Dialect,

@@ -15,7 +15,7 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// Nobody answers there.
+    /// Nothing answers at this address.
     #[error("cannot connect to {origin}")]
     Connect {
         /// Scheme, host and port.
@@ -39,7 +39,7 @@ pub enum CallError {
         /// What the transport says.
         source: Cause,
     },
-    /// The proxy does not let us through.
+    /// The proxy refuses the connection.
     #[error("the proxy refused the way to {origin}")]
     Proxy {
         /// Scheme, host and port of the service.
@@ -47,19 +47,19 @@ pub enum CallError {
         /// What the proxy said.
         message: String,
     },
-    /// The call took longer than it may.
+    /// The call took longer than allowed.
     #[error("no whole answer after {} s", .after.as_secs_f32())]
     Timeout {
         /// The limit.
         after: Duration,
     },
-    /// The answer began and then nothing came.
+    /// The answer began, then nothing more came.
     #[error("the answer stood still for {} s", .after.as_secs_f32())]
     Idle {
         /// The limit.
         after: Duration,
     },
-    /// The person ended it.
+    /// The user cancelled it.
     #[error("cancelled")]
     Cancelled,
     /// The connection broke after the request was sent, before an answer began.
@@ -82,33 +82,33 @@ pub enum CallError {
         /// What is wrong with it.
         detail: String,
     },
-    /// The answer is larger than any answer should be.
+    /// The answer exceeds the size limit.
     #[error("the answer is larger than {limit} bytes")]
     BodyTooLarge {
         /// The limit.
         limit: u64,
     },
-    /// The service sends us elsewhere; the key does not follow.
+    /// The service redirects us; the key is not sent there.
     #[error("the service redirects (HTTP {status}) to {location}")]
     Redirected {
         /// The HTTP status.
         status: u16,
-        /// Where to.
+        /// The new address.
         location: String,
     },
-    /// The service does not know the key.
+    /// The service rejects the key.
     #[error("the key is not valid: {message}")]
     BadKey {
         /// The service's text.
         message: String,
     },
-    /// The key may not do this.
+    /// The key does not permit this.
     #[error("permission denied: {message}")]
     NoPermission {
         /// The service's text.
         message: String,
     },
-    /// The service does not serve this account from this place.
+    /// The service does not serve this account from this location.
     #[error("not available to this account here: {message}")]
     Unavailable {
         /// The service's text.
@@ -122,7 +122,7 @@ pub enum CallError {
         /// The server's text.
         message: String,
     },
-    /// The service will not pass the prompt to the model.
+    /// The service refuses to pass the prompt to the model.
     #[error("the service blocked the prompt: {message}")]
     Blocked {
         /// The service's text.
@@ -182,7 +182,7 @@ pub enum CallError {
         /// The service's text.
         message: String,
     },
-    /// The service does not take the request as it is.
+    /// The service rejects the request.
     #[error("the service rejects the request (HTTP {status}): {message}")]
     BadRequest {
         /// The HTTP status.
@@ -196,7 +196,7 @@ pub enum CallError {
         /// The number of replies returned so far.
         given: usize,
     },
-    /// The client could not be set to work.
+    /// The client could not be set up.
     #[error("cannot start the call")]
     Setup {
         /// Why not.
@@ -204,19 +204,20 @@ pub enum CallError {
     },
 }
 
-/// Why nothing can be made of a message. Its reader cannot tell after how many bytes of the answer it broke off.
+/// Why a message cannot be used. Its reader does not know how many bytes of the answer had arrived.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
-    /// It ends in the middle: a body that ends with its connection shows in no other way that it was cut.
+    /// It ends in the middle. If the body ends with the connection, nothing else shows that it was
+    /// cut off.
     #[error("the message breaks off")]
     BrokenOff,
-    /// It is an error, or not what it should be.
+    /// It is an error, or not in the expected format.
     #[error(transparent)]
     Failed(#[from] CallError),
 }
 
 impl Unread {
-    /// What it means for a call of whose answer `received` bytes had arrived.
+    /// The error for a call of whose answer `received` bytes had arrived.
     pub fn after(self, received: u64) -> CallError {
         match self {
             Self::BrokenOff => CallError::StreamCut { received },

@@ -17,8 +17,8 @@ pub struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// Reads `{"error":{"message":…}}`, the same in an array, `{"error":"…"}`, `{"detail":…}`, `{"message":…}`, a
-    /// page of HTML, plain text, or nothing. `key` never shows in the message.
+    /// Reads `{"error":{"message":…}}`, the same in an array, `{"error":"…"}`, `{"detail":…}`,
+    /// `{"message":…}`, an HTML page, plain text, or nothing. `key` never appears in the message.
     pub fn read(body: &[u8], key: &Secret) -> Self {
         let Ok(value) = serde_json::from_slice::<Value>(body) else {
             let text = String::from_utf8_lossy(body);
@@ -66,7 +66,7 @@ impl ErrorBody {
     }
 }
 
-/// What a body that is not JSON says: of a page its title, of a text its beginning.
+/// The text of a body that is not JSON: the title of a page, or the beginning of plain text.
 fn text_of(body: &str) -> String {
     let lower = body.to_ascii_lowercase();
     let title = lower.find("<title>").map(|at| at + "<title>".len()).zip(lower.find("</title>"));
@@ -108,8 +108,8 @@ fn is_unfit(c: char) -> bool {
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A service's text, fit for a terminal and a log: one line, no control characters, at most 600 characters, and
-/// the key replaced should the service have echoed it.
+/// A service's text, made safe for a terminal and a log: one line, no control characters, at most
+/// 600 characters, and with the key redacted in case the service echoed it.
 pub fn clean_message(text: &str, key: &Secret) -> String {
     const LONGEST: usize = 600;
     let spaced: String = key.hide_in(text).chars().map(|c| if is_unfit(c) { ' ' } else { c }).collect();

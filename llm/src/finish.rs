@@ -7,38 +7,38 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Finish {
-    /// The model said all it wanted to say.
+    /// The model finished its answer.
     Complete,
-    /// Cut off at the output limit: whatever it holds, it is not whole.
+    /// Cut off at the output limit, so the answer is incomplete.
     Truncated,
     /// The caller had [enough](crate::Watch::enough).
     Stopped,
-    /// It ended well and holds no text.
+    /// It ended normally but has no text.
     Empty,
-    /// The service would not pass the prompt to the model.
+    /// The service refused to pass the prompt to the model.
     Blocked {
-        /// Which filter spoke.
+        /// Which filter it was.
         filter: Filter,
     },
     /// The service withheld the answer, or the rest of it.
     Filtered {
-        /// Which filter spoke.
+        /// Which filter it was.
         filter: Filter,
     },
     /// The model declined, in its own words.
     Refused {
-        /// Those words.
+        /// Its explanation.
         message: String,
     },
-    /// The model called a tool; we offer none.
+    /// The model called a tool, although none was offered.
     ToolCall(ToolCall),
     /// The model wrote something that its own service could not parse.
     Malformed,
-    /// Still going on after as many continuations as we follow.
+    /// Still incomplete after the maximum number of continuations.
     Endless,
-    /// The account may not have this answer.
+    /// The account may not receive this answer.
     Withheld {
-        /// The service's word for why.
+        /// The service's reason.
         reason: String,
     },
     /// The service gave no reason, or "other".
@@ -50,7 +50,7 @@ pub enum Finish {
     },
 }
 
-/// Which filter kept a prompt or an answer back.
+/// Which filter withheld a prompt or an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -59,19 +59,19 @@ pub enum Filter {
     Safety,
     /// Too close to a text the model was trained on.
     Recitation,
-    /// A language the model does not do.
+    /// An unsupported language.
     Language,
-    /// A word on a list.
+    /// A word on a block list.
     Blocklist,
-    /// Content that no setting allows.
+    /// Content that is prohibited whatever the settings.
     Prohibited,
-    /// Somebody's personal data.
+    /// Personal data.
     PersonalData,
     /// An image.
     Image,
-    /// An attempt to get round the rules.
+    /// An attempt to circumvent the rules.
     Jailbreak,
-    /// A filter that the owner of the account configured.
+    /// A filter that the account's owner configured.
     ModelArmor,
     /// The service does not say more.
     Unspecified,
@@ -84,13 +84,13 @@ pub enum Filter {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ToolCall {
-    /// It was made at all.
+    /// No tool was offered.
     Unexpected,
     /// It could not be read.
     Malformed,
     /// There were too many.
     TooMany,
-    /// It lacked the signature that the service requires to be sent back.
+    /// It lacked the signature that the service requires back.
     Unsigned,
 }
 
@@ -100,11 +100,11 @@ pub enum ToolCall {
 pub enum Advice {
     /// Use it.
     Use,
-    /// Ask the same again: it was chance. The client has done so before it returns such an answer.
+    /// Ask again: it was chance. The client has already done so before it returns such an answer.
     Retry,
     /// Tell the model what was wrong; repeating the same prompt would have the same result.
     TellModel,
-    /// A person has to look at the prompt, the account or the settings.
+    /// The user has to check the prompt, the account or the settings.
     TellPerson,
 }
 
@@ -145,7 +145,7 @@ impl Finish {
         }
     }
 
-    /// One sentence for the person or the model, by [`Finish::advice`].
+    /// One sentence for the user or the model, depending on [`Finish::advice`].
     pub fn explain(&self) -> String {
         match self {
             Self::Complete => "the answer is whole".into(),
@@ -164,7 +164,7 @@ impl Finish {
         }
     }
 
-    /// What the person can do about an answer that nothing can be made of.
+    /// What the user can do about an answer that cannot be used.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Blocked { .. } => {

@@ -1,8 +1,9 @@
-//! The one HTTP agent of a run.
+//! The HTTP agent of a run.
 //!
-//! A call runs on another thread, so that the caller looks at its clock and at Ctrl-C every few milliseconds,
-//! whatever the socket does. The thread is kept for the next call, unless its call was given up. Ending a call
-//! early closes its connection: the service stops writing, and billing, an answer that nobody reads.
+//! A call runs on another thread, so that the caller can check its time limits and Ctrl-C every few
+//! milliseconds, whatever the socket does. The thread is reused, unless its call was abandoned.
+//! Ending a call early closes its connection, so that the service stops writing, and billing, an
+//! answer that nobody reads.
 
 mod exchange;
 mod network;
@@ -23,16 +24,16 @@ use self::resolve::Hosts;
 use self::worker::Worker;
 use crate::{CallError, Watch};
 
-/// How long things may take and how large an answer may be.
+/// Time limits and the maximum size of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Until the connection is established.
     pub connect: Duration,
-    /// Between two pieces of an answer, once its first byte is there.
+    /// Between two pieces of an answer, after its first byte.
     pub idle: Duration,
-    /// The whole of one attempt. Models that think are silent for minutes when they do not stream.
+    /// For a whole attempt. Models that think are silent for minutes unless they stream.
     pub call: Duration,
-    /// Bytes of an answer.
+    /// The maximum number of bytes of an answer.
     pub body: u64,
 }
 
@@ -47,12 +48,12 @@ impl Default for Limits {
     }
 }
 
-/// What is sent. The body is shared among the attempts of a call.
+/// What is sent. All attempts of a call share the body.
 #[derive(Debug, Clone)]
 pub struct Post {
-    /// The whole address; it never holds the key.
+    /// The whole address; it never contains the key.
     pub url: String,
-    /// Names and values that anybody may see.
+    /// Names and values, none of them secret.
     pub headers: Vec<(&'static str, String)>,
     /// Name and value of the header that carries the key.
     pub key: Option<(&'static str, crate::Secret)>,
@@ -64,19 +65,19 @@ pub struct Post {
 /// returned to the system after every call.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// Connections, TLS state, certificates and threads, kept for the run.
+/// Connections, TLS state, certificates and threads, reused throughout the run.
 #[derive(Debug)]
 pub struct Agent {
     network: Network,
     limits: Limits,
     config: ureq::config::Config,
     live: Mutex<ureq::Agent>,
-    /// Those that wait for a call: as many as there were calls at once.
+    /// Those without a call: as many as there were calls at once.
     idle: Mutex<Vec<Worker>>,
 }
 
 impl Agent {
-    /// An agent that reaches services as `network` says. Nothing is opened yet.
+    /// An agent that reaches services as `network` says. Opens nothing yet.
     pub fn new(network: Network, limits: Limits) -> Self {
         let roots = match network.roots() {
             Some(certs) => RootCerts::new_with_certs(certs),
@@ -91,7 +92,8 @@ impl Agent {
             .tls_config(TlsConfig::builder().root_certs(roots).build())
             .timeout_resolve(Some(limits.connect))
             .timeout_connect(Some(limits.connect))
-            // The exchange keeps the time; this only ends the thread of a call that was given up.
+            // The exchange enforces the time limits; this only ends the thread of an abandoned
+            // call.
             .timeout_global(Some(limits.call.saturating_add(limits.connect)))
             .user_agent(concat!("code-commit/", env!("CARGO_PKG_VERSION")))
             // A compressed stream arrives in bursts, and its size would not limit the content.
@@ -129,12 +131,12 @@ impl Agent {
         idle.map_or_else(Worker::start, Ok)
     }
 
-    /// Takes back a thread whose call is over.
+    /// Takes back a thread whose call has ended.
     fn keep(&self, worker: Worker) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
     }
 
-    /// Closes every connection, also those in use; the next call opens a new one.
+    /// Closes every connection, even those in use; the next call opens a new one.
     fn abort(&self) {
         let fresh = agent(&self.config);
         let old = std::mem::replace(&mut *self.live.lock().unwrap_or_else(PoisonError::into_inner), fresh);
@@ -146,7 +148,7 @@ fn agent(config: &ureq::config::Config) -> ureq::Agent {
     ureq::Agent::with_parts(config.clone(), DefaultConnector::default(), Hosts::default())
 }
 
-/// Where a service is: `http` or `https`, host, and a path that every request goes below.
+/// The address of a service: `http` or `https`, a host, and a path that all requests are below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
@@ -154,7 +156,7 @@ pub struct BaseUrl(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BaseUrlError {
-    /// Not an address.
+    /// It is not an HTTP address.
     #[error("the base URL is no http or https address")]
     NotHttp,
     /// User, password, query or fragment would travel with every request and end up in logs.
@@ -200,7 +202,7 @@ impl BaseUrl {
     }
 }
 
-/// Scheme, host and port of an address, for messages; user information is left out.
+/// Scheme, host and port of an address, for messages, without user information.
 pub fn origin_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,9 +1,11 @@
 //! JSON in and out; large strings are decoded once.
 //!
-//! A reply of 100 MB is one JSON string. `serde_json` decodes such a string into a scratch buffer and copies it out
-//! of there, so that three copies live at once; here it goes straight from the received bytes into the text.
+//! A reply of 100 MB is one JSON string. `serde_json` decodes such a string into a scratch buffer
+//! and copies it out, so three copies exist at once; here it is decoded from the received bytes
+//! directly into the text.
 //!
-//! What stands beside the text is bounded in memory, not in bytes alone: as a tree, `{},{},{}` would take forty times its bytes.
+//! Values other than the text are limited by their size in memory: as a tree, `{},{},{}` takes
+//! forty times its bytes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -31,7 +33,8 @@ pub fn text(body: &[u8]) -> Result<&str, Unread> {
     })
 }
 
-/// Reads a message, which is an object. Serde would also take an array for one, `[]` for a message that says nothing.
+/// Reads a message, which must be an object. Serde would also accept an array: `[]` as a message
+/// without fields.
 pub fn message<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Unread> {
     if json.trim_start().starts_with('[') {
         return Err(CallError::BadReply { detail: "an array in place of an object".into() }.into());
@@ -59,7 +62,7 @@ pub fn aside<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
     Ok(bounded(<&RawValue>::deserialize(from)?).unwrap_or_default())
 }
 
-/// For `deserialize_with`: the same for an error, which is one however long it is.
+/// For `deserialize_with`: like [`aside`], but an error that is too long still counts as one.
 pub fn error<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
     let too_long = || "an error that is too long to be read".into();
     Ok(bounded(<&RawValue>::deserialize(from)?).unwrap_or_else(too_long))
@@ -67,11 +70,12 @@ pub fn error<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
 
 fn bounded(raw: &RawValue) -> Option<Value> {
     let fits = raw.get().len() <= LONGEST_ASIDE || raw.get().starts_with('"');
-    // Half a surrogate pair is well-formed JSON and no text.
+    // Half a surrogate pair is well-formed JSON but not text.
     fits.then(|| serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
-/// For `deserialize_with`: the first element of an array, of which the others are passed over. `None` for null and for no elements.
+/// For `deserialize_with`: the first element of an array; the others are skipped. `None` for null
+/// and for an empty array.
 pub fn first<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     from.deserialize_option(First(PhantomData))
 }
@@ -168,7 +172,7 @@ pub fn append_string(raw: &RawValue, text: &mut String) -> Option<()> {
     Some(())
 }
 
-/// The character that `escape` begins with, and how many bytes spell it.
+/// The character that `escape` begins with, and the length of its escape in bytes.
 fn decode(escape: &str) -> Option<(char, usize)> {
     let plain = |c| Some((c, 2));
     match *escape.as_bytes().get(1)? {

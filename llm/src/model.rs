@@ -11,7 +11,7 @@ use crate::{CallError, Reply, Watch};
 /// Something that replies to prompts. Every implementation does its own retries and reports each
 /// HTTP attempt to the [`Watch`]; its result is final.
 pub trait Model: Send + Sync {
-    /// Who is asked. The model that really answered is [`Reply::served_model`].
+    /// The requested model. The one that really answered is [`Reply::served_model`].
     fn id(&self) -> &ModelId;
 
     /// Asks once. A refusal or a cut-off answer is a [`Reply`] (see [`Reply::finish`]), not an error.
@@ -27,7 +27,7 @@ pub trait Model: Send + Sync {
         Ok(None)
     }
 
-    /// Do key and model work? Asks the cheapest question that the service has.
+    /// Checks that key and model work, with the cheapest request that the service offers.
     fn check(&self, _watch: &mut dyn Watch) -> Result<(), CallError> {
         Ok(())
     }
@@ -39,7 +39,7 @@ pub trait Model: Send + Sync {
 pub enum Provider {
     /// Google's Gemini API.
     Gemini,
-    /// `api.openai.com` and every server that speaks its chat dialect.
+    /// `api.openai.com` and every server with the same chat dialect.
     OpenAi,
     /// Replies from a file.
     Scripted,
@@ -61,7 +61,8 @@ impl Provider {
     }
 }
 
-/// A model as the user names it: `PROVIDER/NAME`, or a bare name that begins as one provider's names do.
+/// A model as the user names it: `PROVIDER/NAME`, or a bare name that begins like one provider's
+/// names.
 ///
 /// ```
 /// # use code_commit_llm as llm;
@@ -78,7 +79,7 @@ pub struct ModelId {
     name: String,
 }
 
-/// Why a text names no model.
+/// Why a text does not name a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelIdError {
@@ -106,7 +107,7 @@ impl FromStr for ModelId {
     }
 }
 
-/// Bare names whose provider is plain.
+/// Bare names whose provider is obvious.
 fn provider_of(name: &str) -> Option<Provider> {
     const PREFIXES: [(&str, Provider); 6] = [
         ("gemini-", Provider::Gemini),
@@ -120,7 +121,7 @@ fn provider_of(name: &str) -> Option<Provider> {
 }
 
 impl ModelId {
-    /// A model of `provider`. Paths may hold blanks, names of services may not.
+    /// A model of `provider`. Paths may contain spaces, names of services may not.
     pub fn new(provider: Provider, name: &str) -> Result<Self, ModelIdError> {
         let is_path = matches!(provider, Provider::Scripted | Provider::Recorded);
         let bad = |c: char| c.is_control() || (!is_path && (c.is_whitespace() || "?#%\\".contains(c)));
@@ -141,7 +142,8 @@ impl ModelId {
         self.provider
     }
 
-    /// The name the service knows, fit for an address; a path for [`Provider::Scripted`], a run for [`Provider::Recorded`].
+    /// The name that the service knows, valid in a URL; a path for [`Provider::Scripted`], a run
+    /// for [`Provider::Recorded`].
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -167,7 +169,7 @@ impl TryFrom<String> for ModelId {
     }
 }
 
-/// One question. Borrowed throughout: the prompt is copied once, into the request body.
+/// One request. Everything is borrowed: the prompt is copied once, into the request body.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
     /// The user turn.
@@ -176,13 +178,14 @@ pub struct Request<'a> {
     pub system: Option<&'a str>,
     /// If `None`, the service decides, which services recommend for their newest models.
     pub temperature: Option<f64>,
-    /// A JSON schema that the answer must follow; the answer is then one JSON text.
+    /// A JSON schema for the answer, which is then a single JSON text.
     pub schema: Option<&'a serde_json::Value>,
     /// Stream the answer: progress, idle detection and early stop need it.
     pub stream: bool,
-    /// The most tokens that the model may write, including its reasoning.
+    /// The maximum number of tokens that the model may write, including reasoning.
     pub max_output_tokens: Option<u64>,
-    /// What the caller has left for the whole call, retries included; no retry starts that would pass it.
+    /// What the caller has left for the whole call, including retries; no retry starts that would
+    /// exceed it.
     pub time_left: Option<Duration>,
 }
 

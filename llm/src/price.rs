@@ -1,4 +1,4 @@
-//! What tokens cost: a dated table, which the configuration can go before.
+//! What tokens cost: a dated table that the configuration can override.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -20,7 +20,7 @@ const PICO: f64 = 1e12;
 #[serde(try_from = "f64", into = "f64")]
 pub struct Money(u64);
 
-/// Not an amount: negative, not a number, or more than all limits together.
+/// Not a valid amount: negative, not a number, or too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an amount of money")]
 #[non_exhaustive]
@@ -58,7 +58,7 @@ impl Money {
         tokens.and_then(|t| u64::try_from(t).ok()).unwrap_or(u64::MAX)
     }
 
-    /// What is left of it after `spent`.
+    /// What is left after `spent`.
     #[must_use]
     pub fn less(self, spent: Self) -> Self {
         Self(self.0.saturating_sub(spent.0))
@@ -72,7 +72,7 @@ impl AddAssign for Money {
 }
 
 impl fmt::Display for Money {
-    /// Cents and more with two digits, less with as many as it takes to see it.
+    /// Two digits for cents and more; for less, as many digits as needed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let usd = self.as_usd();
         match usd {
@@ -98,7 +98,7 @@ impl From<Money> for f64 {
     }
 }
 
-/// A day, `2026-11-21`. Days compare as their text does.
+/// A day, `2026-11-21`. Days compare like their text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Day(String);
@@ -138,17 +138,17 @@ impl fmt::Display for Day {
 pub struct Price {
     /// The model's name without its version.
     pub prefix: String,
-    /// The last day on which this holds.
+    /// The last day on which this price is valid.
     pub until: Option<Day>,
     /// A million tokens of input.
     pub input: Money,
-    /// A million tokens of input out of a cache; the price of input where the table says nothing.
+    /// A million tokens of cached input; if missing, the price of input.
     pub cached: Option<Money>,
-    /// A million tokens written to a cache; likewise.
+    /// A million tokens written to a cache; if missing, the price of input.
     pub cache_write: Option<Money>,
     /// A million tokens of output.
     pub output: Money,
-    /// The most that one answer can hold.
+    /// The maximum number of tokens of one answer.
     pub max_output: Option<u64>,
     /// Other prices for long prompts.
     pub long: Option<LongPrice>,
@@ -158,11 +158,11 @@ pub struct Price {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LongPrice {
-    /// Input tokens up to which the other prices hold.
+    /// The largest number of input tokens for which the other prices hold.
     pub above: u64,
     /// A million tokens of input.
     pub input: Money,
-    /// A million tokens of input out of a cache.
+    /// A million tokens of cached input.
     pub cached: Option<Money>,
     /// A million tokens of output.
     pub output: Money,
@@ -190,7 +190,7 @@ impl Price {
         }
     }
 
-    /// What the usage costs; `None` where a count is missing.
+    /// The cost of the usage; `None` if a count is missing.
     pub fn cost(&self, usage: &Usage) -> Option<Money> {
         let (input, output) = (usage.input_tokens?, usage.output_tokens?);
         let rates = self.rates(input);
@@ -209,7 +209,7 @@ impl Price {
         rates.input.max(rates.cache_write).max(rates.cached).times(tokens)
     }
 
-    /// The price of a million tokens of output after so much input.
+    /// The price of a million tokens of output after this many tokens of input.
     pub(crate) fn output_after(&self, input_tokens: u64) -> Money {
         self.rates(input_tokens).output
     }
@@ -226,7 +226,7 @@ impl Price {
 pub struct Prices {
     /// When they were looked up.
     pub date: Option<Day>,
-    /// The first that fits counts.
+    /// The first match counts.
     #[serde(rename = "model")]
     models: Vec<Price>,
 }
@@ -238,7 +238,7 @@ pub struct Prices {
 pub struct PricesError(#[from] toml::de::Error);
 
 impl Prices {
-    /// The table of this version.
+    /// The table that this version was built with.
     pub fn built_in() -> Self {
         // A test parses the table, so the default is never used in practice.
         Self::parse(BUILT_IN).unwrap_or_default()
@@ -264,7 +264,8 @@ impl Prices {
     }
 }
 
-/// `name` is `prefix`, perhaps with a version: `gemini-3.8-flash-lite` is another model, `gemini-3.8-flash-001` is not.
+/// Whether `name` is `prefix`, possibly with a version: `gemini-3.8-flash-001` is,
+/// `gemini-3.8-flash-lite` is not.
 fn is_version_of(name: &str, prefix: &str) -> bool {
     let is_version = |part: &str| {
         matches!(part, "preview" | "latest" | "exp")

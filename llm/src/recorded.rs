@@ -1,11 +1,11 @@
-//! A model that repeats the replies of an earlier run in their order, whatever the prompts are.
+//! A model that repeats the replies of an earlier run in order, whatever the prompts are.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::watch::{Attempt, Spend};
 use crate::{CallError, Model, ModelId, Progress, Reply, Request, Watch};
 
-/// The replies of a run. The caller knows where a run stores them.
+/// The replies of a run. The caller knows where they are stored.
 #[derive(Debug)]
 pub struct Recorded {
     id: ModelId,
@@ -38,7 +38,7 @@ impl Model for Recorded {
         }
         let mut attempt = Attempt { number: 1, ..Attempt::default() };
         attempt.note_reply(reply);
-        // It was, when it was recorded.
+        // It was paid for when it was recorded.
         attempt.spend = Spend::Nothing;
         watch.attempt(&attempt);
         Ok(Reply { attempts: 1, ..reply.clone() })

@@ -5,28 +5,28 @@ use std::io::{self, Write};
 
 use crate::{Finish, Usage};
 
-/// An answer, whole or not: look at [`Reply::finish`] first.
+/// An answer, complete or not: check [`Reply::finish`] first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The answer's text; thoughts are not part of it.
+    /// The answer's text, without thoughts.
     pub text: String,
     /// How it ended.
     pub finish: Finish,
     /// The service's own term for how it ended.
     pub finish_reason: Option<String>,
-    /// What the whole call used, over all attempts that were accounted for.
+    /// What the whole call used, over all attempts that reported it.
     pub usage: Usage,
-    /// The model that answered, as the service names it: this one is priced and logged.
+    /// The model that answered, as the service names it. Prices and logs refer to this one.
     pub served_model: Option<String>,
     /// The service's id of the answer.
     pub response_id: Option<String>,
-    /// HTTP attempts made, the failed ones included.
+    /// HTTP attempts made, including failed ones.
     pub attempts: u32,
     /// The answer as the log keeps it; written by [`Reply::write_raw`].
     pub raw: Raw,
 }
 
-/// The answer as one JSON object, held without a second copy of a text that may be large.
+/// The answer as one JSON object, without a second copy of a text that may be large.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Raw {
     /// The bytes as they were received.
@@ -41,7 +41,7 @@ pub enum Raw {
 }
 
 impl Reply {
-    /// An answer that no service sent.
+    /// An answer that did not come from a service.
     pub fn of_text(text: String) -> Self {
         Self {
             finish: if text.is_empty() { Finish::Empty } else { Finish::Complete },
@@ -78,7 +78,7 @@ impl Raw {
 }
 
 impl fmt::Debug for Raw {
-    /// Sizes only: the bytes may be many.
+    /// Shows only sizes, since there may be many bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Received(bytes) => write!(f, "Received({} bytes)", bytes.len()),

@@ -1,4 +1,4 @@
-//! When a failed attempt is worth another, and how long to wait for it.
+//! When to retry a failed attempt, and how long to wait first.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::{Advice, CallError, Finish, Progress, Reply, Usage};
 pub struct Retry {
     /// Attempts of one call, the first included.
     pub max_tries: u32,
-    /// Attempts that were, or may have been, paid for and brought nothing of use.
+    /// Attempts that were, or may have been, paid for but brought nothing useful.
     pub max_wasted: u32,
     /// The maximum number of further requests for a reply that has to be continued.
     pub max_continuations: u32,
@@ -40,15 +40,16 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The same with another seed for every client, so that those that failed together do not come back together.
+    /// The same rules with a random seed, so that clients that failed together do not retry
+    /// together.
     #[must_use]
     pub fn seeded_at_random(self) -> Self {
         // The standard library's hash keys are random and differ in every process.
         Self { seed: RandomState::new().hash_one(()), ..self }
     }
 
-    /// The wait after failure number `failures` (from 1): the longer of the service's hint and 1, 2, 4 … s, plus up
-    /// to a quarter of it. `None` where the hint is too long to wait for.
+    /// The wait after failure number `failures` (from 1): the longer of the service's hint and 1,
+    /// 2, 4 … s, plus up to a quarter of it. `None` if the hint is too long.
     pub fn wait(&self, failures: u32, hint: Option<Duration>) -> Option<Duration> {
         if hint.is_some_and(|hint| hint > self.longest_hint) {
             return None;
@@ -61,7 +62,7 @@ impl Retry {
     }
 }
 
-/// `SplitMix64`: enough to keep clients that failed together from coming back together.
+/// `SplitMix64`: good enough to spread out the retries of clients that failed together.
 fn mix(seed: u64, number: u32) -> u64 {
     let mut z = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -69,12 +70,12 @@ fn mix(seed: u64, number: u32) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What one attempt brought.
+/// The result of one attempt.
 #[derive(Debug)]
 pub struct Tried {
     /// The answer, or why there is none.
     pub outcome: Result<Answer, CallError>,
-    /// Its row of the journal, complete but for number and wait.
+    /// Its row in the journal, except for number and wait.
     pub attempt: Attempt,
 }
 
@@ -87,12 +88,12 @@ pub struct Answer {
     pub continuation: Option<String>,
 }
 
-/// What one attempt is made with.
+/// The parameters of one attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Try<'a> {
     /// What the caller has left for it.
     pub time_left: Option<Duration>,
-    /// The token of the answer to go on with.
+    /// The token of the answer to continue.
     pub continuation: Option<&'a str>,
     /// The part of that reply that has arrived so far.
     pub text: &'a str,
@@ -185,8 +186,8 @@ impl<'r> Call<'r> {
         }
     }
 
-    /// How long to wait for the rest of an answer, or for a better one; `None` if it is good enough, or as good as
-    /// it gets.
+    /// How long to wait for the rest of an answer, or for a better one; `None` if it is good
+    /// enough, or cannot get better.
     fn wait_after_answer(&mut self, answer: &Answer) -> Option<Duration> {
         if answer.continuation.is_some() {
             self.continuations += 1;
@@ -201,7 +202,8 @@ impl<'r> Call<'r> {
         self.wait(None)
     }
 
-    /// `spend` is that of the attempt: an error in the middle of a stream may have been paid for, the same one instead of a stream not.
+    /// `spend` is that of the attempt: an error in the middle of a stream may have been paid for,
+    /// the same error instead of a stream was not.
     fn wait_after_failure(&mut self, error: &CallError, spend: Spend) -> Option<Duration> {
         self.failures += 1;
         self.wasted += u32::from(spend == Spend::Unknown);
@@ -238,14 +240,14 @@ impl<'r> Call<'r> {
             self.text.push_str(&reply.text);
             reply.text = std::mem::take(&mut self.text);
             if reply.finish == Finish::Empty {
-                // The end that the service has named is that of the whole.
+                // The service's reason for the end applies to the whole reply.
                 reply.finish = Finish::Complete;
             }
         }
         reply
     }
 
-    /// The wait, if there is a try left and it begins before the caller's time is over.
+    /// The wait, if there is a try left and the wait ends within the caller's time.
     fn wait(&self, hint: Option<Duration>) -> Option<Duration> {
         if self.failures >= self.retry.max_tries || self.wasted >= self.retry.max_wasted {
             return None;

@@ -1,14 +1,14 @@
-//! A model whose replies stand in a file, so that everything can be tried without a network.
+//! A model that reads its replies from a file, so that everything can be tried without a network.
 //!
 //! The file is one of three things:
 //!
 //! - JSON: `{"replies": [ENTRY, …]}`;
-//! - JSON lines: one ENTRY a line;
-//! - anything else: plain text, several replies parted by lines that say `--- next reply ---`.
+//! - JSON lines: one ENTRY per line;
+//! - anything else: plain text, with replies separated by lines that say `--- next reply ---`.
 //!
-//! An ENTRY is an object of [`Entry`]'s fields, such as `{"text": "…"}`, `{"error": "rate-limited",
-//! "retry_after_s": 2}` or `{"text": "half", "finish": "truncated"}`. Failures are retried as those of a real
-//! service are: the next entry answers the next attempt.
+//! An ENTRY is an object with [`Entry`]'s fields, such as `{"text": "…"}`, `{"error":
+//! "rate-limited", "retry_after_s": 2}` or `{"text": "half", "finish": "truncated"}`. Failures are
+//! retried like a real service's: the next entry answers the next attempt.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,11 +34,11 @@ pub struct Entry {
     pub text: String,
     /// How it ended, if not completely: `truncated`, `empty`, `{"filtered": {"filter": "safety"}}`.
     pub finish: Option<Finish>,
-    /// What it used.
+    /// The reported usage.
     pub usage: Usage,
     /// The model that answered.
     pub served_model: Option<String>,
-    /// A failure in place of an answer: a code of [`CallError::code`].
+    /// A failure instead of an answer: a code of [`CallError::code`].
     pub error: Option<String>,
     /// Its message.
     pub message: String,
@@ -65,7 +65,7 @@ pub enum ScriptError {
     Entry {
         /// The file.
         path: PathBuf,
-        /// From 1; in JSON lines the line.
+        /// From 1; in JSON lines, the line.
         entry: usize,
         /// Why.
         source: serde_json::Error,
@@ -77,7 +77,7 @@ pub enum ScriptError {
         path: PathBuf,
         /// From 1.
         entry: usize,
-        /// What it says.
+        /// The unknown code.
         code: String,
     },
     /// The path cannot be part of a model's name.
@@ -113,12 +113,12 @@ impl Scripted {
         Ok(Self { id, entries, next: AtomicUsize::new(0), retry: Retry::default() })
     }
 
-    /// A script from entries, for tests that do not need a file.
+    /// A script made of entries, for tests without a file.
     pub fn new(entries: Vec<Entry>) -> Self {
         Self { id: ModelId::inline_script(), entries, next: AtomicUsize::new(0), retry: Retry::default() }
     }
 
-    /// The same with other retry rules.
+    /// The same model with other retry rules.
     #[must_use]
     pub fn with_retry(self, retry: Retry) -> Self {
         Self { retry, ..self }

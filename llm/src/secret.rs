@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// A key. It shows its last two characters only, is never serialized, and never compared.
+/// A key. Shows only its last two characters; cannot be serialized or compared.
 #[derive(Clone, Default)]
 pub struct Secret(String);
 
-/// Below this length even two characters say too much.
+/// A shorter key is hidden completely: even two characters would reveal too much.
 const SHOWN_FROM: usize = 8;
 
 impl Secret {
@@ -15,7 +15,7 @@ impl Secret {
         Self(text.trim().to_owned())
     }
 
-    /// The key itself. Every use of this is a place to review.
+    /// The key itself. Review every use.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -26,7 +26,7 @@ impl Secret {
         if self.0.len() < SHOWN_FROM { text.to_owned() } else { text.replace(&self.0, &self.to_string()) }
     }
 
-    /// Local servers want none.
+    /// Whether there is no key; local servers need none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,11 +1,11 @@
-//! The framing of server-sent events (WHATWG HTML §9.2.6), of which only `data` matters here.
+//! The framing of server-sent events (WHATWG HTML §9.2.6), of which only `data` is used.
 
 use crate::{CallError, Unread};
 
-/// The longest event that is read: no service sends a tenth of this at once.
+/// The maximum length of an event: no service sends a tenth of this at once.
 pub const LONGEST_EVENT: usize = 32 << 20;
 
-/// Takes bytes as they arrive, split anywhere, and gives the data of whole events.
+/// Takes bytes as they arrive, split anywhere, and returns the data of complete events.
 ///
 /// ```
 /// # use code_commit_llm as llm;
@@ -27,7 +27,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Takes the next bytes and hands each event that they complete to `each`.
+    /// Takes the next bytes and calls `each` with every event that they complete.
     pub fn push(
         &mut self,
         mut bytes: &[u8],
@@ -50,7 +50,8 @@ impl Frames {
         Ok(())
     }
 
-    /// The stream is over. Data without its blank line still counts: several servers leave the last one out.
+    /// Ends the stream. Data without its final blank line still counts, because several servers
+    /// leave it out.
     pub fn finish(&mut self, mut each: impl FnMut(&str) -> Result<(), Unread>) -> Result<(), Unread> {
         if !self.line.is_empty() {
             self.end_line(&mut each)?;
@@ -67,7 +68,8 @@ impl Frames {
         Ok(())
     }
 
-    /// One line: blank ends the event, `data` adds to it, comments and other fields say nothing to us.
+    /// Handles one line: a blank line ends the event, `data` adds to it, everything else is
+    /// ignored.
     fn end_line(&mut self, each: &mut impl FnMut(&str) -> Result<(), Unread>) -> Result<(), Unread> {
         let line = std::mem::take(&mut self.line);
         let bom: &[u8] = if std::mem::replace(&mut self.begun, true) { b"" } else { b"\xef\xbb\xbf" };
@@ -102,7 +104,7 @@ impl Frames {
     }
 }
 
-/// An event may break off within a character.
+/// An event may be cut off inside a character.
 fn not_text(error: std::str::Utf8Error) -> Unread {
     match error.error_len() {
         None => Unread::BrokenOff,

@@ -1,20 +1,20 @@
-//! Tokens, in one meaning for every service.
+//! Tokens, with the same meaning for every service.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one or several calls. `None` is "the service did not say", which is not zero.
+/// Tokens of one or more calls. `None` means that the service did not say, which is not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Everything that went in, **cached tokens included**.
+    /// All input, **including cached tokens**.
     pub input_tokens: Option<u64>,
-    /// The part of the input that came out of a cache.
+    /// The part of the input that was read from a cache.
     pub cache_read_tokens: Option<u64>,
-    /// The part of the input that was put into a cache.
+    /// The part of the input that was written to a cache.
     pub cache_write_tokens: Option<u64>,
-    /// Everything that came out, **reasoning included**.
+    /// All output, **including reasoning**.
     pub output_tokens: Option<u64>,
     /// The part of the output that was reasoning.
     pub reasoning_tokens: Option<u64>,
@@ -28,7 +28,7 @@ impl Usage {
 }
 
 impl AddAssign for Usage {
-    /// The sum of unknown and known is the known part: a sum never loses what was reported.
+    /// Unknown plus known is the known part: a sum never loses what was reported.
     fn add_assign(&mut self, other: Self) {
         add(&mut self.input_tokens, other.input_tokens);
         add(&mut self.cache_read_tokens, other.cache_read_tokens);

@@ -1,4 +1,4 @@
-//! What a caller sees of a call while it runs, and how it steers it.
+//! What a caller sees of a running call, and how it controls it.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Advice, CallError, Finish, Reply, Usage};
 
-/// The caller's side of a call. All methods but [`Watch::wait`] have a default: see nothing, stop nothing.
+/// The caller's side of a call. By default, all methods but [`Watch::wait`] see and stop nothing.
 pub trait Watch {
     /// Something arrived.
     fn progress(&mut self, _progress: Progress<'_>) {}
 
-    /// An HTTP attempt is over, well or not: one line of the journal. `attempt.wait_ms` says how long the
-    /// next one is held back.
+    /// An HTTP attempt has ended, successfully or not: one line of the journal. `attempt.wait_ms`
+    /// is the wait before the next one.
     fn attempt(&mut self, _attempt: &Attempt) {}
 
     /// Whether the user has cancelled. Called at least every 50 ms.
@@ -20,7 +20,7 @@ pub trait Watch {
         false
     }
 
-    /// Lets `duration` pass before the next attempt; returns early where the caller is cancelled.
+    /// Waits for `duration` before the next attempt; returns early if the caller is cancelled.
     fn wait(&mut self, duration: Duration) -> Waited;
 
     /// Whether another attempt may follow this one, which had no reply or an incomplete one. A
@@ -30,8 +30,9 @@ pub trait Watch {
         true
     }
 
-    /// Is the streamed text enough already? The call then ends with [`Finish::Stopped`](crate::Finish::Stopped). The text begins with that
-    /// of the question before, unless [`Progress::Restarted`] came between.
+    /// Whether the streamed text is already enough. The call then ends with
+    /// [`Finish::Stopped`](crate::Finish::Stopped). The text begins with the text of the previous
+    /// call of this method, unless [`Progress::Restarted`] came in between.
     fn enough(&mut self, _text_so_far: &str) -> bool {
         false
     }
@@ -54,33 +55,33 @@ pub enum Progress<'a> {
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// The time is over.
+    /// The time has passed.
     Through,
     /// The caller was cancelled.
     Cancelled,
 }
 
-/// What one HTTP attempt came to: a row of the token table.
+/// The result of one HTTP attempt: a row of the token table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Attempt {
-    /// From 1, over the whole call.
+    /// From 1, throughout the call.
     pub number: u32,
-    /// What came of it.
+    /// How it ended.
     pub status: AttemptStatus,
     /// The service's own term for how it ended.
     pub finish_reason: Option<String>,
-    /// The HTTP status; `None` where no answer began.
+    /// The HTTP status; `None` if no answer began.
     pub http_status: Option<u16>,
     /// [`CallError::code`] of the failure.
     pub error: Option<String>,
-    /// The failure in words, or why the answer is of no use.
+    /// The failure in words, or why the answer cannot be used.
     pub message: Option<String>,
     /// The model that answered, as the service names it.
     pub served_model: Option<String>,
     /// The service's id of the answer.
     pub response_id: Option<String>,
-    /// What it used.
+    /// The usage reported for it.
     pub usage: Usage,
     /// Whether the attempt was paid for. Unknown if the request was sent but its usage was never
     /// reported.
@@ -94,19 +95,20 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Whether it failed after the request went out: it may have been paid for, and nobody will ever know.
+    /// Whether it failed after the request was sent: it may have been paid for, and nobody will
+    /// ever know.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.error.is_some() && self.spend == Spend::Unknown
     }
 
-    /// Enters a part of an answer that the next attempt continues.
+    /// Records a part of an answer that the next attempt continues.
     pub(crate) fn note_part(&mut self, reply: &Reply) {
         self.note_reply(reply);
         self.status = AttemptStatus::Continued;
     }
 
-    /// Enters an answer.
+    /// Records an answer.
     pub(crate) fn note_reply(&mut self, reply: &Reply) {
         self.status = match (&reply.finish, reply.finish.advice()) {
             (Finish::Truncated, _) => AttemptStatus::Truncated,
@@ -123,7 +125,7 @@ impl Attempt {
         self.spend = if reply.usage.total().is_some() { Spend::Usage } else { Spend::Unknown };
     }
 
-    /// Enters a failure.
+    /// Records a failure.
     pub(crate) fn note_error(&mut self, error: &CallError) {
         let cancelled = matches!(error, CallError::Cancelled);
         self.status = if cancelled { AttemptStatus::Cancelled } else { AttemptStatus::Error };
@@ -133,7 +135,7 @@ impl Attempt {
     }
 }
 
-/// What came of an attempt.
+/// How an attempt ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttemptStatus {
@@ -141,7 +143,7 @@ pub enum AttemptStatus {
     Ok,
     /// An answer cut off at the limit.
     Truncated,
-    /// The service or the model would not answer.
+    /// The service or the model refused to answer.
     Refused,
     /// A reply that cannot be used: empty, malformed, of an unknown kind.
     Unusable,
@@ -150,7 +152,7 @@ pub enum AttemptStatus {
     /// No answer.
     #[default]
     Error,
-    /// The caller ended it.
+    /// The caller cancelled it.
     Cancelled,
 }
 
@@ -167,7 +169,7 @@ pub enum Spend {
     Unknown,
 }
 
-/// A watch that sees nothing and really sleeps; for tools and tests without a terminal.
+/// A watch that sees nothing and really sleeps, for tools and tests without a terminal.
 #[derive(Debug, Default)]
 pub struct Blind;
 

@@ -1,4 +1,4 @@
-//! The run folder: who names it, and how files get into it.
+//! The run folder: creates it, and reads and writes its files.
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::hashing::Hashing;
 use crate::{Redactor, sha256_hex};
 
-/// Bytes of a stream that are redacted, hashed and written at once.
+/// Streams are redacted, hashed and written in chunks of this many bytes.
 const WRITTEN_AT_ONCE: usize = 64 * 1024;
 
-/// Why something could not be recorded, or cannot be told from the record.
+/// Why something could not be recorded or read back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FolderError {
@@ -33,7 +33,7 @@ pub enum FolderError {
         /// Which file.
         path: PathBuf,
     },
-    /// What is to be read or written lies outside: the name comes from a record that somebody has changed.
+    /// The file would be outside the run folder: its name comes from a modified record.
     #[error("`{file}` is not the name of a file in the run folder")]
     Outside {
         /// The name.
@@ -41,12 +41,14 @@ pub enum FolderError {
     },
 }
 
-/// Whether what is written must outlive a power cut. What was paid for, and what the tree is put back by, must; the rest is for reading.
+/// Whether a write must survive a power failure: it must if it was paid for, or if it is needed to
+/// restore the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// On the disk when the call returns: a stored file with its name in the folder, a line with the journal before it.
+    /// On disk when the call returns: a stored file with its name, a journal line with all lines
+    /// before it.
     Synced,
-    /// Handed to the system, which writes it to the disk in its own time.
+    /// Handed to the system, which writes it to disk later.
     Written,
 }
 
@@ -61,8 +63,8 @@ pub struct Stored {
     pub sha256: String,
 }
 
-/// One run's folder. Everything written through it is redacted, but for what goes straight to a file of
-/// [`create_file`](Self::create_file).
+/// One run's folder. Everything written through it is redacted, except what is written to a file
+/// from [`create_file`](Self::create_file).
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
@@ -70,7 +72,8 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes `base/name`, or `base/name-2`, `-3` and so on where that is taken; two runs in one second never share one.
+    /// Creates `base/name`, or `base/name-2`, `-3` and so on if the name is taken: two runs in the
+    /// same second never share a folder.
     pub fn create(base: &Path, name: &str, redactor: Redactor) -> Result<Self, FolderError> {
         fs::create_dir_all(base).map_err(|source| io_error("create", base, source))?;
         for number in 1_u32.. {
@@ -85,30 +88,30 @@ impl RunFolder {
         unreachable!("four billion runs in one second")
     }
 
-    /// An existing run's folder, to go on with it or to read it.
+    /// Opens an existing run's folder, to continue the run or to read it.
     #[must_use]
     pub fn open(path: PathBuf, redactor: Redactor) -> Self {
         Self { path, redactor }
     }
 
-    /// Where it is.
+    /// The folder's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The redactor that files of this folder pass.
+    /// The redactor for this folder's files.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// Writes `text`, redacted, as `file`, replacing one of that name.
+    /// Redacts `text` and stores it as `file`, replacing an existing one.
     pub fn store(&self, file: &str, text: &str, durability: Durability) -> Result<Stored, FolderError> {
         self.store_and_tell(file, text, durability).map(|(stored, _)| stored)
     }
 
-    /// The same, and gives the text as it was stored.
+    /// Like [`store`](Self::store); also returns the text as stored.
     pub fn store_and_tell<'t>(
         &self,
         file: &str,
@@ -128,7 +131,7 @@ impl RunFolder {
         self.store(file, &format!("{text}\n"), Durability::Written)
     }
 
-    /// Writes what `write` writes, redacted, as `file`; for what need not stand in memory as one text.
+    /// Stores what `write` writes as `file`, redacted, without holding all of it in memory.
     pub fn store_with(
         &self,
         file: &str,
@@ -136,7 +139,8 @@ impl RunFolder {
         write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
     ) -> Result<Stored, FolderError> {
         let redacting = self.redactor.writer(Hashing::new(self.create_file(file)?));
-        // Before the redactor: a serializer writes a few bytes at a time, and each time it would search them for keys.
+        // Buffer before redacting: a serializer writes a few bytes at a time, and each write is
+        // searched for keys.
         let mut writer = BufWriter::with_capacity(WRITTEN_AT_ONCE, redacting);
         let done = write(&mut writer)
             .and_then(|()| writer.into_inner().map_err(io::IntoInnerError::into_error))
@@ -146,7 +150,8 @@ impl RunFolder {
         Ok(Stored { file: file.to_owned(), bytes: done.bytes, sha256: done.sha256() })
     }
 
-    /// The record of a `file` that was written through [`writer`](Self::writer), and the file, which may be longer than memory.
+    /// Describes and opens a `file` that was written through [`writer`](Self::writer). It may be
+    /// larger than memory.
     pub fn adopt(&self, file: &str) -> Result<(Stored, File), FolderError> {
         let failed = |source| self.error("read", file, source);
         let mut whole = File::open(self.path_of(file)?).map_err(failed)?;
@@ -161,23 +166,23 @@ impl RunFolder {
         io_error(doing, &self.path.join(file), source)
     }
 
-    /// A redacting writer that makes or replaces `file`, for output that is stored while it happens.
+    /// A redacting writer that creates or replaces `file`, for output that is stored as it arrives.
     pub fn writer(&self, file: &str) -> Result<crate::RedactWriter<File>, FolderError> {
         Ok(self.redactor.writer(self.create_file(file)?))
     }
 
-    /// Makes or replaces `file`. What is written to it must have passed the redactor.
+    /// Creates or replaces `file`. Everything written to it must already be redacted.
     pub fn create_file(&self, file: &str) -> Result<File, FolderError> {
         let path = self.path_of(file)?;
         anew(&path).map_err(|source| io_error("create", &path, source))
     }
 
-    /// The text of `file` as it is now, changed since it was stored or not.
+    /// The current text of `file`, whether or not it has changed since it was stored.
     pub fn read(&self, file: &str) -> Result<String, FolderError> {
         self.read_bytes(file).map(lossy)
     }
 
-    /// The text that was stored; an error when the file has been changed since.
+    /// The text as it was stored; an error if the file has changed since.
     pub fn recall(&self, stored: &Stored) -> Result<String, FolderError> {
         let bytes = self.read_bytes(&stored.file)?;
         if sha256_hex(&bytes) == stored.sha256 {
@@ -192,7 +197,7 @@ impl RunFolder {
         fs::read(&path).map_err(|source| io_error("read", &path, source))
     }
 
-    /// Where `file` is: below the run folder, whatever the name is made of.
+    /// The path of `file`; an error if it would be outside the run folder.
     fn path_of(&self, file: &str) -> Result<PathBuf, FolderError> {
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
         if file.is_empty() || !Path::new(file).components().all(is_plain) {
@@ -202,7 +207,6 @@ impl RunFolder {
     }
 }
 
-/// As text, without a copy where it is UTF-8.
 fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
@@ -211,7 +215,8 @@ fn io_error(doing: &'static str, path: &Path, source: io::Error) -> FolderError 
     FolderError::Io { doing, path: path.to_owned(), source }
 }
 
-/// A new file: one that is there is removed first, so that nothing is written through a link somebody has planted.
+/// Creates a file. Removes an existing one first, so that nothing is written through a planted
+/// link.
 fn anew(path: &Path) -> io::Result<File> {
     let create = || OpenOptions::new().write(true).create_new(true).open(path);
     match create() {
@@ -228,7 +233,7 @@ fn write_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<(
     path.parent().map_or(Ok(()), |folder| settle(folder, &file, durability))
 }
 
-/// Sees to it that a written file is there after a power cut, if that is asked for.
+/// Makes a written file survive a power failure, if asked to.
 fn settle(folder: &Path, file: &File, durability: Durability) -> io::Result<()> {
     match durability {
         Durability::Written => Ok(()),

@@ -1,10 +1,10 @@
-//! Length and hash of what is written, told without reading it back.
+//! Computes length and hash while writing, so that nothing has to be read back.
 
 use std::io;
 
 use sha2::{Digest as _, Sha256};
 
-/// Passes everything on and keeps count.
+/// Passes everything on, counting and hashing it.
 #[derive(Debug)]
 pub(crate) struct Hashing<W> {
     pub(crate) inner: W,
@@ -17,7 +17,7 @@ impl<W> Hashing<W> {
         Self { inner, bytes: 0, digest: Sha256::new() }
     }
 
-    /// Of everything so far, in lower-case hex.
+    /// The hash of everything so far, in lower-case hex.
     pub(crate) fn sha256(&self) -> String {
         crate::hex(&self.digest.clone().finalize())
     }

@@ -1,7 +1,8 @@
-//! The journal: one fact a line, each line chained to the one before by its hash.
+//! The journal: one fact per line, each line chained to the previous one by its hash.
 //!
-//! A line is `{"index":N,"at":"…","prev":"…","fact":{…}}`; `prev` is the SHA-256 of the line before without its newline, and
-//! sixty-four zeros on the first line. A last line without its newline was never finished: reading passes over it, reopening cuts it off.
+//! A line is `{"index":N,"at":"…","prev":"…","fact":{…}}`; `prev` is the SHA-256 of the previous
+//! line without its newline, and sixty-four zeros on the first line. A last line without a newline
+//! is unfinished: reading skips it, reopening cuts it off.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -16,7 +17,7 @@ use crate::{Durability, Redactor, Stamp, sha256_hex};
 
 const NO_LINE_BEFORE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Why a journal cannot be written or believed.
+/// Why a journal cannot be written or trusted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
@@ -30,14 +31,15 @@ pub enum JournalError {
         /// Why.
         source: io::Error,
     },
-    /// A line is not what this program writes, or its number or hash does not follow from the line before it.
+    /// A line is not in this program's format, or its number or hash does not follow from the line
+    /// before it.
     #[error("line {line} of the journal {} {what}", path.display())]
     Broken {
         /// The journal.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// In what way.
+        /// What is wrong with it.
         what: String,
     },
 }
@@ -53,12 +55,12 @@ pub struct Entry<F> {
     pub prev: String,
     /// What happened.
     pub fact: F,
-    /// The request that the fact answers: one member, named for its kind.
+    /// The request that the fact answers: an object with one member, named for the request's kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Value>,
 }
 
-/// An open journal. Appending is the only change there is.
+/// An open journal. It can only be appended to.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -70,7 +72,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A new journal at `path`; it must not exist.
+    /// Creates a journal at `path`, which must not exist.
     pub fn create(path: &Path, redactor: Redactor) -> Result<Self, JournalError> {
         let file = OpenOptions::new()
             .append(true)
@@ -81,12 +83,14 @@ impl Journal {
         Ok(Self { path, file, next: 0, last_hash, whole_bytes: 0, redactor })
     }
 
-    /// An existing journal and its facts, to go on with. An unfinished last line is cut off.
+    /// Opens an existing journal to continue it, and returns its facts. An unfinished last line is
+    /// cut off.
     pub fn reopen<F: DeserializeOwned>(
         path: &Path,
         redactor: Redactor,
     ) -> Result<(Self, Vec<Entry<F>>), JournalError> {
-        // Opened once: what is cut off and gone on with is the file that was read, whatever bears its name by then.
+        // Opened once: the file that is truncated and continued is the one that was read, whatever
+        // has its name by then.
         let file = OpenOptions::new()
             .read(true)
             .append(true)
@@ -99,19 +103,20 @@ impl Journal {
         Ok((Self { path: path.to_owned(), file, next, last_hash, whole_bytes, redactor }, entries))
     }
 
-    /// All finished lines of the journal at `path`, the chain of hashes checked.
+    /// All finished lines of the journal at `path`, with the chain of hashes checked.
     pub fn entries<F: DeserializeOwned>(path: &Path) -> Result<Vec<Entry<F>>, JournalError> {
         let file = File::open(path).map_err(|source| io_error("open", path, source))?;
         Ok(read(&file, path)?.entries)
     }
 
-    /// Appends one fact as one line in one write. Its texts are redacted; names and numbers are the program's own. A line that cannot be
-    /// written leaves nothing; one that cannot be synced stays, since what it tells may have been paid for.
+    /// Appends one fact as one line in one write. Its texts are redacted; names and numbers are the
+    /// program's own. A line that cannot be written leaves nothing; one that cannot be synced
+    /// stays, since it may record something that was paid for.
     pub fn append<F: Serialize>(&mut self, fact: &F, durability: Durability) -> Result<(), JournalError> {
         self.append_answer(fact, None, durability)
     }
 
-    /// The same for a fact that answers a request.
+    /// Like [`append`](Self::append), for a fact that answers a request.
     pub fn append_answer<F: Serialize>(
         &mut self,
         fact: &F,
@@ -122,7 +127,8 @@ impl Journal {
         let hash = sha256_hex(line.as_bytes());
         line.push('\n');
         self.file.write_all(line.as_bytes()).map_err(|source| {
-            // At the end half a line is passed over; behind it another one would break the journal for good.
+            // Half a line at the end is skipped; half a line before another one would break the
+            // journal.
             let _ = self.file.set_len(self.whole_bytes);
             io_error("write", &self.path, source)
         })?;
@@ -140,7 +146,8 @@ impl Journal {
         if !self.redactor.finds_key(&line) {
             return Ok(line);
         }
-        // Not in the line: a key of digits may stand in a hash, a time or a count, and striking it out there breaks the chain.
+        // Redact the fact, not the line: a key of digits may occur in a hash, a time or a count,
+        // and replacing it there would break the chain.
         let mut fact = serde_json::to_value(entry.fact)?;
         strike_out(&mut fact, &self.redactor);
         entry.request.iter_mut().for_each(|request| strike_out(request, &self.redactor));
@@ -149,7 +156,7 @@ impl Journal {
     }
 }
 
-/// Takes the keys out of every text in `value`.
+/// Redacts every text in `value`.
 fn strike_out(value: &mut Value, redactor: &Redactor) {
     match value {
         Value::String(text) => {
@@ -163,7 +170,7 @@ fn strike_out(value: &mut Value, redactor: &Redactor) {
     }
 }
 
-/// What stands in a journal's file.
+/// The content of a journal file.
 struct Lines<F> {
     entries: Vec<Entry<F>>,
     last_hash: String,
@@ -174,7 +181,7 @@ fn read<F: DeserializeOwned>(mut file: &File, path: &Path) -> Result<Lines<F>, J
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|source| io_error("read", path, source))?;
     let mut read = Lines { entries: Vec::new(), last_hash: NO_LINE_BEFORE.to_owned(), whole_bytes: 0 };
-    // An unfinished line may end inside of a character: lines are cut before they are text.
+    // Split before decoding: an unfinished line may end inside a character.
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let Some(whole) = line.strip_suffix(b"\n") else { break };
         let broken = |what: String| JournalError::Broken { path: path.to_owned(), line: number + 1, what };
@@ -290,7 +297,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.jsonl");
-        // The first also stands in what the chain begins with, the second in a number.
+        // The first key also occurs in the hash that the chain begins with, the second in a number.
         let mut journal = Journal::create(&path, Redactor::new(["00000000", "12345678"])).unwrap();
         let saying = |text: &str| Fact { said: vec![text.to_owned()], bytes: 12_345_678 };
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! What the files of a round are called, as the seed of each loop wants it.
+//! The names of a round's files, as each loop's seed specifies them.
 
 /// Names of the files of one kind of run; rounds are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

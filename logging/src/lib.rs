@@ -23,7 +23,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The same of what there is to read, which need not stand in memory.
+/// The SHA-256 of everything that `content` yields, without holding it in memory.
 pub fn sha256_of(content: &mut impl std::io::Read) -> std::io::Result<String> {
     let mut hashing = hashing::Hashing::new(std::io::sink());
     std::io::copy(content, &mut hashing)?;

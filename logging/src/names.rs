@@ -1,12 +1,12 @@
-//! Names of files as a record has them: it is JSON, whose texts are Unicode.
+//! File names as the record writes them: JSON texts are Unicode, file names may not be.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::str::Utf8Chunk;
 
-/// A name as text in which names that are not UTF-8 stay different: those have `\xNN` for each byte that is no text, and their backslashes
-/// twice.
+/// The name as text, such that different names stay different: in names that are not UTF-8, invalid
+/// bytes become `\xNN` and backslashes are doubled.
 #[must_use]
 pub fn name_as_text(name: &(impl AsRef<OsStr> + ?Sized)) -> Cow<'_, str> {
     let name = name.as_ref();

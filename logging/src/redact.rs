@@ -1,4 +1,4 @@
-//! Striking keys out of texts and of streams. Of a key at most the last two characters are shown (S1 §Safety).
+//! Redacts keys in texts and streams. At most a key's last two characters are shown (S1 §Safety).
 
 mod spellings;
 mod view;
@@ -17,38 +17,41 @@ pub use writer::RedactWriter;
 use spellings::spellings;
 use view::{Rest, View};
 
-/// In bytes. A shorter key is no secret: local servers take any word, and striking that out would ruin every log.
+/// In bytes. A shorter key is not a secret: local servers accept any word, and redacting that would
+/// ruin every log.
 const SHORTEST_SECRET: usize = 8;
-/// A text is searched in pieces of so many bytes, however long it is.
+/// Texts are searched in pieces of this many bytes.
 const PIECE: usize = 64 << 10;
-/// A key that is stretched over more bytes, by line breaks or escape sequences without end, is not looked for: a stream would have to
-/// be held back for as long.
+/// A key that line breaks or escape sequences stretch over more bytes than this is not found: a
+/// stream would have to be held back as far.
 const LONGEST_STRETCH: usize = 16 << 10;
-/// Of escapes so many layers are taken off, one within the other.
+/// This many nested layers of escapes are decoded.
 const LAYERS: usize = 3;
 
-/// Replaces every known key, however it is spelled: plain, in hex, in base64 once or twice, in the escapes of JSON, of addresses and
-/// of HTML, one within the other, broken by line ends, by escape sequences or by characters that are not seen.
+/// Replaces every known key in any spelling: plain, in hex, in base64 once or twice, in JSON, URL
+/// or HTML escapes, nested or not, and broken by line ends, escape sequences or invisible
+/// characters.
 ///
-/// Cheap to clone; without keys it passes text through untouched.
+/// Cheap to clone; without keys, text passes through unchanged.
 #[derive(Clone, Default)]
 pub struct Redactor(Arc<Known>);
 
-/// What is struck out, and the automaton that finds it: none where nothing is.
+/// What to redact, and the automaton that finds it; no automaton if there is nothing to find.
 #[derive(Default)]
 struct Known {
     spellings: Vec<Vec<u8>>,
     replacements: Vec<String>,
     automaton: Option<AhoCorasick>,
-    /// Which two letters any of them begins with, by the number that these are: hardly ever any, which is quick to see.
+    /// For each pair of bytes, whether a spelling begins with it: a quick test that hardly ever
+    /// succeeds.
     pairs: Vec<bool>,
     longest: usize,
 }
 
 impl Known {
-    /// Whether a spelling begins so and goes on.
+    /// Whether a spelling begins with `start` and is longer.
     fn begins_with(&self, start: &[u8]) -> bool {
-        // They are sorted: those that begin so stand together.
+        // Sorted, so spellings with the same beginning are adjacent.
         let from = self.spellings.partition_point(|spelling| spelling.as_slice() <= start);
         self.spellings.get(from).is_some_and(|spelling| spelling.starts_with(start))
     }
@@ -56,32 +59,32 @@ impl Known {
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The spellings are the keys: they are never printed.
+        // The spellings contain the keys, so they are never printed.
         f.debug_struct("Redactor").field("spellings", &self.0.spellings.len()).finish_non_exhaustive()
     }
 }
 
-/// A key in a text: where it stands, and by number what is put in its place.
+/// A key in a text: where it is, and the number of its replacement.
 struct Found {
     at: Range<usize>,
     spelling: usize,
 }
 
-/// What a piece of a text holds.
+/// The result of searching a piece of text.
 struct Searched {
-    /// In order, none over another.
+    /// In order, without overlaps.
     found: Vec<Found>,
-    /// Up to here nothing that follows can make part of a key.
+    /// Nothing that follows can make anything before this offset part of a key.
     settled: usize,
 }
 
 impl Redactor {
-    /// A redactor for these keys. Keys of fewer than eight bytes are left alone.
+    /// A redactor for these keys. Keys of fewer than eight bytes are ignored.
     pub fn new<K: AsRef<str>>(keys: impl IntoIterator<Item = K>) -> Self {
         Self::default().with_only(keys)
     }
 
-    /// A redactor for these keys and none of its own. Where they are the same, it is this one again, which takes no time to make.
+    /// A redactor for these keys only. Cheap if this redactor already has exactly these.
     #[must_use]
     pub fn with_only<K: AsRef<str>>(&self, keys: impl IntoIterator<Item = K>) -> Self {
         let mut table: Vec<(Vec<u8>, String)> = Vec::new();
@@ -106,7 +109,7 @@ impl Redactor {
         Self(Arc::new(Known { spellings, replacements, automaton, pairs, longest }))
     }
 
-    /// Whether `text` holds a key in any spelling.
+    /// Whether `text` contains a key in any spelling.
     #[must_use]
     pub fn finds_key(&self, text: &(impl AsRef<[u8]> + ?Sized)) -> bool {
         let mut found = false;
@@ -117,7 +120,7 @@ impl Redactor {
         found
     }
 
-    /// `text` without keys; borrowed when there was none.
+    /// `text` with its keys redacted; borrowed if there are none.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.redact_bytes(text.as_bytes()) {
@@ -126,7 +129,7 @@ impl Redactor {
         }
     }
 
-    /// The same for bytes that need not be UTF-8.
+    /// Like [`redact`](Self::redact), for bytes that may not be UTF-8.
     #[must_use]
     fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
         if !self.finds_key(bytes) {
@@ -140,12 +143,12 @@ impl Redactor {
         Cow::Owned(redacted)
     }
 
-    /// A writer that redacts a stream, also where a key is split over two writes.
+    /// A writer that redacts a stream, even if a key is split across two writes.
     pub fn writer<W: io::Write>(&self, inner: W) -> RedactWriter<W> {
         RedactWriter::new(self.clone(), inner)
     }
 
-    /// Searches a text piece by piece, as long as `see` wants more.
+    /// Searches a text piece by piece until `see` returns false.
     fn pieces(&self, text: &[u8], mut see: impl FnMut(&[u8], &Searched) -> bool) {
         let Some(automaton) = &self.0.automaton else { return };
         let mut left = text;
@@ -197,7 +200,7 @@ impl Redactor {
         Searched { found, settled }
     }
 
-    /// Where at the end of these letters a spelling begins that goes on in what may follow.
+    /// If the letters end with the beginning of a spelling, where that begins.
     fn begins_at(&self, letters: &[u8]) -> Option<usize> {
         let known = &self.0;
         let first = letters.len().saturating_sub(known.longest.saturating_sub(1));
@@ -208,7 +211,7 @@ impl Redactor {
         })
     }
 
-    /// Appends what is settled of a piece, without keys.
+    /// Appends the settled part of a piece, redacted.
     fn replace(&self, piece: &[u8], searched: &Searched, redacted: &mut Vec<u8>) {
         let mut from = 0;
         for key in searched.found.iter().filter(|key| key.at.end <= searched.settled) {
@@ -225,7 +228,7 @@ fn number(pair: [u8; 2]) -> usize {
     usize::from(u16::from_ne_bytes(pair))
 }
 
-/// What a text stands for, layer by layer of its escapes.
+/// The views of a text, one per layer of escapes.
 fn layers(text: &[u8], rest: Rest) -> Vec<View> {
     let mut layers = vec![View::decoded(text, rest)];
     while let Some(last) = layers.last().filter(|view| view.may_hold_escapes())
@@ -236,7 +239,8 @@ fn layers(text: &[u8], rest: Rest) -> Vec<View> {
     layers
 }
 
-/// What is found in several views is one key where it overlaps; of two that begin together the longer names it.
+/// Merges what several views found: overlapping keys become one, shown as the longest of those that
+/// begin first.
 fn apart(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by_key(|key| (key.at.start, std::cmp::Reverse(key.at.end)));
     let mut apart: Vec<Found> = Vec::new();
@@ -249,7 +253,8 @@ fn apart(mut found: Vec<Found>) -> Vec<Found> {
     apart
 }
 
-/// A key that reaches into what is not settled is kept whole: it may grow. Not a row of them without end.
+/// Holds back a key that reaches beyond `settled`, because it may grow; but not an endless row of
+/// keys.
 fn whole_keys(found: &[Found], settled: usize) -> usize {
     match found.iter().find(|key| key.at.start < settled && key.at.end > settled) {
         Some(row) if row.at.len() > LONGEST_STRETCH => row.at.end,
@@ -258,11 +263,12 @@ fn whole_keys(found: &[Found], settled: usize) -> usize {
     }
 }
 
-/// Leftmost-longest: of two keys where one begins with the other, the longer is struck out whole.
+/// Leftmost-longest: if one key begins with another, the longer one is redacted as a whole.
 fn automaton(spellings: &[Vec<u8>]) -> Option<AhoCorasick> {
     let automaton = AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)
-        // Made for every run, and keys are rare in what it reads: quick to make counts, and candidates are found without it.
+        // Built for every run, and keys are rare in the input: fast to build matters more than fast
+        // to match.
         .kind(Some(AhoCorasickKind::ContiguousNFA))
         .build(spellings);
     automaton.ok().filter(|_| !spellings.is_empty())

@@ -1,4 +1,4 @@
-//! The date: the one place where the record asks what time it is.
+//! The date: the only place where the record reads the clock.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use jiff::Timestamp;
 pub struct Stamp(Timestamp);
 
 impl Stamp {
-    /// Now, by the system's clock.
+    /// The current time.
     #[must_use]
     pub fn now() -> Self {
         Self(Timestamp::now())
     }
 
-    /// `2026-11-21-09-30-00`, as run folders are named (S1 §Running the Build; S0 §Logging).
+    /// `2026-11-21-09-30-00`, the format of run folder names (S1 §Running the Build; S0 §Logging).
     #[must_use]
     pub fn folder_name(self) -> String {
         self.0.strftime("%Y-%m-%d-%H-%M-%S").to_string()
@@ -28,7 +28,7 @@ impl Stamp {
     }
 }
 
-/// How long something took, in whole milliseconds, as records have it.
+/// A duration in whole milliseconds, as records have it.
 #[must_use]
 pub fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! What a run leaves behind as JSON (S2 §4, §7). The order of the fields is the order of the keys.
+//! The JSON files of a run (S2 §4, §7). The fields are in the order of the keys.
 
 use engine::{Ended, Ran};
 use serde::{Deserialize, Serialize};
@@ -11,24 +11,24 @@ use serde_json::json;
 pub enum Stage {
     /// Before the first attempt.
     Preflight,
-    /// The answer is no proposal.
+    /// The reply is not a proposal.
     LlmOutputInvalid,
     /// The proposal names a file that it may not write.
     WriteScopeViolation,
-    /// The proposal was made for another content of a file.
+    /// The proposal was made for another version of a file.
     StaleContext,
-    /// The system did not let it be written.
+    /// The system refused to write it.
     WriteFailed,
     /// A command of the global verification failed.
     VerifyFailed,
     /// An acceptance command failed.
     AcceptanceFailed,
-    /// Something that lies neither with the proposal nor with the project.
+    /// An error that neither the proposal nor the project caused.
     Exception,
 }
 
 impl Stage {
-    /// As the artifacts have it.
+    /// Its name in the artifacts.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Preflight => "preflight",
@@ -48,13 +48,13 @@ impl Stage {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FailureBrief {
-    /// Where.
+    /// The stage that failed.
     pub stage: Stage,
     /// The command that failed.
     pub command: Option<String>,
     /// Its exit code.
     pub exit_code: Option<i32>,
-    /// At most 2,000 characters of what went wrong.
+    /// The error, shortened to at most 2,000 characters.
     pub primary_error_excerpt: String,
     /// What the next attempt has to keep in mind.
     pub constraints_reminder: String,
@@ -84,7 +84,7 @@ pub struct FileWrite {
     pub content: String,
 }
 
-/// What came of a proposal.
+/// The result of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -97,29 +97,30 @@ pub struct WriteResult {
     pub errors: Vec<String>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CmdResult {
     /// Program and arguments.
     pub command: Vec<String>,
-    /// Its exit code. -1: it could not be started, or changed twice what it may not change; 124: it took too long; -N: signal N ended it (9, too, where it printed too much).
+    /// Its exit code; -1 if it could not be started, or twice changed files that it may not change;
+    /// 124 if it took too long; -N if signal N ended it (9 also if it printed too much).
     pub exit_code: i32,
     /// The last 200 lines or 8,000 characters of its standard output.
     pub stdout_trunc: String,
-    /// The same of its standard error.
+    /// Likewise for its standard error.
     pub stderr_trunc: String,
-    /// The file with all of its standard output, relative to the run folder.
+    /// The file with its complete standard output, relative to the run folder.
     pub stdout_path: String,
-    /// The file with all of its standard error.
+    /// The file with its complete standard error.
     pub stderr_path: String,
-    /// By a clock that only goes forward.
+    /// Measured with a monotonic clock.
     pub duration_seconds: f64,
 }
 
 impl CmdResult {
-    /// Of a command that ran.
+    /// The result of a command that ran.
     pub(crate) fn of(ran: &Ran) -> Self {
         Self {
             command: ran.argv.clone(),
@@ -157,17 +158,17 @@ pub struct AttemptRecord {
     pub attempt_index: u32,
     /// The commit that it started from.
     pub baseline_commit: String,
-    /// The file with the proposal, relative to the run folder; empty where there was none.
+    /// The file with the proposal, relative to the run folder; empty if there is none.
     pub proposal_path: String,
     /// The files that it names, normalized.
     pub touched_files: Vec<String>,
     /// Whether it was written.
     pub write_ok: bool,
-    /// The commands of the global verification, as far as they ran.
+    /// The commands of the global verification that ran.
     pub verify: Vec<CmdResult>,
-    /// The acceptance commands, as far as they ran.
+    /// The acceptance commands that ran.
     pub acceptance: Vec<CmdResult>,
-    /// Why it failed; null where it passed.
+    /// Why it failed; null if it passed.
     pub failure_brief: Option<FailureBrief>,
 }
 
@@ -184,7 +185,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As it is printed.
+    /// Its name in the summary.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -201,26 +202,26 @@ pub struct RunSummary {
     /// Twelve hex digits that depend on the inputs alone.
     #[cfg_attr(test, schemars(regex(pattern = crate::schemas::RUN_ID)))]
     pub run_id: String,
-    /// The repository.
+    /// The path of the repository.
     pub repo_path: String,
-    /// The order.
+    /// The path of the order.
     pub work_order_path: String,
-    /// SHA-256 over it as canonical JSON.
+    /// SHA-256 of the order as canonical JSON.
     #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
     pub work_order_hash: String,
     /// The commit that was checked out.
     pub repo_baseline_commit: String,
-    /// The tree before the first attempt.
+    /// The hash of the tree before the first attempt.
     #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
     pub repo_tree_hash_before: String,
-    /// The tree with the changes; null where the run failed.
+    /// The hash of the tree with the changes; null if the run failed.
     #[cfg_attr(test, schemars(regex(pattern = crate::schemas::SHA256)))]
     pub repo_tree_hash_after: Option<String>,
-    /// How many attempts there could have been.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
-    /// Those that there were.
+    /// The attempts that were made.
     pub attempts: Vec<AttemptRecord>,
-    /// The end of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// `success`, or the stage of the last failure.
     pub ended_stage: String,

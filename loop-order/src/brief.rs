@@ -1,13 +1,13 @@
-//! A failure in so few words that a prompt can hold it (S2 §2.8).
+//! A failure in brief, to fit into a prompt (S2 §2.8).
 
 use engine::{Condition, Problem, WhyRefused};
 
 use crate::artifacts::{CmdResult, FailureBrief, Stage};
 use crate::order::WorkOrder;
 
-/// An error excerpt has at most so many characters.
+/// The maximum length of an error excerpt, in characters.
 const EXCERPT_CHARS: usize = 2000;
-/// And a reminder so many.
+/// The maximum length of a reminder, in characters.
 const REMINDER_CHARS: usize = 1000;
 
 /// A failure without a command.
@@ -33,7 +33,8 @@ pub(crate) fn refused(why: WhyRefused, problems: &[Problem], order: &WorkOrder) 
     plain(stage, &messages.join("\n"), order)
 }
 
-/// A command that failed. What it printed last says most; where it printed on both streams, each gets a half.
+/// A command that failed. The end of its output is the most informative; if it printed on both
+/// streams, each gets half of the excerpt.
 pub(crate) fn of_command(stage: Stage, command: &str, result: &CmdResult, order: &WorkOrder) -> FailureBrief {
     let [out, err] = [&result.stdout_trunc, &result.stderr_trunc].map(|text| text.trim());
     let excerpt = if out.is_empty() && err.is_empty() {
@@ -54,7 +55,7 @@ pub(crate) fn of_command(stage: Stage, command: &str, result: &CmdResult, order:
     }
 }
 
-/// A command that succeeds before the change proves nothing about it.
+/// A command that succeeds before the change cannot show that the change works.
 pub(crate) fn passes_before(command: &str, result: &CmdResult, order: &WorkOrder) -> FailureBrief {
     let error = "must_fail_before: the command succeeds without the change, so it does not test it";
     FailureBrief {

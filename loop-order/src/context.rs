@@ -2,11 +2,12 @@
 
 use prompt::order::Context;
 
-/// All context files together show at most so many bytes: 200 KB, a KB being 1,024 bytes.
+/// The maximum size of all context files in a prompt: 200 KB, with 1,024 bytes per KB.
 pub const CONTEXT_BYTES: usize = 200 * 1024;
 
-/// The files as the prompt shows them. Each in its turn takes what the ones before it have left; a file that does not fit is cut
-/// behind the last whole line that does: half a line reads as a whole one. None is a file that is not there.
+/// The files as the prompt shows them, in order, within [`CONTEXT_BYTES`]. A file that does not fit
+/// is cut after the last whole line that does, because half a line looks like a whole one. `None`
+/// stands for a missing file.
 pub fn shown_context(files: Vec<(String, Option<String>)>) -> Vec<Context> {
     let mut left = CONTEXT_BYTES;
     files
@@ -31,7 +32,7 @@ fn cut(text: &str, limit: usize) -> &str {
     lines.unwrap_or_default()
 }
 
-/// The files of which the model does not see all. It may not replace them: what it has not seen would be lost.
+/// The files that the model sees only in part. It may not replace them: the rest would be lost.
 pub(crate) fn shown_in_part(context: &[Context]) -> Vec<String> {
     context.iter().filter(|file| file.left_out_bytes > 0).map(|file| file.path.clone()).collect()
 }

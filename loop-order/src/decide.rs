@@ -18,12 +18,12 @@ pub use attempt::VERIFY_SCRIPT;
 /// Name of the summary in the run folder.
 pub const SUMMARY: &str = "run_summary.json";
 
-/// What the preflight has read; the same over all attempts.
+/// The results of the preflight; the same in all attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inputs {
     /// The order.
     pub order: WorkOrder,
-    /// Where it was read.
+    /// Its path.
     pub work_order_path: String,
     /// The root of the repository.
     pub repo_path: String,
@@ -33,26 +33,26 @@ pub struct Inputs {
     pub tree_hash_before: String,
     /// The name of the run.
     pub run_id: String,
-    /// How many attempts there may be.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
-    /// Whether the changes are committed where the order passes.
+    /// Whether the changes are committed if the order passes.
     pub commit: bool,
     /// The allowed files with their hashes.
     pub allowed: Vec<Allowed>,
-    /// The context files as they are shown.
+    /// The context files as the prompt shows them.
     pub context: Vec<Context>,
 }
 
-/// How a run ended, and what it leaves to say.
+/// How a run ended, and its summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
     /// How it ended.
     pub outcome: Outcome,
     /// `run_summary.json`.
     pub summary: RunSummary,
-    /// Where it failed last; none where it passed.
+    /// The stage of the last failure; `None` if the order passed.
     pub failed_stage: Option<Stage>,
-    /// Why git did not commit what passed.
+    /// Why git did not commit the changes, if it failed to.
     pub not_committed: Option<String>,
 }
 
@@ -62,18 +62,18 @@ impl AsRef<Outcome> for Finished {
     }
 }
 
-/// Why an attempt, or what comes before the first one, does not go on.
+/// Why an attempt, or the preparation of the first one, ends early.
 enum Halt<S> {
     /// The harness was stopped.
     Stop(S),
-    /// It failed: nothing of it stays in the tree.
+    /// It failed: none of its changes stay in the tree.
     Failed(FailureBrief),
-    /// Nobody can be asked: there is no point in a further attempt.
+    /// The model cannot be asked, so a further attempt is pointless.
     Unavailable(Cause),
 }
 
-/// S2: attempts until verification, acceptance commands and postconditions pass, or the attempts
-/// are used up. A failed attempt leaves the tree at the baseline.
+/// S2: makes attempts until verification, acceptance commands and postconditions pass, or no
+/// attempts are left. A failed attempt leaves the tree at the baseline.
 ///
 /// # Errors
 ///
@@ -123,7 +123,8 @@ where
 }
 
 /// Why there is no first attempt: a precondition does not hold, or a command that must fail before
-/// the change succeeds. Each command starts from the baseline, which the one before may have left.
+/// the change succeeds. Each command starts from the baseline, even if the one before changed
+/// files.
 fn refused<H>(harness: &mut H, order: &WorkOrder) -> Result<Option<FailureBrief>, H::Stop>
 where
     H: Harness<Look> + Harness<Run> + Harness<RollBack>,
@@ -146,7 +147,7 @@ where
     Ok(None)
 }
 
-/// Fails where any of these does not hold.
+/// Fails if any of these does not hold.
 fn conditions<H: Harness<Look>>(
     harness: &mut H,
     stage: Stage,
@@ -166,7 +167,7 @@ impl<S> Halt<S> {
         Self::Failed(brief::plain(Stage::Exception, &message, order))
     }
 
-    /// What failed, where something did.
+    /// The failure, if there was one.
     fn brief(self, order: &WorkOrder) -> Option<FailureBrief> {
         match self {
             Self::Stop(_) => None,
@@ -184,8 +185,8 @@ struct Report<'i> {
 }
 
 impl Report<'_> {
-    /// Keeps the summary; then commits, where that is asked for. Only after the commit is the run
-    /// over: one that was killed before it still has to make it.
+    /// Stores the summary, then commits if asked to. The run ends only after the commit: if it was
+    /// killed before, the commit still has to be made.
     fn close<H>(
         self,
         harness: &mut H,
@@ -235,8 +236,8 @@ impl Inputs {
         self.prompt_of(1, None)
     }
 
-    /// Names the run, so that the commit of a harness that was killed before its journal said so is
-    /// found again.
+    /// Names the run, so that its commit can be found if the harness was killed before the journal
+    /// recorded it.
     fn commit_message(&self) -> String {
         let WorkOrder { id, title, .. } = &self.order;
         format!("{title}\n\nWork order: {id}\nRun: {}\n", self.run_id)

@@ -1,4 +1,4 @@
-//! Reading an object field by field, so that every mistake is named with its field, all of them at once.
+//! Reads an object field by field, to report all mistakes at once, each with its field.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// Editors of another system leave it; it cannot be seen.
+/// Some editors write it at the start of a file; it is invisible.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// What is wrong with one field of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldProblem {
-    /// `allowed_files[2]`, `intent`; empty for the document as a whole.
+    /// `allowed_files[2]`, `intent`; empty for the whole document.
     pub field: String,
-    /// What is wrong, as a lower-case fragment; of the document as a whole, with its subject.
+    /// What is wrong, as a lower-case fragment; for the whole document, with its subject.
     pub message: String,
 }
 
@@ -35,10 +35,10 @@ impl fmt::Display for FieldProblem {
     }
 }
 
-/// What could be read of a list, each with its number in it, from 0.
+/// The valid entries of a list, each with its index.
 pub(crate) type Numbered<T> = Vec<(usize, T)>;
 
-/// The fields of an object that have not been read yet, and what was wrong with those that were.
+/// The fields of an object that are still unread, and the problems of those that were read.
 pub(crate) struct Fields {
     values: BTreeMap<String, Value>,
     pub(crate) problems: Vec<FieldProblem>,
@@ -54,7 +54,7 @@ impl Fields {
         Ok(Self { values, problems: Vec::new() })
     }
 
-    /// All fields as they were given.
+    /// All fields as given.
     pub(crate) fn values(&self) -> &BTreeMap<String, Value> {
         &self.values
     }
@@ -69,7 +69,7 @@ impl Fields {
         }
     }
 
-    /// A string, or none where the field is not there or null.
+    /// A string; `None` if the field is missing or null.
     pub(crate) fn optional_text(&mut self, field: &str) -> Option<String> {
         let Value::String(text) = self.optional(field)? else {
             self.wrong(field, "a string or null");
@@ -78,24 +78,24 @@ impl Fields {
         Some(text)
     }
 
-    /// A list of strings. What is none is complained of and left out.
+    /// A list of strings. Other entries are reported and left out.
     pub(crate) fn texts(&mut self, field: &str) -> Numbered<String> {
         let value = self.values.remove(field);
         self.list(field, value)
     }
 
-    /// A list of strings; empty where the field is not there or null.
+    /// A list of strings; empty if the field is missing or null.
     pub(crate) fn optional_texts(&mut self, field: &str) -> Numbered<String> {
         let value = self.optional(field);
         if value.is_some() { self.list(field, value) } else { Vec::new() }
     }
 
-    /// The value of a field that is there and not null.
+    /// The value of a field; `None` if it is missing or null.
     pub(crate) fn optional(&mut self, field: &str) -> Option<Value> {
         self.values.remove(field).filter(|value| !value.is_null())
     }
 
-    /// What is left is not part of the schema.
+    /// Reports the remaining fields, which are not part of the schema.
     pub(crate) fn finish(mut self) -> Vec<FieldProblem> {
         let unknown =
             self.values.keys().map(|field| FieldProblem::new(field, "is not a field of a work order"));
@@ -131,7 +131,7 @@ impl Fields {
     }
 }
 
-/// An object in which no key stands twice.
+/// An object without duplicate keys.
 struct Unique(BTreeMap<String, Value>);
 
 impl<'de> Deserialize<'de> for Unique {
@@ -159,7 +159,7 @@ impl<'de> Deserialize<'de> for Unique {
     }
 }
 
-/// A value in which no object has a key twice either.
+/// A value that contains no object with duplicate keys.
 struct Inner(Value);
 
 impl<'de> Deserialize<'de> for Inner {

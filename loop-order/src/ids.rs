@@ -1,26 +1,27 @@
-//! Hashes and ids that depend on the inputs alone: no clock, no random number (S2 §5).
+//! Hashes and ids that depend only on the inputs: no clock, no random numbers (S2 §5).
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// The hash of everything about a run that is not order or tree: `{model}|{temperature}|{max_attempts}|{timeout_seconds}`.
+/// The hash of everything but order and tree:
+/// `{model}|{temperature}|{max_attempts}|{timeout_seconds}`.
 ///
-/// The model counts as it was named. The temperature is written as the shortest decimal number that means it, without an exponent: `0`,
-/// `0.7`, `1`.
+/// The model is hashed as the user named it. The temperature is written as the shortest decimal
+/// that represents it, without an exponent: `0`, `0.7`, `1`.
 pub fn config_hash(model: &str, temperature: f64, max_attempts: u32, timeout_seconds: u64) -> String {
     sha256_hex(format!("{model}|{temperature}|{max_attempts}|{timeout_seconds}").as_bytes())
 }
 
-/// The first 12 hex digits of the hash over the three hashes written one after another.
+/// The first 12 hex digits of the hash of the three concatenated hashes.
 pub fn run_id(work_order_hash: &str, tree_hash_before: &str, config_hash: &str) -> String {
     let mut id = sha256_hex(format!("{work_order_hash}{tree_hash_before}{config_hash}").as_bytes());
     id.truncate(12);
     id
 }
 
-/// The hash over an order as canonical JSON.
+/// The hash of an order as canonical JSON.
 pub(crate) fn order_hash(fields: &BTreeMap<String, Value>) -> String {
     let members: Vec<String> = fields.iter().map(|(key, value)| member(key, value)).collect();
     sha256_hex(format!("{{{}}}", members.join(",")).as_bytes())
@@ -34,7 +35,8 @@ fn canonical(value: &Value) -> String {
             format!("[{}]", items.join(","))
         }
         Value::Object(members) => {
-            // Whether serde_json sorts them is a feature of its, which any crate of a build can turn off.
+            // `serde_json` sorts them or not, depending on a feature that any crate of a build can
+            // change.
             let sorted: BTreeMap<&String, &Value> = members.iter().collect();
             let members: Vec<String> = sorted.into_iter().map(|(key, value)| member(key, value)).collect();
             format!("{{{}}}", members.join(","))
@@ -62,8 +64,8 @@ mod tests {
         assert_eq!(canonical(&value), "{\"a\":0.5,\"b\":[1,{\"a\":\"ü\\n\\u0001\",\"z\":null}]}");
     }
 
-    /// The expected values were made with Python's `hashlib` and, for the order, `json.dumps(order, sort_keys=True,
-    /// separators=(",", ":"), ensure_ascii=False)`.
+    /// The expected values were computed with Python's `hashlib` and, for the order,
+    /// `json.dumps(order, sort_keys=True, separators=(",", ":"), ensure_ascii=False)`.
     #[test]
     fn ids_are_those_that_another_program_makes_of_the_same_inputs() {
         let order = r#"{"title": "Tü\n", "id": "1", "intent": "i", "allowed_files": ["b", "a"],

@@ -1,4 +1,4 @@
-//! A work order: what it says and what it must fulfil (S2 §4.1).
+//! A work order: its content and its rules (S2 §4.1).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use serde_json::Value;
 use crate::fields::{FieldProblem, Fields, Numbered};
 use crate::ids;
 
-/// More files than these are no context but a code base (S2 §4.1).
+/// With more files, it would be a code base, not a context (S2 §4.1).
 pub const MOST_CONTEXT_FILES: usize = 10;
 
-/// A larger order is no order: it is refused before it is read as JSON.
+/// A larger order is refused before it is parsed as JSON.
 pub const MOST_ORDER_BYTES: usize = 1 << 20;
 
-/// Fields beyond the seed. An order that leaves them away is the same order as one that gives null.
+/// Fields that the seed does not have. Leaving one out is the same as setting it to null.
 const OPTIONAL: [&str; 4] = ["max_cost", "preconditions", "postconditions", "must_fail_before"];
 
-/// An order that fulfils every rule which can be checked without looking at a disk.
+/// An order that satisfies every rule that can be checked without reading files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkOrder {
     /// Its name.
@@ -31,35 +31,35 @@ pub struct WorkOrder {
     pub allowed_files: Vec<String>,
     /// What must not be done, as words for the model.
     pub forbidden: Vec<String>,
-    /// What decides, in order; at least one.
+    /// The commands that decide, in order; at least one.
     pub acceptance_commands: Vec<Command>,
-    /// Files whose content is shown to the model; all of them allowed files.
+    /// Files whose content is shown to the model; all of them are allowed files.
     pub context_files: Vec<String>,
     /// Anything else for the model.
     pub notes: Option<String>,
-    /// What all model calls together may cost in US dollars.
+    /// The maximum cost of all model calls together, in US dollars.
     pub max_cost: Option<f64>,
-    /// What has to be so before the first attempt.
+    /// What must hold before the first attempt.
     pub preconditions: Vec<Condition>,
-    /// What has to be so after the acceptance commands.
+    /// What must hold after the acceptance commands.
     pub postconditions: Vec<Condition>,
-    /// Acceptance commands that have to fail before the change.
+    /// Acceptance commands that must fail before the change.
     pub must_fail_before: Vec<Command>,
-    /// SHA-256 over the order as canonical JSON.
+    /// SHA-256 of the order as canonical JSON.
     pub hash: String,
 }
 
-/// A command string and what it means.
+/// A command string, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// As the order has it.
+    /// As the order writes it.
     pub text: String,
     /// Program and arguments.
     pub argv: Vec<String>,
 }
 
 impl WorkOrder {
-    /// Reads an order; or everything that is wrong with it.
+    /// Reads an order, or returns everything that is wrong with it.
     pub fn parse(json: &[u8]) -> Result<Self, Vec<FieldProblem>> {
         if json.len() > MOST_ORDER_BYTES {
             return Err(vec![FieldProblem::new(
@@ -111,7 +111,7 @@ impl WorkOrder {
     }
 }
 
-/// The lists that lie in others.
+/// The lists that must be contained in others.
 struct Lists<'o> {
     allowed_files: &'o [String],
     acceptance_commands: &'o [Command],
@@ -121,7 +121,7 @@ struct Lists<'o> {
 
 impl Lists<'_> {
     fn check(&self, problems: &mut Vec<FieldProblem>) {
-        // What could not be read has been complained of.
+        // Invalid fields have been reported already.
         let known: BTreeSet<String> = problems.iter().map(|problem| problem.field.clone()).collect();
         let complained =
             |list: &str| known.range(list.to_owned()..).next().is_some_and(|field| field.starts_with(list));
@@ -157,7 +157,8 @@ impl Lists<'_> {
     }
 }
 
-/// An absent `notes` is null, as the schema has it; absent fields beyond the seed do not count at all.
+/// A missing `notes` counts as null, as in the schema; missing fields that the seed does not have
+/// are left out.
 fn hash(fields: &BTreeMap<String, Value>) -> String {
     let mut counted = fields.clone();
     counted.retain(|field, value| !(value.is_null() && OPTIONAL.contains(&field.as_str())));
@@ -165,7 +166,7 @@ fn hash(fields: &BTreeMap<String, Value>) -> String {
     ids::order_hash(&counted)
 }
 
-/// One line: it stands in messages and in the first line of a commit's.
+/// A single line: it appears in messages and as the first line of a commit message.
 fn line(fields: &mut Fields, field: &str) -> String {
     let text = fields.text(field);
     if text.chars().any(char::is_control) {

@@ -1,11 +1,11 @@
-//! What of a stopped run still holds once its tree was rolled back.
+//! What is still valid of a stopped run after its tree was rolled back.
 
 use engine::Recorded;
 
-/// How many answers a run that goes on keeps, counted from the first. The tree is at the baseline
-/// again, so an attempt that had not failed yet begins again with its answer, which was paid for;
-/// one that had failed was rolled back already and goes on. A model that gave no answer is asked
-/// again.
+/// How many answers a resumed run keeps, counted from the first. The tree is at the baseline again,
+/// so an attempt that had not failed yet starts over from its reply, which was paid for; one that
+/// had failed was already rolled back, and the run continues after it. A model that did not reply
+/// is asked again.
 pub fn still_holds(answers: &[Recorded]) -> usize {
     let is_unanswered =
         |entry: &Recorded| entry.answers("unanswered") || entry.answer.get("for_person").is_some();

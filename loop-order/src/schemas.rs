@@ -1,4 +1,5 @@
-//! The JSON schemas of a work order and of what a run leaves, as `docs/schemas/order/` publishes them: made from the types.
+//! The JSON schemas of a work order and of the artifacts, published in `docs/schemas/order/` and
+//! generated from the types.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use crate::artifacts::{CmdResult, FailureBrief, RunSummary, WriteProposal, Write
 use crate::order::MOST_CONTEXT_FILES;
 use crate::proposal_schema;
 
-/// SHA-256 in hex, as the artifacts have it.
+/// SHA-256 in hex.
 pub(crate) const SHA256: &str = "^[0-9a-f]{64}$";
 /// The name of a run.
 pub(crate) const RUN_ID: &str = "^[0-9a-f]{12}$";
@@ -27,7 +28,7 @@ fn all() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What is written always has all of its keys, those that may be null too.
+/// Written objects always contain all of their keys, even those that may be null.
 fn of<T: JsonSchema>(title: &str) -> Value {
     let schema: Schema =
         SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
@@ -37,7 +38,7 @@ fn of<T: JsonSchema>(title: &str) -> Value {
     schema
 }
 
-/// Lines of a doc comment are no lines of a description.
+/// A description has no line breaks, unlike a doc comment.
 fn unfold(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -51,9 +52,9 @@ fn unfold(schema: &mut Value) {
     }
 }
 
-/// An order is read field by field, so that every mistake is named; this is what [`crate::WorkOrder::parse`] asks of its shape. What
-/// it asks beyond that (words of commands, lists that lie in others) no schema can say; the corpus in `fixtures/orders` holds both
-/// against each other.
+/// The shape that [`crate::WorkOrder::parse`] requires, which reads an order field by field to name
+/// every mistake. Its other rules (words of commands, lists contained in others) cannot be
+/// expressed in a schema; the corpus in `fixtures/orders` tests both against each other.
 fn work_order() -> Value {
     let text = |description: &str| json!({ "description": description, "type": "string" });
     let texts = |description: &str| json!({ "description": description, "type": "array", "items": { "type": "string" } });
@@ -117,7 +118,7 @@ fn the_published_schemas_are_those_of_the_types() {
     }
 }
 
-/// What a service is held to and what is kept of its answer is one shape.
+/// The schema that a service must follow is the published one.
 #[test]
 fn a_service_is_asked_for_the_published_proposal() {
     let names = |schema: &Value| {

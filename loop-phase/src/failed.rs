@@ -1,18 +1,19 @@
 //! `failed_specs.md`: what the verifier tells the builder (S3 §Communication Channel).
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Entries that are whole.
+    /// The complete entries.
     pub entries: Vec<Entry>,
     /// What is wrong with the others, in words for the verifier.
     pub problems: Vec<String>,
-    /// Whether there is a `SPEC:` line at all. If there is one the phase has failed, whatever else is wrong.
+    /// Whether there is a `SPEC:` line at all. If so, the phase has failed, whatever else is wrong.
     pub failed: bool,
 }
 
 impl Report {
-    /// Whether the file says that nothing failed: it is empty (S3 §Communication Channel).
+    /// Whether the file says that nothing failed, which it does by being empty (S3 §Communication
+    /// Channel).
     #[must_use]
     pub fn is_pass(&self) -> bool {
         !self.failed && self.problems.is_empty()
@@ -42,7 +43,7 @@ impl Field {
     /// All three in their order.
     const ALL: [Self; 3] = [Self::Spec, Self::Input, Self::Observed];
 
-    /// What a line begins with that begins it; a colon stands behind it.
+    /// What its line begins with, before the colon.
     const fn name(self) -> &'static str {
         match self {
             Self::Spec => "SPEC",
@@ -52,7 +53,7 @@ impl Field {
     }
 }
 
-/// Reads the file. A field goes on over the lines that follow it, up to the next field.
+/// Reads the file. A field continues on the lines after it, up to the next field.
 pub fn parse(text: &str) -> Report {
     let mut report = Report::default();
     let mut open: Option<Draft> = None;
@@ -75,7 +76,7 @@ pub fn parse(text: &str) -> Report {
         }
     }
     close(open, &mut report);
-    // A table or prose: a verifier that lists failures in a form of its own must not pass what it found wanting.
+    // A table or prose: a verifier that lists failures in its own format must not pass the phase.
     if !report.failed && report.problems.is_empty() && !text.chars().all(is_markup) {
         let problem =
             "the file is not empty, and no line begins with SPEC: (if every contract holds, remove the file)";
@@ -84,7 +85,7 @@ pub fn parse(text: &str) -> Report {
     report
 }
 
-/// Which field a line begins, and what stands behind it. What Markdown puts around a word does not hide it.
+/// The field that a line begins, and the text after it. Markdown around the word is ignored.
 fn field(line: &str) -> Option<(Field, &str)> {
     let plain = without_ordinal(line.trim_start_matches(is_markup)).trim_start_matches(is_markup);
     Field::ALL.into_iter().find_map(|field| {
@@ -96,7 +97,8 @@ fn field(line: &str) -> Option<(Field, &str)> {
     })
 }
 
-/// Blanks, what emphasis, lists, quotations, tables and links are made of, and what cannot be seen.
+/// White space, invisible characters, and the characters of Markdown's emphasis, lists, quotations,
+/// tables and links.
 fn is_markup(c: char) -> bool {
     c.is_whitespace()
         || "*-#>`_~+|[](){}•–—".contains(c)
@@ -109,7 +111,7 @@ fn without_ordinal(text: &str) -> &str {
     if rest.len() == text.len() { text } else { rest.strip_prefix(['.', ')']).unwrap_or(text) }
 }
 
-/// An entry that is being read.
+/// An entry that is still being read.
 #[derive(Debug)]
 struct Draft {
     line: usize,

@@ -11,7 +11,7 @@ pub use phase::{Inputs, Limits, PhaseSpec, RoleInputs, Start, has_report, phase}
 use engine::{Named, Project};
 use serde::Serialize;
 
-/// What the requests of a phase name.
+/// The names that the requests of a phase use.
 #[derive(Debug, Clone)]
 pub struct Phases;
 
@@ -25,9 +25,9 @@ impl Project for Phases {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Writes code.
+    /// Writes the code.
     Builder,
-    /// Verifies it.
+    /// Verifies the code.
     Verifier,
 }
 
@@ -44,7 +44,7 @@ impl Named for Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
-    /// That of the phases' own files.
+    /// The folder of the phases' own files.
     Abl,
     /// The tests.
     Tests,
@@ -59,7 +59,7 @@ impl Named for Place {
     }
 }
 
-/// Where commits go.
+/// A repository that commits go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Repository {
@@ -78,13 +78,13 @@ impl Named for Repository {
     }
 }
 
-/// What the verifier writes when a contract does not hold, in the tests folder.
+/// The verifier's list of contracts that do not hold, in the tests folder.
 pub const FAILED_SPECS: &str = "failed_specs.md";
-/// Where the loop is, in the phases' folder.
+/// The state of the loop, in the phases' folder.
 pub const STATE: &str = "state.json";
-/// What the turns have used, in the phases' folder.
+/// The tokens used by each turn, in the phases' folder.
 pub const TOKENS: &str = "logs/tokens.csv";
-/// What a role can see, in the phases' folder, as it was before the last turn.
+/// The files that a role could see before the last turn, in the phases' folder.
 pub(crate) const PROJECT_MAP: &str = "project_map.txt";
 
 /// Where a role's reports go, in its own folder.

@@ -1,4 +1,4 @@
-//! One phase: build, verify, and again until it passes or a person is needed (S3 §The Loop).
+//! One phase: build and verify, until the phase passes or a person is needed (S3 §The Loop).
 
 mod ask;
 mod inputs;
@@ -52,22 +52,22 @@ where
 enum Halt<S> {
     /// The harness was stopped.
     Stop(S),
-    /// Going on is of no use before a person has done something.
+    /// Nothing more can be done before a person has acted.
     End(Outcome),
 }
 
-/// A phase that is under way.
+/// A phase in progress.
 struct Work<'w, H> {
     harness: &'w mut H,
     inputs: &'w Inputs,
     iteration: u32,
-    /// What the role can see.
+    /// The files that the role can see.
     map: Arc<str>,
-    /// What the verifier found last.
+    /// What the verifier reported last.
     failures: Option<Arc<str>>,
-    /// What the next builder is told besides.
+    /// An additional message for the next builder.
     complaint: Option<String>,
-    /// When something last happened.
+    /// The time of the last event.
     at: Option<String>,
 }
 
@@ -105,7 +105,7 @@ where
             match judge(&turned, Role::Builder) {
                 Verdict::Good => break,
                 Verdict::Again(why) if tries < self.inputs.limits.tries => complaint = Some(why),
-                // The verifier's word on what was built counts more than the builder's report.
+                // The verifier's judgement of the result counts more than the builder's report.
                 Verdict::Again(why) if turned.end.is_ok() => {
                     self.complaint = Some(why);
                     break;
@@ -151,9 +151,9 @@ where
         }
     }
 
-    /// What the verifier found, nothing where there is no file; none where nobody can say that nothing
-    /// failed: a symlink, a folder, a pipe, a file without end. An earlier try may have left it: it was
-    /// not there before the first.
+    /// What the verifier reported; empty if there is no file. `None` if nothing can be concluded: a
+    /// symlink, a folder, a pipe, an endless file. An earlier try may have left it, since it did
+    /// not exist before the first one.
     fn read_failures(&mut self, turned: &Turned) -> Result<Option<Arc<str>>, Halt<H::Stop>> {
         let read = Read(At::new(Place::Tests, FAILED_SPECS));
         let WasRead { text, odd, .. } = self.harness.perform(read).map_err(Halt::Stop)?;
@@ -161,7 +161,7 @@ where
         Ok((!is_odd).then(|| text.map_or_else(|| Arc::from(""), |text| text.share())))
     }
 
-    /// What nobody can make sense of is not a pass: it goes to the builder as it is.
+    /// A report that cannot be understood is not a pass: it goes to the builder as it is.
     fn decide(&mut self, failures: Arc<str>, has_passed: bool) -> Result<bool, Halt<H::Stop>> {
         self.failures = (!has_passed).then_some(failures);
         if has_passed {
@@ -170,7 +170,7 @@ where
         Ok(has_passed)
     }
 
-    /// Lets a role work until its turn counts as one: a turn that was cut off is made again.
+    /// Runs a role's turn, again if it was cut off.
     fn turn(&mut self, role: Role, complaint: Option<&str>) -> Result<Turned, Halt<H::Stop>> {
         let listed = self.harness.perform(List { role }).map_err(Halt::Stop)?;
         (self.map, self.at) = (listed.list.share(), Some(listed.at));
@@ -196,7 +196,7 @@ where
         }
     }
 
-    /// Puts what a turn used on record (S3 §Token Tracking): also that of one which was cut off.
+    /// Records what a turn used (S3 §Token Tracking), even if it was cut off.
     fn account(&mut self, role: Role, turned: &Turned) -> Result<(), Halt<H::Stop>> {
         let text = tokens::rows(&tokens::Turn {
             at: &turned.at,

@@ -1,6 +1,6 @@
 //! The specs: `specs/phaseN.md` (S3 §Spec and Phase Requirements).
 
-/// Something that a spec should not be like.
+/// A flaw of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The line, from 1.
@@ -9,21 +9,22 @@ pub struct Finding {
     pub message: String,
 }
 
-/// The phase that a file is about, by its name: `phase7.md` is 7.
+/// The number of the phase, from the file name: 7 for `phase7.md`.
 pub fn number(file_name: &str) -> Option<u32> {
     let digits = file_name.strip_prefix("phase")?.strip_suffix(".md")?;
     let plain = !digits.starts_with('0') && digits.chars().all(|c| c.is_ascii_digit());
     digits.parse().ok().filter(|_| plain)
 }
 
-/// The title that the first line gives, `# Phase N: Title`.
+/// The title in the first line, `# Phase N: Title`.
 pub fn title(text: &str, phase: u32) -> Option<&str> {
     let first = text.lines().next()?.trim_start_matches('\u{feff}');
     let title = first.strip_prefix(&format!("# Phase {phase}:"))?.trim();
     (!title.is_empty()).then_some(title)
 }
 
-/// What is wrong with the spec of a phase: its first line, and contracts that are not one action and one result.
+/// The flaws of a phase's spec: in its first line, and contracts that are not one action and one
+/// result.
 pub fn check(text: &str, phase: u32) -> Vec<Finding> {
     let mut findings = Vec::new();
     if title(text, phase).is_none() {
@@ -44,7 +45,7 @@ pub fn check(text: &str, phase: u32) -> Vec<Finding> {
     findings
 }
 
-/// Lines that hold an arrow; `->` is one too. Headings are none.
+/// The lines with an arrow, which may be written `->`; headings do not count.
 fn contracts_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     numbered.filter(|(_, line)| !line.starts_with('#') && (line.contains('→') || line.contains("->")))

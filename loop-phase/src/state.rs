@@ -1,4 +1,4 @@
-//! `state.json`: where the loop is, for people and for a harness that starts without a journal.
+//! `state.json`: the state of the loop, for people and for a harness that starts without a journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use serde::{Deserialize, Serialize};
 pub struct State {
     /// Phases that have passed.
     pub phases_completed: BTreeSet<u32>,
-    /// Titles of the phases that were seen.
+    /// Titles of the phases seen so far.
     pub phase_titles: BTreeMap<u32, String>,
-    /// What is worked on.
+    /// The phase in progress.
     pub current: Current,
-    /// When this was written, RFC 3339.
+    /// When the file was written, RFC 3339.
     pub last_updated: Option<String>,
 }
 
-/// What is worked on.
+/// The phase in progress.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Current {
-    /// The phase; none before the first.
+    /// Its number; `None` before the first.
     pub phase: Option<u32>,
     /// The iteration, from 1; 0 before the first.
     pub verifier_iteration: u32,
-    /// How it stands.
+    /// Its status.
     pub status: Status,
     /// Whether the builder's turn of this iteration is done.
     pub builder_done: bool,
@@ -34,27 +34,27 @@ pub struct Current {
     pub verifier_done: bool,
 }
 
-/// How a phase stands.
+/// The status of a phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Nothing is open.
     #[default]
     Clean,
-    /// The builder's turn.
+    /// The builder is working.
     Building,
-    /// The verifier's turn.
+    /// The verifier is working.
     Verifying,
     /// The verifier found contracts that do not hold.
     ContractsFailed,
-    /// It found some in every iteration there may be.
+    /// The verifier found some in the last possible iteration, too.
     Stuck,
     /// The phase has passed.
     Completed,
 }
 
 impl State {
-    /// The open phase has passed.
+    /// The current phase has passed.
     pub fn complete(&mut self, phase: u32, at: String) {
         self.phases_completed.insert(phase);
         self.current.status = Status::Completed;
@@ -64,7 +64,7 @@ impl State {
 
     /// The file's text.
     pub fn to_json(&self) -> String {
-        // A map with number keys and strings always has a JSON form.
+        // Number keys and strings always have a JSON form.
         serde_json::to_string_pretty(self).map(|text| text + "\n").unwrap_or_default()
     }
 }

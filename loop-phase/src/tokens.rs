@@ -1,17 +1,17 @@
-//! `tokens.csv`: what every turn has used (S3 §Token Tracking).
+//! `tokens.csv`: the tokens that each turn has used (S3 §Token Tracking).
 
 use engine::ModelUsage;
 
 /// The seed's columns.
 pub(crate) const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\n";
 
-/// What stands behind the model of a turn whose CLI reported nothing.
+/// Follows the model of a turn whose CLI reported no usage.
 const NO_USAGE: &str = " (no usage reported)";
 
-/// What is known of a turn when it is over, however it came to that.
+/// What is known about a turn after its end, however it ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'t> {
-    /// When it was over, or, where nobody knows that, when it began.
+    /// When it ended or, if that is unknown, began.
     pub at: &'t str,
     /// Which phase.
     pub phase: u32,
@@ -21,13 +21,13 @@ pub struct Turn<'t> {
     pub role: &'t str,
     /// The model that was asked.
     pub asked_model: &'t str,
-    /// The session, where the CLI has named it.
+    /// The session, if the CLI has named it.
     pub session: Option<&'t str>,
-    /// Tokens by model; empty when the CLI did not say.
+    /// Tokens by model; empty if the CLI did not report any.
     pub usage: &'t [ModelUsage],
 }
 
-/// The rows of one turn: one for each model, or one that says that nothing is known.
+/// The rows of one turn: one per model, or a single one that says that no usage is known.
 pub fn rows(turn: &Turn<'_>) -> String {
     if turn.usage.is_empty() {
         let model = format!("{}{NO_USAGE}", turn.asked_model);
@@ -36,7 +36,8 @@ pub fn rows(turn: &Turn<'_>) -> String {
     turn.usage.iter().map(|usage| row(turn, usage)).collect()
 }
 
-/// Empty is unknown, 0 is a reported zero. `candidates` are what the model said without its thoughts; these are in the total.
+/// Empty means unknown, 0 is a reported zero. `candidates` is the output without thoughts; the
+/// total includes them.
 fn row(turn: &Turn<'_>, ModelUsage { model, usage, .. }: &ModelUsage) -> String {
     let said = usage.output_tokens.map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or(0)));
     let count = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
@@ -55,7 +56,7 @@ fn row(turn: &Turn<'_>, ModelUsage { model, usage, .. }: &ModelUsage) -> String 
     fields.map(|field| quoted(&field)).join(",") + "\n"
 }
 
-/// As RFC 4180 has it.
+/// Quoted according to RFC 4180.
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
@@ -64,10 +65,10 @@ fn quoted(field: &str) -> String {
     }
 }
 
-/// One row as it is read back.
+/// One row, read back.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
-    /// When the turn was over.
+    /// When the turn ended.
     pub at: String,
     /// The phase.
     pub phase: String,
@@ -77,15 +78,15 @@ pub struct Row {
     pub role: String,
     /// Which model.
     pub model: String,
-    /// Everything that went in.
+    /// All input.
     pub input: Option<u64>,
-    /// What came out, without thoughts.
+    /// All output, without thoughts.
     pub candidates: Option<u64>,
-    /// The part of the input that came out of a cache.
+    /// The part of the input that was read from a cache.
     pub cached: Option<u64>,
-    /// All of it.
+    /// Input and output, including thoughts.
     pub total: Option<u64>,
-    /// The session; empty where the CLI has not named it.
+    /// The session; empty if the CLI has not named it.
     pub session: String,
 }
 
@@ -96,16 +97,16 @@ impl Row {
     }
 }
 
-/// The file as it is read back.
+/// The file, read back.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// The rows that fit.
+    /// The valid rows.
     pub rows: Vec<Row>,
-    /// How many others there are.
+    /// How many rows are invalid.
     pub left_out: usize,
 }
 
-/// Reads the file; columns are found by their names.
+/// Reads the file. Columns are identified by their names.
 pub fn read(text: &str) -> Table {
     let mut table = Table::default();
     let mut records = records(text).into_iter();
@@ -137,7 +138,7 @@ pub fn read(text: &str) -> Table {
     table
 }
 
-/// Fields of each record, quotes undone.
+/// The fields of each record, unquoted.
 fn records(text: &str) -> Vec<Vec<String>> {
     let (mut records, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
     let mut in_quotes = false;

@@ -1,4 +1,4 @@
-//! What a run says of itself, by the seed's names (S4 §Loop Stream).
+//! The events of a run, with the seed's names (S4 §Loop Stream).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub enum PhaseEvent {
     IterationStart {
         /// Which, from 1.
         iteration: u32,
-        /// How many there may be.
+        /// The maximum number of iterations.
         max_iterations: u32,
     },
     /// The planning agent's turn.
@@ -36,7 +36,7 @@ pub enum PhaseEvent {
         /// Why.
         reason: String,
     },
-    /// A quota is used up; the run goes on when it is renewed.
+    /// A quota is used up; the run continues when it is renewed.
     QuotaWaitStart {
         /// Which iteration.
         iteration: u32,
@@ -54,21 +54,21 @@ pub enum PhaseEvent {
         iteration: u32,
         /// What.
         content: String,
-        /// The file that has it, below `.cuggino/spec-issues/`.
+        /// The file with it, below `.cuggino/spec-issues/`.
         filename: String,
     },
     /// All iterations are used up. The last event of a run.
     LoopMaxIterations {
         /// Which iteration.
         iteration: u32,
-        /// The last review: what a person has to judge by. Empty in journals of before.
+        /// The last review, for a person to judge. Empty in older journals.
         #[serde(default)]
         review: String,
     },
 }
 
 impl PhaseEvent {
-    /// Whether a turn that was not tried before follows it.
+    /// Whether it is followed by a turn that was not tried before.
     pub(crate) fn begins_turn(&self) -> bool {
         matches!(
             self,
@@ -76,7 +76,7 @@ impl PhaseEvent {
         )
     }
 
-    /// Whether a run ends with it.
+    /// Whether it ends the run.
     pub fn is_terminal(&self) -> bool {
         matches!(
             self,
@@ -84,13 +84,13 @@ impl PhaseEvent {
         )
     }
 
-    /// As the journal and NDJSON have it.
+    /// Its form in the journal and in NDJSON.
     pub fn to_json(&self) -> Value {
         // Strings and numbers always have a JSON form.
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// What the journal has; `None` for an event of another loop.
+    /// Reads it from the journal; `None` for an event of another loop.
     pub fn of_json(value: &Value) -> Option<Self> {
         serde_json::from_value(value.clone()).ok()
     }

@@ -6,15 +6,15 @@ use crate::Place;
 
 /// The dot folder.
 pub const STORE: &str = ".cuggino";
-/// Session files, and the name of their place.
+/// The place with the session files.
 pub const WIP: &str = "wip";
-/// Spec issues, and the name of their place.
+/// The place with the spec issues.
 pub const ISSUES: &str = "spec-issues";
-/// Tasks that wait.
+/// Tasks waiting to be processed.
 pub const BACKLOG: &str = "backlog";
 /// Findings of the audit.
 pub const TBD: &str = "tbd";
-/// Findings that a person has dismissed.
+/// Findings that a person dismissed.
 pub const MEMORY: &str = "memory.md";
 
 /// The names of one session's files.
@@ -24,7 +24,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Of the session `id`, a `UUIDv7`.
+    /// The files of session `id`, a `UUIDv7`.
     pub fn of(id: &str) -> Self {
         Self { id: id.to_owned() }
     }
@@ -34,7 +34,7 @@ impl Files {
         self.wip("md")
     }
 
-    /// The plan while it is made.
+    /// The plan, until it becomes the session file.
     pub fn plan(&self) -> At<Place> {
         self.wip("plan.md")
     }
@@ -44,7 +44,7 @@ impl Files {
         self.wip("review.md")
     }
 
-    /// What the last check printed.
+    /// The output of the last check.
     pub fn check(&self) -> At<Place> {
         self.wip("check.txt")
     }
@@ -59,7 +59,7 @@ impl Files {
         [self.session(), self.plan(), self.review(), self.check()]
     }
 
-    /// A file's path from the project's root, as prompts name it.
+    /// A file's path relative to the project's root, as prompts name it.
     pub fn path(at: &At<Place>) -> String {
         format!("{STORE}/{}/{}", at.place.name(), at.file)
     }

@@ -1,15 +1,15 @@
 //! Whether a focus asks for a change of the specs (S4: "specs only where the focus asks for it").
 
-/// Words that ask for a change.
+/// Words that request a change.
 const CHANGING: [&str; 14] = [
     "change", "edit", "update", "write", "rewrite", "revise", "extend", "amend", "correct", "fix", "add",
     "create", "remove", "delete",
 ];
-/// Words that refuse one, beside those that end in `n't`.
+/// Words that rule one out, in addition to those that end in `n't`.
 const REFUSING: [&str; 5] = ["not", "never", "without", "no", "dont"];
 
-/// Whether a clause of the focus has a word of changing before the folder's path, and none of refusal. To name a spec is not to ask for its
-/// change.
+/// Whether a clause of the focus has a word that requests a change before the folder's path, and
+/// none that rules it out. Naming a spec is not a request to change it.
 pub fn asks_to_change(focus: &str, folder: &str) -> bool {
     clauses(focus).iter().any(|clause| {
         let asks = |at: usize| {
@@ -19,7 +19,7 @@ pub fn asks_to_change(focus: &str, folder: &str) -> bool {
     })
 }
 
-/// Cut at line ends, semicolons and the ends of sentences; a dot inside of a path ends none.
+/// Splits at line ends, semicolons and the ends of sentences; a dot inside a path ends nothing.
 fn clauses(focus: &str) -> Vec<&str> {
     let mut clauses = Vec::new();
     for part in focus.split(['\n', ';']) {
@@ -36,7 +36,7 @@ fn clauses(focus: &str) -> Vec<&str> {
     clauses
 }
 
-/// Where the folder, or something in it, is named.
+/// The positions of the folder's path, or of something in it.
 fn paths<'c>(clause: &'c str, folder: &'c str) -> impl Iterator<Item = usize> + 'c {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     clause.match_indices(folder).map(|(at, _)| at).filter(move |&at| {
@@ -47,7 +47,7 @@ fn paths<'c>(clause: &'c str, folder: &'c str) -> impl Iterator<Item = usize> + 
     })
 }
 
-/// Lower-case, with one kind of apostrophe.
+/// In lower case, with only one kind of apostrophe.
 fn words(clause: &str) -> impl Iterator<Item = String> + '_ {
     let plain = |word: &str| word.replace('’', "'").to_lowercase();
     clause.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’')).map(plain)

@@ -1,8 +1,8 @@
-//! What a run is about.
+//! The inputs of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// What a run is about; the same over all of its iterations.
+/// The inputs of a run; the same in all of its iterations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Inputs {
     /// The session, a `UUIDv7`.
@@ -11,23 +11,24 @@ pub struct Inputs {
     pub focus: String,
     /// The folder with the specs.
     pub specs: String,
-    /// Iterations at most.
+    /// The maximum number of iterations.
     pub max_iterations: u32,
-    /// The user's line after planning.
+    /// The user's command line that runs after planning.
     pub setup: Option<String>,
-    /// The user's line before implementing and reviewing.
+    /// The user's command line that runs before implementing and reviewing.
     pub check: Option<String>,
-    /// Whether each task is committed, and what of.
+    /// Whether tasks are committed, and what each commit contains.
     pub commit: Option<CommitScope>,
-    /// What to do when a quota is used up and it is known until when.
+    /// What to do if a quota is used up and its renewal time is known.
     pub patience: Patience,
-    /// A person's review, which the first plan answers (S4 §Planning Agent: automated or manual).
+    /// A person's review, which the first plan has to address (S4 §Planning Agent: automated or
+    /// manual).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<String>,
 }
 
 impl Inputs {
-    /// With the defaults of a project without configuration.
+    /// The defaults of a project without configuration.
     pub fn new(id: impl Into<String>, focus: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -47,13 +48,14 @@ impl Inputs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitScope {
-    /// Everything that differs.
+    /// All uncommitted changes.
     All,
-    /// Not what a person had not committed before the run and nobody has touched since.
+    /// All of them, except what a person had not committed before the run and nobody has touched
+    /// since.
     Run,
 }
 
-/// What to do when a quota is used up and it is known until when.
+/// What to do if a quota is used up and its renewal time is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Patience {

@@ -4,10 +4,10 @@ use engine::{Cause, Denial, TurnAdvice, Turned};
 
 use crate::marker::{Role, SPEC_ISSUE};
 
-/// The code of a turn that ended because of the tools that were denied.
+/// The code of a turn that ended because tools were denied.
 const DENIED: &str = "permission-denied";
 
-/// What to make of a turn.
+/// The verdict on a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A person has to settle this.
@@ -16,20 +16,20 @@ pub(crate) enum Verdict {
     Said {
         /// One of [`Role::terminal`].
         marker: &'static str,
-        /// What is in it.
+        /// Its content.
         content: String,
     },
-    /// It ended well and did not say how it stands: the same agent may be asked once more.
+    /// It ended well but without a terminal marker: the same agent may be asked once more.
     Silent(String),
-    /// It ended badly; a fresh one may fare better.
+    /// It ended badly; a fresh agent may do better.
     Lost(String),
-    /// Nothing can be asked before this moment, in seconds since 1970.
+    /// Nothing can be asked before this time, in seconds since 1970.
     Quota(u64),
-    /// It was cut off, by a person or with the harness.
+    /// It was cut off by a person, or because the harness was killed.
     CutOff,
-    /// It ended badly, and another try is of no use.
+    /// It ended badly, and another try is pointless.
     Stop(String),
-    /// The run has used what it may.
+    /// A limit of the run is used up.
     Limit(Cause),
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
         TurnAdvice::WaitUntil(when) => return Verdict::Quota(*when),
         TurnAdvice::Limit(cause) => return Verdict::Limit(cause.clone()),
         TurnAdvice::Retry | TurnAdvice::Renew => return Verdict::Lost(why()),
-        // An agent may well have been denied a tool and have come to its end for another reason.
+        // Denied tools matter only if the turn ended because of them.
         TurnAdvice::Stop if turned.end.how == DENIED => return Verdict::Stop(denied(turned)),
         TurnAdvice::Stop => return Verdict::Stop(why()),
     }

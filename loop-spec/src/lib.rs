@@ -19,7 +19,7 @@ pub use run::{LOG, spec, still_holds};
 use engine::{Named, Project};
 use serde::Serialize;
 
-/// What the requests of a run name.
+/// The names that the requests of a run use.
 #[derive(Debug, Clone)]
 pub struct Specs;
 
@@ -48,7 +48,7 @@ impl Named for Place {
     }
 }
 
-/// Where commits go.
+/// A repository that commits go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Repository {
@@ -62,9 +62,9 @@ impl Named for Repository {
     }
 }
 
-/// The name of the one repository of a run.
+/// The name of the only repository of a run.
 pub const PROJECT: &str = "project";
-/// The user's line that runs after planning.
+/// The name of the user's command line that runs after planning.
 pub const SETUP: &str = "setup";
-/// The user's line that runs before implementing and reviewing.
+/// The name of the user's command line that runs before implementing and reviewing.
 pub(crate) const CHECK: &str = "check";

@@ -1,4 +1,4 @@
-//! Who may emit which marker (S4 §Marker Availability).
+//! Which role may emit which marker (S4 §Marker Availability).
 
 use engine::Named;
 use prompt::spec::Who;
@@ -14,11 +14,11 @@ pub enum Role {
     Implementing,
     /// Compares the result with the specs.
     Reviewing,
-    /// Looks for what a person should see, in idle time.
+    /// Looks for problems that a person should see, in idle time.
     Audit,
 }
 
-/// A person has to settle something: the loop exits at once (S4 §Spec Issue Handling).
+/// A person has to settle something: the loop ends at once (S4 §Spec Issue Handling).
 pub const SPEC_ISSUE: &str = "SPEC_ISSUE";
 pub(crate) const PLAN_COMPLETE: &str = "PLAN_COMPLETE";
 pub(crate) const PROGRESS: &str = "PROGRESS";
@@ -30,7 +30,7 @@ impl Role {
     /// Every role.
     pub const ALL: [Self; 4] = [Self::Planning, Self::Implementing, Self::Reviewing, Self::Audit];
 
-    /// Its name, as the record has it.
+    /// Its name in the record.
     pub fn name(self) -> &'static str {
         match self {
             Self::Planning => "planning",
@@ -40,12 +40,12 @@ impl Role {
         }
     }
 
-    /// The role of that name.
+    /// The role with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == name)
     }
 
-    /// As its prompts know it.
+    /// Its name in `prompt`.
     pub(crate) fn who(self) -> Who {
         match self {
             Self::Planning => Who::Planning,
@@ -55,7 +55,7 @@ impl Role {
         }
     }
 
-    /// The markers that are read out of its text; every other one is text.
+    /// The markers that are recognized in its text; all others are plain text.
     pub fn markers(self) -> &'static [&'static str] {
         match self {
             Self::Planning => &[SPEC_ISSUE, PLAN_COMPLETE],
@@ -65,7 +65,7 @@ impl Role {
         }
     }
 
-    /// Those that end its turn, the most cautious first.
+    /// The markers that end its turn, the most cautious first.
     pub fn terminal(self) -> &'static [&'static str] {
         match self {
             Self::Planning => &[SPEC_ISSUE, PLAN_COMPLETE],

@@ -1,4 +1,4 @@
-//! One run: plan, implement, review, and again until it is approved (S4 §Main Loop Flow).
+//! One run: plan, implement and review, until the reviewer approves (S4 §Main Loop Flow).
 
 mod turns;
 
@@ -13,7 +13,7 @@ use crate::marker::{DONE, REQUEST_CHANGES};
 use crate::run::turns::Said;
 use crate::{CHECK, CommitScope, Files, Inputs, PhaseEvent, Place, Repository, Role, SETUP, Specs};
 
-/// Tasks in a row that change nothing; then the reviewer has a look.
+/// After this many consecutive tasks without a change, the reviewer takes over.
 const IDLE_TASKS: u32 = 5;
 /// Separates the plan from the markers in the session file.
 pub const LOG: &str = "\n# Progress Log\n\n";
@@ -46,8 +46,8 @@ where
     })
 }
 
-/// How many answers a run that goes on keeps, counted from the first, where it had ended because its
-/// agent could not be used: the turn that had no end is asked again, by a fresh agent.
+/// How many answers, counted from the first, a resumed run keeps if it had ended because its agent
+/// could not be used: the turn without an end is asked again, by a fresh agent.
 pub fn still_holds(answers: &[Recorded]) -> usize {
     let begins_turn = |entry: &Recorded| {
         let event = PhaseEvent::of_json(&entry.request);
@@ -64,7 +64,7 @@ enum Halt<S> {
     End(Outcome),
 }
 
-/// A run that is under way.
+/// A run in progress.
 struct Run<'r, H> {
     harness: &'r mut H,
     inputs: &'r Inputs,
@@ -77,14 +77,14 @@ struct Run<'r, H> {
     has_review: bool,
     /// How the last check ended.
     check: Option<String>,
-    /// What was restored after the last turn of a role.
+    /// The files that were restored after the last turn of each role.
     put_back: Vec<(Role, Vec<String>)>,
 }
 
 /// What a reviewer decided.
 enum Review {
     Approved,
-    /// And what is to change.
+    /// The changes that it requests.
     Changes(String),
 }
 
@@ -116,7 +116,8 @@ where
                 Review::Changes(review) => review,
             };
             if iteration >= max_iterations {
-                // The file goes with the session: whoever is to judge has to see it now.
+                // The session files are about to be deleted, so the event has to contain the
+                // review.
                 return self.end(
                     Outcome::AttemptsUsedUp { rounds: iteration },
                     &PhaseEvent::LoopMaxIterations { iteration, review },
@@ -146,14 +147,15 @@ where
         self.ask(Delete(self.files.review()))?;
         self.has_review = false;
         if let Some(line) = self.inputs.setup.clone() {
-            // What it prints is on record and nowhere else: no agent is to read it (S4 §Setup Output
+            // The output is only in the record: no agent may read it (S4 §Setup Output Handling),
+            // and all of them work in the folder of the session files.
             // Handling), and all of them work in the folder of the session's files.
             self.ask(Shell { name: SETUP, line })?;
         }
         Ok(())
     }
 
-    /// Tasks, one turn each, until all are done or nothing changes any more.
+    /// Runs one turn per task until all are done or nothing changes any more.
     fn implement(&mut self) -> Result<(), Halt<H::Stop>> {
         let mut idle = 0;
         loop {
@@ -189,7 +191,7 @@ where
         Ok(Review::Changes(written.as_deref().unwrap_or(said).trim().to_owned()))
     }
 
-    /// The user's line before implementing and reviewing. Agents read what it printed.
+    /// Runs the user's command line before implementing and reviewing. Agents read its output.
     fn run_check(&mut self) -> Result<(), Halt<H::Stop>> {
         let Some(line) = self.inputs.check.clone() else { return Ok(()) };
         let ran = self.ask(Shell { name: CHECK, line })?;
@@ -197,7 +199,7 @@ where
         self.ask(Replace { at: self.files.check(), text: ran.output.share() }).map(drop)
     }
 
-    /// That a commit failed does not stop the loop (S4 §Auto-Commit).
+    /// A failed commit does not stop the loop (S4 §Auto-Commit).
     fn checkpoint(&mut self, scope: CommitScope, said: &str) -> Result<(), Halt<H::Stop>> {
         let message = if said.is_empty() { "a task of the plan is done" } else { said }.to_owned();
         let spare = match scope {
@@ -207,13 +209,13 @@ where
         self.ask(Checkpoint { repository: Repository::Project, message, spare }).map(drop)
     }
 
-    /// The next plan is to answer this.
+    /// Stores the review that the next plan has to address.
     fn keep_review(&mut self, review: &str) -> Result<(), Halt<H::Stop>> {
         self.has_review = true;
         self.replace(self.files.review(), format!("{}\n", review.trim_end()))
     }
 
-    /// The session's files go; the last event is the last thing that happens.
+    /// Deletes the session files. The final event comes last.
     fn end(&mut self, outcome: Outcome, event: &PhaseEvent) -> Result<Outcome, Halt<H::Stop>> {
         for file in self.files.all() {
             self.ask(Delete(file))?;

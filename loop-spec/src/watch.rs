@@ -1,8 +1,8 @@
-//! The watch over a backlog (S4 watch): a listing and the time in, what to do out.
+//! The watch over a backlog (S4 watch): takes a listing and the time, returns what to do.
 
 use serde::{Deserialize, Serialize};
 
-/// Folder changes are acted on after so long without another one.
+/// A change is acted on after this time without another one.
 pub const SETTLE_MS: u64 = 30_000;
 
 /// What the two folders hold.
@@ -15,7 +15,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Whether something has arrived that an audit has to make way for.
+    /// Whether something has arrived that an audit has to give way to.
     pub fn is_work(&self) -> bool {
         !self.issues.is_empty() || !self.backlog.is_empty()
     }
@@ -33,44 +33,45 @@ pub struct Item {
 /// What to do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
-    /// Nothing before something changes, or before this moment, in milliseconds since the watch began.
+    /// Wait for a change, or until this time, in milliseconds since the watch began.
     Wait {
-        /// `None`: only a change counts.
+        /// If `None`, only a change counts.
         until_ms: Option<u64>,
     },
     /// Run the loop on this file.
     Work(Item),
-    /// Nothing waits: compare specs and code.
+    /// There is nothing to do: compare specs and code.
     Audit,
 }
 
-/// How a run on a file of the backlog ended.
+/// How a run for a file of the backlog ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// Approved.
     Approved,
-    /// All iterations used up.
+    /// All iterations were used up.
     UsedUp,
     /// A person has to settle something.
     SpecIssue,
-    /// The agent could not be used, whatever the task; trying again later may help.
+    /// The agent could not be used, whatever the task; a later try may succeed.
     Unusable,
-    /// The agent did not come to an end with this task.
+    /// The agent did not finish this task.
     Failed {
-        /// How often that has happened to the file as it is, this time included.
+        /// How often that has happened to this version of the file, including this time.
         times: u32,
     },
 }
 
-/// A file of the backlog that has failed so often is parked until it is edited: it would keep the others waiting for ever.
+/// A file that has failed this often is parked until it is edited, because it would block the
+/// others for ever.
 const MOST_FAILURES: u32 = 3;
 
-/// Whether a file of the backlog is passed over.
+/// Whether a file of the backlog is skipped.
 pub fn is_parked(failures: u32) -> bool {
     failures >= MOST_FAILURES
 }
 
-/// What becomes of the file.
+/// What happens to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It is deleted.
@@ -79,15 +80,15 @@ pub enum Fate {
     Keep,
 }
 
-/// What a watch says of itself.
+/// The events of a watch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all_fields = "camelCase")]
 pub enum WatchEvent {
-    /// Nothing waits.
+    /// There is nothing to do.
     BacklogEmpty,
-    /// A folder has changed; it is acted on when it has been quiet for a while.
+    /// A folder has changed; the change is acted on after a quiet period.
     ChangeDetected,
-    /// It has been quiet for long enough.
+    /// The quiet period is over.
     DebounceComplete,
     /// A run on a file begins.
     ProcessingItem {
@@ -99,21 +100,21 @@ pub enum WatchEvent {
         /// Its name.
         filename: String,
     },
-    /// The file stays.
+    /// The file is kept.
     ItemRetained {
         /// Its name.
         filename: String,
         /// Why.
         reason: &'static str,
     },
-    /// Nothing is done until the folder of spec issues is empty.
+    /// Nothing happens until the folder of spec issues is empty.
     SpecIssueWaiting {
-        /// What lies there.
+        /// The files in it.
         filenames: Vec<String>,
     },
     /// An agent compares specs and code.
     AuditStarted,
-    /// It is done.
+    /// It has ended.
     AuditEnded,
     /// Work has arrived.
     AuditInterrupted,
@@ -126,7 +127,7 @@ pub enum WatchEvent {
     },
 }
 
-/// Whether idle time is used for an audit.
+/// Whether idle time is used for audits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auditing {
     /// Once after each change.
@@ -135,7 +136,7 @@ pub enum Auditing {
     Off,
 }
 
-/// What was said last of a state that lasts.
+/// The last event reported for a lasting state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Said {
     Nothing,
@@ -143,11 +144,12 @@ enum Said {
     Issues(Vec<String>),
 }
 
-/// After a run that failed for want of an agent: one minute, then four times as long each time, at most an hour.
+/// The pause after a run without a usable agent: one minute, then four times as long each time, at
+/// most an hour.
 const FIRST_PAUSE_MS: u64 = 60_000;
 const LONGEST_PAUSE_MS: u64 = 3_600_000;
 
-/// The watch as a value.
+/// The state of the watch.
 #[derive(Debug)]
 pub struct Watch {
     settle_ms: u64,
@@ -176,7 +178,8 @@ impl Watch {
         }
     }
 
-    /// The folders as they are now. What lay there when the watch began is acted on at once.
+    /// Processes the current content of the folders. What is there when the watch begins is acted
+    /// on at once.
     pub fn look(&mut self, now_ms: u64, listing: &Listing) -> (Vec<WatchEvent>, Act) {
         let mut events = Vec::new();
         if self.seen.as_ref() != Some(listing) {
@@ -228,7 +231,7 @@ impl Watch {
         Act::Work(item.clone())
     }
 
-    /// A state is told when it begins, not each time it is looked at.
+    /// A state is reported when it begins, not each time it is seen.
     fn say(&mut self, state: Said, event: WatchEvent, events: &mut Vec<WatchEvent>) {
         if self.said != state {
             self.said = state;
@@ -236,7 +239,8 @@ impl Watch {
         }
     }
 
-    /// A run on `item` is over; `now_sha256` is its file as it is now, none if it is gone.
+    /// A run for `item` has ended; `now_sha256` is its file's current hash, `None` if the file is
+    /// gone.
     pub fn worked(
         &mut self,
         now_ms: u64,
@@ -274,7 +278,7 @@ impl Watch {
         }
     }
 
-    /// That we delete or park a file is no change to wait for.
+    /// A file that we delete or park ourselves is not a change to wait for.
     fn forget(&mut self, item: &Item) {
         if let Some(seen) = &mut self.seen {
             seen.backlog.retain(|one| one != item);

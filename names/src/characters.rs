@@ -1,4 +1,4 @@
-//! Characters that make a name, or a text, look like another one.
+//! Characters that make a name or a text look like another one.
 
 /// Whether the character changes the order in which others are displayed (UAX #9).
 pub fn is_bidi(c: char) -> bool {

@@ -1,11 +1,12 @@
-//! The table, a section for each who asks.
+//! The table, with one section per user.
 
 use crate::Binds::{Always, Commit, Implement, Unscoped};
 use crate::By::{Hash, Phase, Spec};
 use crate::Writer::{Build, Harness, Person};
 use crate::{Binds, By, Kind, Name, Writer};
 
-/// What no model may write. `.git` is not among them: `guard` refuses it at every level in every spelling, by its characters.
+/// What no model may write. `.git` is not listed: `guard` refuses it at every level in every
+/// spelling, by its characters.
 pub const PROTECTED: &[Name] = &[
     protected("/.code-commit/", Always, Harness, "the harness's own state"),
     starts("/code-commit.toml", Always, "the harness's configuration"),
@@ -24,11 +25,12 @@ pub const PROTECTED: &[Name] = &[
     protected("/llm-user-output.txt", Implement, Harness, "the record of a run"),
 ];
 
-/// What S0 reads at the root, where other loops have files of the project: no model may write it there.
+/// What S0 reads at the root, where other loops have files of the project. No model may write it
+/// during that loop.
 pub const INPUTS: &[Name] =
     &[input("/query.txt"), input("/codeRollup.txt"), input("/gemini-system-prompt.txt"), input("/*-key.txt")];
 
-/// What runs later or changes what others see, besides what [`PROTECTED`] has of that kind.
+/// What runs later or changes what others see, in addition to such rows of [`PROTECTED`].
 pub const RUNS_LATER: &[Name] = &[
     later(".gitattributes", "filters that git starts"),
     later(".husky/", "hooks of git"),
@@ -39,7 +41,7 @@ pub const RUNS_LATER: &[Name] = &[
     later("lefthook.yaml", "hooks of git"),
     later(".lefthook.yml", "hooks of git"),
     later(".overcommit.yml", "hooks of git"),
-    // Hooks, servers that they start, what they may do without asking.
+    // Hooks, servers that they start, permissions.
     later(".claude/", "settings of a coding agent"),
     later(".mcp.json", "servers that coding agents start"),
     later("mcp.json", "servers that coding agents start"),
@@ -64,7 +66,7 @@ pub const RUNS_LATER: &[Name] = &[
     later(".envrc", "shells that enter the folder"),
     later(".mise.toml", "shells that enter the folder"),
     later("mise.toml", "shells that enter the folder"),
-    // Forges hold keys of their own.
+    // Forges have their own keys.
     later(".github/workflows/", "jobs of a forge"),
     later(".github/actions/", "jobs of a forge"),
     later(".gitea/workflows/", "jobs of a forge"),
@@ -79,7 +81,7 @@ pub const RUNS_LATER: &[Name] = &[
     later("azure-pipelines.yml", "jobs of a forge"),
     later("bitbucket-pipelines.yml", "jobs of a forge"),
     later("jenkinsfile", "jobs of a forge"),
-    // Tools that run code before they do what they were asked for, or fetch it from elsewhere.
+    // Tools that run code before they do their own work, or download it.
     later(".cargo/config", "programs that cargo starts"),
     later(".cargo/config.toml", "programs that cargo starts"),
     later("build.rs", "cargo runs it before it compiles"),
@@ -97,7 +99,7 @@ pub const RUNS_LATER: &[Name] = &[
     later("usercustomize.py", "every Python runs it"),
 ];
 
-/// What tools write to fix the versions of dependencies.
+/// Files in which tools pin the versions of dependencies.
 pub const LOCK_FILES: &[Name] = &[
     lock("cargo.lock", "cargo"),
     lock("package-lock.json", "npm"),
@@ -108,7 +110,8 @@ pub const LOCK_FILES: &[Name] = &[
     lock("go.sum", "go"),
 ];
 
-/// Folders of products. The lists differ on purpose: S2 fixes its own, and what is not watched an agent can change unseen.
+/// Folders of build products. The lists differ on purpose: S2 fixes its own, and an agent can
+/// change unseen what is not watched.
 pub const LEFT_OUT: &[Name] = &[
     left_out(".git/", &[Hash, Phase], "git's own"),
     left_out("__pycache__/", &[Hash, Phase, Spec], "compiled Python"),
@@ -125,7 +128,7 @@ pub const LEFT_OUT: &[Name] = &[
     left_out(".abl/", &[Phase], "the files of code-commit phase"),
 ];
 
-/// Names under which keys and passwords are kept.
+/// Names of files that usually contain keys or passwords.
 pub const SECRETS: &[Name] = &[
     // `.env.example` and its like are meant to be read.
     no_secret("*.example"),

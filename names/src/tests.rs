@@ -56,7 +56,7 @@ fn what_runs_later_counts_at_every_level_and_by_whole_names() {
         "a/.husky/b/x",
         ".github/workflows/ci.yml",
         "x/.cargo/config.toml",
-        // What is refused to models runs later like the rest, wherever a person's own list admits it.
+        // Also runs later, if a person's own list admits it.
         ".cuggino.json",
         "a/.abl/abl.config.yaml",
     ] {

@@ -52,6 +52,8 @@ impl BuildCommand {
             seal_broken: broken.note.is_some(),
             output: output_text(record.folder(), file)?,
             elapsed_ms: millis(output.elapsed),
+            changes: Vec::new(),
+            put_back: Vec::new(),
         })
     }
 

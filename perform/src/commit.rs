@@ -14,11 +14,12 @@ use logging::{Durability, Layout, Stamp};
 use runner::Cancel;
 
 use crate::Event;
+use crate::account::Account;
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::build::BuildCommand;
 use crate::fault::Fault;
 use crate::intake::{Intake, Rules};
-use crate::kept::{UNDO, folders_to_undo, undo_folders};
+use crate::kept::{UNDO, after_build, folders_to_undo, undo_folders};
 use crate::record::{Record, store};
 use crate::translate::{changes, untidy};
 
@@ -34,6 +35,8 @@ pub struct CommitWorld<'w, 'o> {
     pub asking: Asking,
     /// What decides whether the work is done.
     pub build: BuildCommand,
+    /// What the build may change besides.
+    pub account: Account,
     /// What the files of a round are called.
     pub layout: Layout,
     /// Where the model's words for the person are kept besides the terminal (S0 §Implementation
@@ -116,7 +119,18 @@ impl Live<Build> for CommitWorld<'_, '_> {
     fn perform(&mut self, Build { round }: &Build) -> Result<Built, Fault> {
         self.cancel_point()?;
         let file = self.layout.build(*round);
-        self.build.run(*round, &file, &self.rules.root, &self.cancel, &mut self.record)
+        let (guard, run) = (&self.rules.guard, self.record.folder().clone());
+        let (opened, warning) = self.account.open(guard, &run)?;
+        warning.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        let ran = self.build.run(*round, &file, &self.rules.root, &self.cancel, &mut self.record);
+        let (accounted, built) = match ran {
+            Ok(built) => {
+                (opened.close(guard, &run, &run.path().join(UNDO).join(after_build(*round)))?, Ok(built))
+            }
+            Err(fault) => (opened.abandon(guard, &run)?, Err(fault)),
+        };
+        accounted.warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        built.map(|built| Built { changes: accounted.changes, put_back: accounted.put_back, ..built })
     }
 }
 

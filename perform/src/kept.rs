@@ -32,7 +32,7 @@ pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
 pub fn folders_to_undo(run: &RunFolder) -> Result<Vec<PathBuf>, Fault> {
     let mut rounds = rounds_on_disk(run.path())?;
     let past = Past::read(run.path()).unwrap_or_default();
-    let folder = |round: u32| (round, run.path().join(UNDO).join(round.to_string()));
+    let folder = |(round, name): (u32, String)| (round, run.path().join(UNDO).join(name));
     rounds.extend(rounds_written(past.holding()).into_iter().map(folder));
     Ok(rounds.into_iter().map(|(_, path)| path).collect())
 }
@@ -46,7 +46,8 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
     let mut rounds = BTreeSet::new();
     for entry in entries {
         let path = entry.map_err(Fault::file("list", &all))?.path();
-        let number = path.file_name().and_then(|name| name.to_str()?.parse().ok());
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_suffix(AFTER_BUILD).unwrap_or(name).parse().ok());
         // Who is killed before the manifest is written has changed nothing yet.
         let is_set = !matches!(apply::read_applied(&path), Ok(None));
         rounds.extend(number.filter(|_| is_set).map(|number| (number, path)));
@@ -54,22 +55,32 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
     Ok(rounds)
 }
 
-/// The rounds whose changes are in the tree.
-fn rounds_written(answers: impl Iterator<Item = Line>) -> BTreeSet<u32> {
+/// What the name of a build's folder of pre-images ends in: it sorts after that of the round's reply.
+const AFTER_BUILD: &str = "-build";
+
+/// The folder of pre-images of what the build of a round has changed.
+pub(crate) fn after_build(round: u32) -> String {
+    format!("{round}{AFTER_BUILD}")
+}
+
+/// The rounds whose changes are in the tree, with the names of their folders.
+fn rounds_written(answers: impl Iterator<Item = Line>) -> BTreeSet<(u32, String)> {
     let mut rounds = BTreeSet::new();
     for answer in answers {
         if matches!(answer, Line::Restored(_) | Line::RolledBack(_)) {
             rounds.clear();
         }
-        let (round, changes) = if let Line::Applied(applied) = answer {
-            (applied.round, applied.changes)
+        let (round, name, changes) = if let Line::Applied(applied) = answer {
+            (applied.round, applied.round.to_string(), applied.changes)
+        } else if let Line::Built(built) = answer {
+            (built.round, after_build(built.round), built.changes)
         } else if let Line::Written(written) = answer {
-            (written.attempt, written.changes)
+            (written.attempt, written.attempt.to_string(), written.changes)
         } else {
             continue;
         };
         if changes.iter().any(|change| change.action != Action::None) {
-            rounds.insert(round);
+            rounds.insert((round, name));
         }
     }
     rounds
@@ -104,7 +115,9 @@ mod tests {
             Line::Written(Written { attempt, touched, changes, warnings, verify_script: false })
         };
         let (first, second) = (written(1, Action::Write), written(2, Action::Write));
-        let rounds = |answers: &[Line]| Vec::from_iter(rounds_written(answers.iter().cloned()));
+        let rounds = |answers: &[Line]| {
+            Vec::from_iter(rounds_written(answers.iter().cloned()).into_iter().map(|(round, _)| round))
+        };
         assert_eq!(rounds(&[first.clone(), second.clone()]), [1, 2]);
         let rolled_back = Line::RolledBack(RolledBack { warnings: Vec::new() });
         assert_eq!(rounds(&[first, rolled_back, second]), [2]);

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod account;
 mod agents;
 mod ask;
 mod build;
@@ -16,6 +17,7 @@ mod spending;
 mod translate;
 mod trial;
 
+pub use account::{Account, Accounted, Opened, settle};
 pub use agents::{
     AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, COPIES, Cast, Guarded, Kept, NotPutBack,
     Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, forget_copies, taken, watch_over,

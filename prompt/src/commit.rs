@@ -9,7 +9,7 @@ const MODIFICATION_INSTRUCTIONS: &str = include_str!("../text/commit/modificatio
 const INITIAL_QUERY: &str = include_str!("../text/commit/initial-query.md");
 const REPAIR_QUERY: &str = include_str!("../text/commit/repair-query.md");
 
-/// What stands above the output of a build that is older than the reply which was not used.
+/// Precedes the output of the last build if the reply after it was not used.
 const LAST_BUILD: &str = "Before that reply, build.sh had printed:\n";
 
 /// What stays the same over all rounds of a run.
@@ -19,22 +19,22 @@ pub struct Task<'a> {
     pub query: &'a str,
     /// `agent-config/codeRollup.txt`, unchanged.
     pub codebase: &'a str,
-    /// What may not be written, a name or rule each, shown to the model as a list.
+    /// What may not be written: names or rules, shown to the model as a list.
     pub protected: &'a [String],
 }
 
-/// A prompt, and where in it the two inputs stand.
+/// A prompt, and the positions of the two inputs in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitialPrompt {
     /// The whole text.
     pub text: String,
-    /// Bytes of `text` that are the query.
+    /// The byte range of the query.
     pub query: Range<usize>,
-    /// Bytes of `text` that are the codebase.
+    /// The byte range of the codebase.
     pub codebase: Range<usize>,
 }
 
-/// The newest state of one file that the model has changed.
+/// The current state of a file that the model has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replacement<'a> {
     /// The file was written.
@@ -60,8 +60,8 @@ pub enum Failure<'a> {
     Reply {
         /// Why.
         reasons: &'a str,
-        /// What the last build printed, if there was one. The reply has not changed what it found, and without it the model would
-        /// have to guess what it is to repair.
+        /// The output of the last build, if there was one. The reply has not fixed what it
+        /// reported, and without it the model would have to guess what to repair.
         last_build: Option<&'a str>,
     },
 }
@@ -78,8 +78,9 @@ pub fn initial(task: &Task<'_>) -> InitialPrompt {
     InitialPrompt { text, query, codebase }
 }
 
-/// A repair prompt: `[project structure] [code modification instructions] [repair query] [build.sh output] [query] [codebase]
-/// [file replacements]`. `replacements` holds the latest one of each file only.
+/// A repair prompt: `[project structure] [code modification instructions] [repair query] [build.sh
+/// output] [query] [codebase] [file replacements]`. `replacements` holds only the latest state of
+/// each file.
 #[must_use]
 pub fn repair(task: &Task<'_>, failure: &Failure<'_>, replacements: &[Replacement<'_>]) -> String {
     let mut text = String::with_capacity(8192 + task.query.len() + task.codebase.len());

@@ -1,24 +1,25 @@
-//! The prompts of `implement` (S0 §Implementation Details): a transcript that only grows, so that each prompt begins with the bytes
-//! of the one before and the service's prompt cache can work.
+//! The prompts of `implement` (S0 §Implementation Details): a transcript that only grows, so that
+//! each prompt begins with the bytes of the one before and the service can cache it.
 //!
-//! Assumption: from its third part on, the seed's template puts the sentence about the build behind the build's output instead of
-//! before it. Every part is written as the second one is: what the model gave, the sentence, what the build printed.
+//! Assumption: from its third part on, the seed's template puts the sentence about the build after
+//! the build's output instead of before it. Here, every part follows the second one: the model's
+//! reply, the sentence, the build's output.
 
 use std::ops::Range;
 
 use crate::push_last_part;
 
-/// What S0 tells the model of its four syntaxes, in the seed's words, and what the grammar has besides: deletions and longer fences.
-/// A project's own system prompt begins with it.
+/// Explains the four syntaxes in the words of S0, and the additions of the grammar: deletions and
+/// longer fences. A project's own system prompt begins with it.
 pub const SYSTEM_PROMPT: &str = include_str!("../text/implement/system-prompt.md");
 
 const FIRST_ANSWER: &str =
     "The above query was provided, and you provided the following data in your response\n";
 const NEXT_ANSWER: &str = "You then provided the following data in your subsequent response\n";
-/// The slip in it is the seed's own, whose words these are.
+/// The typo is in the seed, which is quoted here.
 const BUILD: &str = "When the file repalcements were made, the build provided the following output:\n";
 
-/// What all prompts of a run begin with.
+/// The common beginning of all prompts of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
     /// `gemini-system-prompt.txt`.
@@ -29,27 +30,27 @@ pub struct Task<'a> {
     pub codebase: &'a str,
 }
 
-/// One answer and what came of it.
+/// One reply and its result.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'a> {
-    /// The texts that the model kept for itself (`%%%`).
+    /// The texts that the model wrote for itself (`%%%`).
     pub thoughts: &'a [&'a str],
-    /// The files that it suggested, fences included, as it wrote them.
+    /// The files that it suggested, including fences, as it wrote them.
     pub files: &'a [&'a str],
-    /// What the build printed, or why there was none.
+    /// The output of the build, or why there was none.
     pub build: &'a str,
 }
 
-/// A prompt, and where in it the three inputs stand.
+/// A prompt, and the positions of the three inputs in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitialPrompt {
     /// The whole text.
     pub text: String,
-    /// Bytes of `text` that are the system prompt.
+    /// The byte range of the system prompt.
     pub system: Range<usize>,
-    /// Bytes of `text` that are the query.
+    /// The byte range of the query.
     pub query: Range<usize>,
-    /// Bytes of `text` that are the codebase.
+    /// The byte range of the codebase.
     pub codebase: Range<usize>,
 }
 

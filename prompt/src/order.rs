@@ -17,7 +17,7 @@ pub struct Task<'a> {
     pub allowed: &'a [Allowed],
     /// What must not be done.
     pub forbidden: &'a [String],
-    /// What decides, in order.
+    /// The commands that decide, in order.
     pub acceptance_commands: &'a [String],
     /// Anything else.
     pub notes: Option<&'a str>,
@@ -30,7 +30,7 @@ pub struct Task<'a> {
 pub struct Allowed {
     /// Relative to the root.
     pub path: String,
-    /// SHA-256 of its content in hex; none if it is not there.
+    /// SHA-256 of its content in hex; `None` if it does not exist.
     pub sha256: Option<String>,
 }
 
@@ -39,18 +39,18 @@ pub struct Allowed {
 pub struct Context {
     /// Relative to the root.
     pub path: String,
-    /// As much of its content as is shown; none if it is not there.
+    /// The part of its content that is shown; `None` if it does not exist.
     pub text: Option<String>,
-    /// How many bytes at its end are not shown.
+    /// The number of bytes at its end that are not shown.
     pub left_out_bytes: usize,
 }
 
-/// Which attempt this is, and what became of the last one.
+/// The number of an attempt, and why the last one failed.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt<'a> {
     /// From 1.
     pub number: u32,
-    /// How many there may be.
+    /// The maximum number of attempts.
     pub of: u32,
     /// Why the last one failed.
     pub failure: Option<Failure<'a>>,
@@ -65,13 +65,13 @@ pub struct Failure<'a> {
     pub command: Option<&'a str>,
     /// Its exit code.
     pub exit_code: Option<i32>,
-    /// What it said.
+    /// The error.
     pub excerpt: &'a str,
     /// What to keep in mind.
     pub reminder: &'a str,
 }
 
-/// The whole prompt of one attempt. The part that is the same in every attempt stands first.
+/// The whole prompt of one attempt. The part that is the same in every attempt comes first.
 #[must_use]
 pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> String {
     let context: usize = task.context.iter().filter_map(|file| file.text.as_ref()).map(String::len).sum();

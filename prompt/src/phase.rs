@@ -1,15 +1,15 @@
-//! The prompts of the two roles of a build phase (S3 §Roles, and the order that its README gives).
+//! The prompts of the two roles of a build phase (S3 §Roles, in the order of its README).
 
 use crate::{push_last_part, push_part};
 
-/// The builder's role prompt, where a project has none of its own.
+/// The builder's role prompt if the project has none of its own.
 pub const BUILDER: &str = include_str!("../text/phase/builder.md");
-/// The verifier's.
+/// The verifier's role prompt if the project has none of its own.
 pub const VERIFIER: &str = include_str!("../text/phase/verifier.md");
 
-/// What stands for the phase's number in a role prompt.
+/// Placeholder for the phase's number in a role prompt.
 const PHASE: &str = "<<PHASE>>";
-/// What stands for the iteration's number.
+/// Placeholder for the iteration's number.
 const ITERATION: &str = "<<ITERATION>>";
 
 /// One phase as a prompt names it.
@@ -21,34 +21,34 @@ pub struct Phase<'a> {
     pub title: &'a str,
     /// Whether it has passed.
     pub completed: bool,
-    /// Its spec, whole.
+    /// Its whole spec.
     pub spec: &'a str,
 }
 
-/// What a turn is about. A role is told nothing of the other's folder.
+/// The inputs of a turn's prompt. A role is told nothing about the other role's folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     /// The role's own prompt.
     pub role: &'a str,
     /// The person's description of the project.
     pub project: Option<&'a str>,
-    /// The phase that is worked on.
+    /// The current phase.
     pub phase: u32,
     /// Which iteration, from 1.
     pub iteration: u32,
-    /// How many there may be.
+    /// The maximum number of iterations.
     pub iterations: u32,
     /// The role's folder, as its agent sees it.
     pub workspace: &'a str,
     /// Every phase in order.
     pub phases: &'a [Phase<'a>],
-    /// What `abl-cmd` runs: names and what they are for.
+    /// The commands of `abl-cmd`: names and descriptions.
     pub commands: &'a [(String, String)],
-    /// What the role can see, a file a line.
+    /// The files that the role can see, one per line.
     pub map: &'a str,
-    /// `failed_specs.md` of the last verification; none in a first one.
+    /// `failed_specs.md` of the last verification; `None` in a first build.
     pub failures: Option<&'a str>,
-    /// What was wrong with this role's last try at this turn.
+    /// What was wrong with this role's previous try at this turn.
     pub complaint: Option<&'a str>,
 }
 
@@ -70,7 +70,8 @@ pub fn builder(turn: &Turn<'_>) -> String {
     text
 }
 
-/// The verifier's prompt: the same, with every spec up to the current one, since all of them are verified.
+/// The verifier's prompt: the same, with every spec up to the current one, because it verifies all
+/// of them.
 #[must_use]
 pub fn verifier(turn: &Turn<'_>) -> String {
     let mut text = head(turn);

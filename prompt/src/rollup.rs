@@ -1,31 +1,32 @@
-//! The code roll-up: every file that a model should see, as one text.
+//! The code roll-up: all files that a model should see, as one text.
 
 mod secrets;
 
 use std::io;
 
-/// A file of more bytes than this is left out: it would drown the rest.
+/// Files with more bytes are left out: they would drown the rest.
 pub const LARGEST_FILE: u64 = 1024 * 1024;
 
 /// Why a file is not in the roll-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
-    /// Its name is one under which keys and passwords are kept.
+    /// Files with this name usually contain keys or passwords.
     Secret,
-    /// It is not text in UTF-8.
+    /// It is not UTF-8 text.
     Binary,
     /// It has more than [`LARGEST_FILE`] bytes.
     TooLarge,
     /// It holds a generated list of dependencies.
     LockFile,
-    /// It holds something in a form that only keys have; this says which.
+    /// It contains something in a form that only keys have; the text says which.
     HoldsSecret(&'static str),
-    /// Its name has a control character in it, such as a line end: it could pass for the header of another file, and no model can write it.
+    /// Its name contains a control character, such as a line break: it could imitate the header of
+    /// another file, and no model can write it.
     OddName,
 }
 
 impl LeftOut {
-    /// The reason as a person reads it.
+    /// The reason for a person.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -39,7 +40,7 @@ impl LeftOut {
     }
 }
 
-/// Whether a file of this name and length belongs into the roll-up, before its content is read.
+/// Why a file with this name and length does not belong in the roll-up. Does not need its content.
 #[must_use]
 pub fn left_out(path: &str, bytes: u64) -> Option<LeftOut> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
@@ -56,9 +57,11 @@ pub fn left_out(path: &str, bytes: u64) -> Option<LeftOut> {
     }
 }
 
-/// Appends one file: a header line, then its content with its last line ended. Nothing is written of a file that is left out.
+/// Appends one file: a header line, then its content, with a newline at the end. Writes nothing for
+/// a file that is left out.
 ///
-/// What looks like a secret is left out by its content, too: a key that was pasted into a test is sent away like any other.
+/// A file is also left out if its content looks like a secret: a key that was pasted into a test
+/// would be sent like any other text.
 pub fn append(out: &mut dyn io::Write, path: &str, content: &[u8]) -> io::Result<Result<(), LeftOut>> {
     if content.contains(&0) || std::str::from_utf8(content).is_err() {
         return Ok(Err(LeftOut::Binary));

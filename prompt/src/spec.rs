@@ -2,18 +2,18 @@
 
 use crate::{push_last_part, push_part};
 
-/// What stands for the specs folder in a system prompt.
+/// Placeholder for the specs folder in a system prompt.
 const SPECS: &str = "{specs}";
 
-/// Who the planning agent is.
+/// The planning agent's system prompt.
 const PLANNING: &str = include_str!("../text/spec/planning.md");
-/// Who an implementing agent is.
+/// An implementing agent's system prompt.
 const IMPLEMENTING: &str = include_str!("../text/spec/implementing.md");
-/// Who the reviewing agent is.
+/// The reviewing agent's system prompt.
 const REVIEWING: &str = include_str!("../text/spec/reviewing.md");
-/// Who the auditing agent is.
+/// The auditing agent's system prompt.
 const AUDIT: &str = include_str!("../text/spec/audit.md");
-/// Who helps a person to plan.
+/// The system prompt of the agent that helps a person to plan.
 const PLAN: &str = include_str!("../text/spec/plan.md");
 
 /// An agent of the loop.
@@ -25,13 +25,13 @@ pub enum Who {
     Implementing,
     /// Compares the result with the specs.
     Reviewing,
-    /// Looks for what a person should see, in idle time.
+    /// Looks for problems that a person should see, in idle time.
     Audit,
     /// Talks with a person about specs and backlog.
     Plan,
 }
 
-/// Who the agent is to be; `specs` is the folder with the specs.
+/// The agent's system prompt; `specs` is the folder with the specs.
 #[must_use]
 pub fn system(who: Who, specs: &str) -> String {
     let text = match who {
@@ -44,7 +44,7 @@ pub fn system(who: Who, specs: &str) -> String {
     text.replace(SPECS, specs)
 }
 
-/// What a turn is about. All files as paths relative to the project's root.
+/// The inputs of a turn's prompt. All paths are relative to the project's root.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Turn<'a> {
     /// What the person asked for.
@@ -57,13 +57,13 @@ pub struct Turn<'a> {
     pub plan: &'a str,
     /// Where the review is, or is to be written.
     pub review: &'a str,
-    /// Whether the planning agent has a review to answer.
+    /// Whether the planning agent has to address a review.
     pub has_review: bool,
     /// The last check: how it ended, and the file with its output.
     pub check: Option<(&'a str, &'a str)>,
     /// The commit before the run began.
     pub initial_commit: Option<&'a str>,
-    /// Files that this agent changed the last time and may not.
+    /// Files that this agent changed in its last turn although it may not.
     pub put_back: &'a [String],
 }
 
@@ -118,7 +118,7 @@ pub fn audit(specs: &str) -> String {
     format!("Compare the specs in `{specs}` with the code.\n")
 }
 
-/// For an agent that has stopped without saying how it stands.
+/// For an agent that stopped without a terminal marker.
 #[must_use]
 pub fn again(why: &str, markers: &[&str]) -> String {
     let names: Vec<String> = markers.iter().map(|name| format!("<{name}>…</{name}>")).collect();

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod below;
+mod committed;
 mod dirty;
 mod elsewhere;
 mod git;
@@ -18,6 +19,7 @@ use gix::bstr::{BStr, BString};
 use gix::config::source::Kind;
 use gix::sec::Trust;
 
+pub use committed::Committed;
 pub use git::{Git, GitError, Head, Identity};
 pub use look::{Asked, Look};
 pub use stable_hash::{

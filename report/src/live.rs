@@ -1,10 +1,11 @@
-//! The one line that moves.
+//! The progress line.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A line at the bottom of the terminal with the time that has passed. Without a terminal it is not there.
+/// A line at the bottom of the terminal that shows the elapsed time. Without a terminal there is
+/// none.
 #[derive(Debug)]
 pub struct LiveLine {
     wanted: bool,
@@ -12,12 +13,12 @@ pub struct LiveLine {
 }
 
 impl LiveLine {
-    /// No line yet; one will come if `wanted`.
+    /// Creates it without a line; there will be one only if `wanted`.
     pub fn new(wanted: bool) -> Self {
         Self { wanted, bar: ProgressBar::hidden() }
     }
 
-    /// Starts the clock of a new line.
+    /// Starts a new line and its clock.
     pub fn begin(&mut self, text: &str) {
         self.clear();
         if !self.wanted {
@@ -27,21 +28,21 @@ impl LiveLine {
         if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
             self.bar.set_style(style);
         }
-        // Redrawn by a thread of its own, so that it lives while the model is silent.
+        // A separate thread redraws it, so that it keeps moving while the model is silent.
         self.bar.enable_steady_tick(Duration::from_millis(120));
     }
 
-    /// Changes the words, not the clock.
+    /// Changes the text, not the clock.
     pub fn say(&self, text: &str) {
         self.bar.set_message(text.to_owned());
     }
 
-    /// Prints something that stays, above the line.
+    /// Prints something permanent above the line.
     pub fn above(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,11 +1,11 @@
-//! A run as another program sees it: one JSON object a line.
+//! A run for other programs: one JSON object per line.
 
 use engine::{Event, Observer};
 use serde_json::{Value, json};
 
 use crate::output::Output;
 
-/// Writes every event but the model's progress, which is for eyes.
+/// Writes every event except the model's progress, which is for people.
 #[derive(Debug)]
 pub struct Ndjson {
     output: Output,

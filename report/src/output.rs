@@ -1,7 +1,9 @@
-//! Standard output and standard error: who may print, in which colour, and what never reaches a terminal.
+//! Standard output and standard error: who may print, in which colours, and what must not reach a
+//! terminal.
 //!
-//! Reports, summaries, diffs and the model's words for the person go to standard output; progress, warnings and errors to standard
-//! error. With `--json` standard output is one JSON object a line and nothing else.
+//! Reports, summaries, diffs and the model's messages for the user go to standard output; progress,
+//! warnings and errors to standard error. With `--json`, standard output is one JSON object per
+//! line and nothing else.
 
 mod fold;
 mod plain;
@@ -19,47 +21,47 @@ pub use plain::{printable, printable_name};
 
 use crate::stream::Stream;
 
-/// How much is said.
+/// How much to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Volume {
     /// Results and errors.
     Quiet,
-    /// What happens, too.
+    /// Also progress.
     Normal,
-    /// And every line of the build.
+    /// Also every line of the build.
     Verbose,
 }
 
 /// The one place that prints.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// One JSON object a line on standard output.
+    /// Print one JSON object per line on standard output.
     pub json: bool,
-    /// How much is said.
+    /// How much to print.
     pub volume: Volume,
-    /// Whether standard error is a terminal that a progress line can live on.
+    /// Whether standard error is a terminal that can show a progress line.
     pub live: bool,
     out: Stream,
     err: Stream,
-    /// Filled once the keys are known.
+    /// Set once the keys are known.
     redactor: Arc<Mutex<Redactor>>,
-    /// Why something that was to be printed on standard output could not be.
+    /// Why standard output could not be written, if it could not.
     lost: Arc<Mutex<Option<io::Error>>>,
 }
 
-/// Added lines, good ends.
+/// Added lines, success.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// Removed lines, bad ends.
+/// Removed lines, failure.
 pub const BAD: Style = AnsiColor::Red.on_default();
 /// Warnings.
 pub const WARN: Style = AnsiColor::Yellow.on_default();
-/// What is not needed at first sight.
+/// Details.
 pub const DIM: Style = Style::new().dimmed();
 /// Headings.
 pub const STRONG: Style = Style::new().bold();
 
 impl Output {
-    /// Reports to `out` and notes to `err`, of everything but `--verbose`'s share, and no live line.
+    /// Reports go to `out`, notes to `err`. Volume is normal, without a progress line.
     pub fn new(out: Stream, err: Stream) -> Self {
         Self {
             json: false,
@@ -72,14 +74,14 @@ impl Output {
         }
     }
 
-    /// The same with keys that are known already.
+    /// The same, with keys that are already known.
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> Self {
         Self { redactor: Arc::new(Mutex::new(redactor)), ..self }
     }
 
-    /// From now on these keys, and no others, are struck out of everything that is printed. Gives what strikes them out
-    /// elsewhere.
+    /// From now on, redacts these keys and no others in everything that is printed. Returns the
+    /// redactor, for use elsewhere.
     pub fn strike_out<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Redactor {
         let mut current = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
         let redactor = current.with_only(keys);
@@ -87,22 +89,23 @@ impl Output {
         redactor
     }
 
-    /// `text` without the keys, for whoever prints it elsewhere; none while they are being looked for.
+    /// `text` with the keys redacted, for printing it elsewhere; `None` while the keys are still
+    /// being searched for.
     pub fn redacted(&self, text: &str) -> Option<String> {
         Some(self.redactor.try_lock().ok()?.redact(text).into_owned())
     }
 
-    /// `text` in a style of standard output.
+    /// `text` in a style, for standard output.
     pub fn paint(&self, style: Style, text: &str) -> String {
         paint(self.out.colour, style, text)
     }
 
-    /// `text` in a style of standard error.
+    /// `text` in a style, for standard error.
     pub fn paint_note(&self, style: Style, text: &str) -> String {
         paint(self.err.colour, style, text)
     }
 
-    /// A line, or several, on standard output. Whoever closed the pipe wants no more of it.
+    /// Prints one or more lines on standard output. Ignores EPIPE: the reader is gone.
     pub fn report(&self, text: &str) {
         if self.json {
             return;
@@ -110,7 +113,7 @@ impl Output {
         self.print(&tame(text, self.out.colour));
     }
 
-    /// Whether something could not be printed on standard output; why is said.
+    /// Whether standard output could not be written; prints why.
     pub fn has_lost(&self) -> bool {
         let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(error) = lost else { return false };
@@ -119,12 +122,13 @@ impl Output {
         true
     }
 
-    /// As [`report`](Self::report), for sentences: broken between words where they are wider than the terminal.
+    /// Like [`report`](Self::report), for sentences: wraps lines that are wider than the terminal.
     pub fn report_prose(&self, text: &str) {
         self.report(&fold(text, &self.out, None));
     }
 
-    /// The same, where what does not fit goes on at column `hang`.
+    /// Like [`report_prose`](Self::report_prose), with continuation lines indented to column
+    /// `hang`.
     pub fn report_below(&self, text: &str, hang: usize) {
         self.report(&fold(text, &self.out, Some(hang)));
     }
@@ -136,17 +140,18 @@ impl Output {
         }
     }
 
-    /// Bytes on standard output as they are, for what is asked for as a file.
+    /// Prints bytes on standard output unchanged, for output that is requested as a file.
     pub fn raw(&self, bytes: &[u8]) {
         self.keep(self.out.write(bytes));
     }
 
-    /// A line on standard error, unless quiet; broken between words where it is wider than the terminal.
+    /// Prints a line on standard error, wrapped to the terminal, unless quiet.
     pub fn note(&self, text: &str) {
         self.note_block(&fold(text, &self.err, None));
     }
 
-    /// Lines on standard error that are to stay as they are, unless quiet: what a build prints, a rendered warning.
+    /// Prints lines on standard error without wrapping, unless quiet: a build's output, a rendered
+    /// warning.
     pub fn note_block(&self, text: &str) {
         if self.volume > Volume::Quiet {
             self.write_note(text);
@@ -159,7 +164,7 @@ impl Output {
         self.write_note(&fold(&text, &self.err, Some("warning: ".len())));
     }
 
-    /// A rendered error of several lines on standard error.
+    /// Prints a rendered error of several lines on standard error.
     pub fn error_block(&self, text: &str) {
         self.write_note(text);
     }
@@ -169,7 +174,7 @@ impl Output {
         self.err.colour
     }
 
-    /// An error that ends the command with this exit code, and its remedy, on standard error.
+    /// Prints an error that ends the command with this exit code, and its hint, on standard error.
     pub fn failure(&self, message: &str, help: &str, exit: u8) {
         let mut text = format!("{} {}", self.paint_note(BAD, "error:"), printable(message));
         if !help.is_empty() {
@@ -184,7 +189,7 @@ impl Output {
         self.write(&tame(text, self.err.colour));
     }
 
-    /// A closed pipe ends the talk, not the work; a full disk loses what was asked for.
+    /// A closed pipe ends the output, not the work; a full disk loses what was requested.
     fn keep(&self, printed: io::Result<()>) {
         if let Err(error) = printed
             && error.kind() != io::ErrorKind::BrokenPipe
@@ -197,7 +202,7 @@ impl Output {
         self.keep(self.out.write(&self.line(text)));
     }
 
-    /// For standard error: where not even that can be written there is nobody to tell.
+    /// Errors are ignored: if standard error cannot be written, nobody can be told.
     fn write(&self, text: &str) {
         let _ = self.err.write(&self.line(text));
     }
@@ -212,7 +217,8 @@ fn paint(colour: bool, style: Style, text: &str) -> String {
     if colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
-/// The whole lines of a text that comes in pieces, without their last line end; `open` keeps what has not come to the end of its line.
+/// The complete lines of a text that arrives in pieces, without the last newline; `open` keeps the
+/// incomplete line.
 pub fn whole_lines(open: &mut String, piece: &str) -> String {
     let Some((lines, rest)) = piece.rsplit_once('\n') else {
         open.push_str(piece);

@@ -1,4 +1,4 @@
-//! How numbers and facts are said.
+//! Words for numbers and facts.
 
 use std::time::Duration;
 
@@ -64,12 +64,12 @@ pub fn first(names: &[String], most: usize) -> String {
     first.join(", ") + &more.unwrap_or_default()
 }
 
-/// `and 3 more`: what is left of `all` behind the first `most`.
+/// `and 3 more`: the names of `all` after the first `most`.
 pub fn rest(all: usize, most: usize) -> Option<String> {
     (all > most).then(|| format!("and {} more", all - most))
 }
 
-/// `, 1,200 tokens in, 340 out`, as far as the service said.
+/// `, 1,200 tokens in, 340 out`, as far as the service reported them.
 pub fn tokens(usage: &Usage) -> String {
     match (usage.input_tokens, usage.output_tokens) {
         (Some(read), Some(written)) => format!(", {} in, {} out", count(read, "token"), thousands(written)),
@@ -90,7 +90,7 @@ pub fn change(change: &Changed) -> String {
     format!("{verb} {}", printable(&change.path))
 }
 
-/// What a call of a model came to, where there is something to say; without its round.
+/// The result of a model call, if there is something to say; without its round.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
 pub fn call(line: &Line, output: &Output) -> Option<String> {
     match line {
@@ -112,12 +112,12 @@ pub fn call(line: &Line, output: &Output) -> Option<String> {
     }
 }
 
-/// An attempt as the client tells it.
+/// The attempt as the client's type.
 pub(crate) fn attempt_of(attempted: &Attempted) -> Attempt {
     serde_json::from_value(attempted.attempt.clone()).unwrap_or_default()
 }
 
-/// A condition as an order has it.
+/// A condition as an order writes it.
 pub fn condition(condition: &Condition) -> String {
     match condition {
         Condition::FileExists(path) => format!("file_exists: {path}"),
@@ -143,7 +143,7 @@ pub fn ended(ended: Ended) -> String {
     }
 }
 
-/// The flag for a build that met a limit of its own.
+/// The flag for a build that exceeded one of its limits.
 pub fn hint(ended: Ended) -> Option<&'static str> {
     if ended == Ended::TooMuchOutput {
         return Some("--build-output-limit lets it print more");

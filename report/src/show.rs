@@ -1,18 +1,18 @@
-//! The record of a run, line by line, as a person reads it afterwards.
+//! The record of a run, printed line by line for a person.
 
 use engine::{Changed, Committed, Line, Problem};
 
 use crate::output::{BAD, DIM, GOOD, Output, WARN, printable};
 use crate::phrases;
 
-/// The last round, or attempt, in which the model was asked; 0 where it never was.
+/// The last round or attempt in which the model was asked; 0 if it never was.
 pub fn rounds_asked(lines: &[Line]) -> u32 {
     let asked = |line: &Line| if let Line::Asked(asked) = line { Some(asked.round) } else { None };
     lines.iter().filter_map(asked).max().unwrap_or_default()
 }
 
-/// What a person wants to know of these lines, each with the round or attempt that it belongs to:
-/// `what` says which of them the run counts.
+/// Prints what is of interest in these lines, each with its round or attempt: `what` says which of
+/// the two the run counts.
 pub fn lines(what: &str, recorded: &[Line], output: &Output) {
     let mut now = 0;
     for one in recorded {
@@ -21,7 +21,7 @@ pub fn lines(what: &str, recorded: &[Line], output: &Output) {
     }
 }
 
-/// The same of one line.
+/// The same for one line.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
 pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
     let head = if now == 0 { "preflight".to_owned() } else { format!("{what} {now}") };
@@ -92,7 +92,7 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
     }
 }
 
-/// The round or attempt that a line belongs to, where it says so.
+/// The round or attempt of a line, if it has one.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
 pub(crate) fn round_of(line: &Line) -> Option<u32> {
     match line {

@@ -1,20 +1,20 @@
-//! Where text goes.
+//! Where text is written to.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A stream, whether it takes colours, and how wide it is. Clones write to the same one.
+/// A stream, whether it supports colours, and its width. Clones write to the same stream.
 #[derive(Clone)]
 pub struct Stream {
     to: Arc<Mutex<dyn Write + Send>>,
     columns: fn() -> Option<usize>,
-    /// Whether it takes colours.
+    /// Whether it supports colours.
     pub(crate) colour: bool,
 }
 
 impl Stream {
-    /// A stream of no width, so that lines are never broken.
+    /// A stream without a width: lines are never wrapped.
     pub fn new(to: impl Write + Send + 'static, colour: bool) -> Self {
         Self { to: Arc::new(Mutex::new(to)), columns: || None, colour }
     }

@@ -1,4 +1,4 @@
-//! What is said at the end of a run, and kept as `summary.json`.
+//! The summary at the end of a run, also stored as `summary.json`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::phrases::{self, attempt_of};
 /// Its file in the run folder.
 pub const SUMMARY: &str = "summary.json";
 
-/// So many warnings are repeated on the terminal; the record has them all.
+/// This many warnings are repeated on the terminal; the record has all of them.
 const MOST_WARNINGS: usize = 5;
 
-/// A line of the summary.
+/// A file in the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileStat {
     /// Relative to the root.
     pub path: String,
-    /// `A` added, `M` modified, `D` deleted, as git says it.
+    /// `A` added, `M` modified, `D` deleted, as in git.
     pub status: char,
-    /// Lines added; none for a binary file.
+    /// Lines added; `None` for a binary file.
     pub added: Option<usize>,
     /// Lines removed.
     pub removed: Option<usize>,
@@ -38,19 +38,20 @@ pub struct Summary {
     /// The rounds in which the model was asked.
     #[serde(rename = "rounds_asked")]
     pub rounds: u32,
-    /// Files that differ from what they were before the run.
+    /// Files that differ from before the run.
     pub files: Vec<FileStat>,
-    /// What a person should look at in these files, as it was said when they were written; then what else they were warned of: what a
-    /// build changed and may not, what a sandbox kept from it.
+    /// Warnings about these files, from when they were written, followed by all others: what a
+    /// build changed although it may not, what a sandbox denied it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Problem>,
     /// Tokens of all calls.
     pub usage: Usage,
-    /// What all calls cost in US dollars; none where a price is unknown, or where one may have been paid for without an account of it.
+    /// The cost of all calls in US dollars; `None` if a price is unknown, or if a call may have
+    /// been paid for but its usage was never reported.
     pub cost_usd: Option<f64>,
     /// From start to end.
     pub elapsed_ms: u64,
-    /// The run folder, relative to the root where it lies below it.
+    /// The run folder, relative to the root if it is below it.
     pub log: String,
     /// Whether any reply could be used.
     #[serde(skip)]
@@ -78,7 +79,7 @@ impl Summary {
             log,
             has_built: false,
         };
-        // Asked, and neither answered nor given up: the run was killed while the model thought.
+        // A request without an answer or an error: the run was killed while the model worked.
         let mut open = false;
         for line in lines {
             match line {
@@ -102,7 +103,7 @@ impl Summary {
                 _ => {}
             }
         }
-        // A later round may have put a file back.
+        // A later round may have restored a file.
         let Self { warnings, files, .. } = &mut summary;
         let changed: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         warnings.retain(|warning| warning.path.as_deref().is_none_or(|path| changed.contains(path)));
@@ -110,7 +111,7 @@ impl Summary {
         summary
     }
 
-    /// Takes in the warnings of one round; what a round before it said of the same file is not said twice.
+    /// Adds the warnings of one round. A repeated warning replaces the earlier one.
     fn warn(&mut self, more: &[Problem]) {
         let key = |of: &Problem| (of.code.clone(), of.path.clone());
         let said_again: BTreeSet<_> = more.iter().map(key).collect();
@@ -118,7 +119,7 @@ impl Summary {
         self.warnings.extend_from_slice(more);
     }
 
-    /// For a person, on standard output.
+    /// Prints the summary on standard output, for a person.
     pub fn print(&self, output: &Output) {
         output.report(&self.headline(output));
         for file in &self.files {
@@ -171,7 +172,8 @@ impl Summary {
     }
 }
 
-/// Warnings that are not about what a reply changed. A build that fails again for the same reason brings the same one again.
+/// Warnings that are not about a reply's changes. A build that fails again for the same reason
+/// repeats its warning.
 fn others(lines: &[Line]) -> Vec<Problem> {
     let mut others: Vec<Problem> = Vec::new();
     for line in lines {

@@ -14,8 +14,8 @@ use crate::phrases;
 use crate::show::round_of;
 use printed::Printed;
 
-/// This many lines of a failed command are repeated on the terminal at most; the record has them
-/// all.
+/// At most this many lines of a failed command are repeated on the terminal; the record has all of
+/// them.
 const SHOWN_LINES: usize = 12;
 
 /// What a run counts.
@@ -28,7 +28,7 @@ pub enum Counts {
 }
 
 impl Counts {
-    /// `round 1/4`; an order's preflight comes before its first attempt.
+    /// `round 1/4`; an order's preflight has no attempt yet.
     fn head(self, now: u32) -> String {
         match (self, now) {
             (Self::Attempts(_), 0) => "preflight".to_owned(),
@@ -37,7 +37,7 @@ impl Counts {
         }
     }
 
-    /// What stands below a line begins below its text.
+    /// The indentation of the lines below a line, aligned with its text.
     fn indent(self) -> usize {
         match self {
             Self::Attempts(_) => 13,
@@ -46,16 +46,16 @@ impl Counts {
     }
 }
 
-/// What a build printed, as far as it is in memory.
+/// The output of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printout {
-    /// All of it, or both ends.
+    /// All of it, or its beginning and end.
     pub text: String,
-    /// Whether that is all.
+    /// Whether `text` is all of it.
     pub is_whole: bool,
 }
 
-/// Reads what a build printed from its file in the record; none where that cannot be read.
+/// Reads a build's output from its file in the record; `None` if it cannot be read.
 pub type ReadPrintout = Box<dyn Fn(&str) -> Option<Printout>>;
 
 /// Renders the events of one run on standard error.
@@ -65,16 +65,17 @@ pub struct Terminal {
     counts: Counts,
     now: u32,
     read: ReadPrintout,
-    /// Where the run is recorded, as a person is told.
+    /// The path of the record, for messages.
     log: String,
-    /// The file there with the last answer.
+    /// The file with the last reply.
     answer: String,
     live: LiveLine,
     printed: Printed,
 }
 
 impl Terminal {
-    /// For a run with `model` whose record a person is told as `log`, and from which `read` reads.
+    /// For a run with `model`. `log` is the path of its record in messages; `read` reads from the
+    /// record.
     pub fn new(output: Output, model: String, counts: Counts, log: String, read: ReadPrintout) -> Self {
         let live = LiveLine::new(output.live);
         let (answer, printed) = (String::new(), Printed::default());
@@ -101,7 +102,7 @@ impl Terminal {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
     fn recorded(&mut self, line: &Line) {
-        // A run that goes on has no question to the model at its beginning.
+        // A resumed run does not begin with a request to the model.
         self.now = round_of(line).unwrap_or(self.now);
         match line {
             Line::Answered(answered) => self.answered(answered),
@@ -147,12 +148,12 @@ impl Terminal {
                 rolled_back.warnings.iter().for_each(|warning| self.warn(warning));
             }
             Line::Broke(broke) => self.bad(&printable(&broke.message)),
-            // Which attempt it is in is not known yet.
+            // The number of the attempt is not known yet.
             Line::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
                 self.output.note("continuing the run that was not finished");
             }
             Line::Ended { .. } => self.live.clear(),
-            // A warning is an event of its own as well; the rest is for the record.
+            // A warning is also an event; the rest is only for the record.
             _ => {}
         }
     }
@@ -166,7 +167,7 @@ impl Terminal {
         self.other_model(answered.served_model.as_deref());
     }
 
-    /// Services send requests for models that they have given up to others, at the others' price.
+    /// Services redirect requests for retired models to other models, at their prices.
     fn other_model(&self, served: Option<&str>) {
         let asked = self.model.split_once('/').map_or(self.model.as_str(), |(_, name)| name);
         if let Some(other) = served.filter(|served| !served.trim_start_matches("models/").starts_with(asked))
@@ -182,7 +183,7 @@ impl Terminal {
 
     fn refused(&self, problems: &[Problem]) {
         problems.iter().for_each(|problem| self.under(&printable(&problem.message)));
-        // What a model says in place of files is what a person needs to read.
+        // If the model writes text instead of files, the user needs to read it.
         let nothing_in_it = ErrorCode::NothingActionable.as_str();
         if problems.iter().any(|problem| problem.code == nothing_in_it) {
             self.under(&format!("what it says is in {}/{}", printable(&self.log), printable(&self.answer)));
@@ -223,7 +224,7 @@ impl Terminal {
         }
     }
 
-    /// What was printed behind the last whole line.
+    /// Prints what follows the last complete line.
     fn rest(&mut self) {
         self.live.clear();
         let rest = self.printed.rest();
@@ -238,13 +239,13 @@ impl Terminal {
 
     fn last_lines_of(&self, output: &Stored) {
         if let Some(printout) = (self.read)(&output.file) {
-            // Of very much output only the ends are here.
+            // Very long output is cut to its beginning and end.
             self.last_lines(&printout.text, Some(printout.is_whole));
         }
     }
 
-    /// The end of what a command printed, unless `--verbose` has shown all of it. What is left out is
-    /// counted where the log holds it.
+    /// The end of a command's output, unless `--verbose` has already shown all of it. Lines that
+    /// are left out are counted if the log has them.
     fn last_lines(&self, text: &str, is_whole: Option<bool>) {
         if self.output.volume == Volume::Verbose {
             return;

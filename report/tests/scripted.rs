@@ -12,7 +12,7 @@ use code_commit_report::{
 use engine::{Event, Line, Observer, Outcome, Problem};
 use serde_json::{Value, json};
 
-/// What was written to a stream.
+/// The text written to a stream.
 #[derive(Clone, Default)]
 struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -239,7 +239,7 @@ fn a_run_is_summed_up_from_its_record() {
 
 #[test]
 fn a_key_is_struck_out_and_a_closed_pipe_is_no_loss() {
-    /// A disk without room, or a pipe that nobody reads.
+    /// A full disk, or a pipe without a reader.
     struct Broken(io::ErrorKind);
 
     impl Write for Broken {

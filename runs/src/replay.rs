@@ -152,6 +152,7 @@ impl WhatIf<'_> {
             model: &nobody,
             asking: asking(&plan.settings),
             build: build_command(&plan, environment, confinement),
+            account: plan.account(&copy.root),
             layout: plan.task.layout(),
             said_log: None,
             cancel: crate::interrupt::watched()?,

@@ -1,10 +1,10 @@
-//! What the places that a file names are relative to.
+//! The folders that paths in settings are relative to.
 
 use std::path::{Path, PathBuf};
 
 use crate::Place;
 
-/// What relative paths and `~` stand for.
+/// What relative paths and `~` refer to.
 #[derive(Debug, Clone, Copy)]
 pub struct Bases<'b> {
     /// The project's root.
@@ -14,7 +14,7 @@ pub struct Bases<'b> {
 }
 
 impl Bases<'_> {
-    /// `~` and `~/x` are the home and below it, `x` is below the root.
+    /// Resolves `~` and `~/x` against the home, and `x` against the root.
     pub fn find(&self, place: &Place) -> PathBuf {
         let below_home = if place.0 == "~" { Some("") } else { place.0.strip_prefix("~/") };
         match (below_home, self.home) {

@@ -19,7 +19,7 @@ macro_rules! choice {
             /// Every word and what it means.
             pub const WORDS: &[(&'static str, &'static str)] = &[$(($word, $help)),*];
 
-            /// As it is written.
+            /// The word.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -70,33 +70,33 @@ choice! {
 }
 
 choice! {
-    /// What the output limit is called.
+    /// The name of the output limit.
     OutputLimit {
-        /// What the service that made the dialect calls it.
+        /// The name in OpenAI's own service.
         MaxCompletionTokens = "max_completion_tokens",
-        /// What many local servers call it.
+        /// The name that many local servers know.
         MaxTokens = "max_tokens",
     }
 }
 
 choice! {
-    /// Who says the system instruction.
+    /// The role of the system instruction.
     SystemRole {
-        /// As the service that made the dialect has it.
+        /// The role in OpenAI's own service.
         Developer = "developer",
-        /// As everybody else has it.
+        /// The role in all other services.
         System = "system",
     }
 }
 
 choice! {
-    /// How an answer that follows a JSON schema is asked for.
+    /// How to request an answer that follows a JSON schema.
     AnswerSchema {
-        /// With the schema itself, strictly.
+        /// With the schema itself, in strict mode.
         JsonSchema = "json_schema",
-        /// As any JSON object; the prompt has to say which.
+        /// As any JSON object; the prompt has to describe it.
         JsonObject = "json_object",
-        /// Not at all; the prompt has to say everything.
+        /// Not at all; the prompt has to describe everything.
         None = "none",
     }
 }

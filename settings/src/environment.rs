@@ -1,10 +1,10 @@
-//! The environment, as whoever read it hands it over.
+//! The environment, read by the caller.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// What the process was started with.
+/// The environment variables of the process.
 #[derive(Debug, Clone)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
@@ -21,17 +21,17 @@ impl Environment {
         self.variables.get(OsStr::new(name))?.to_str().filter(|value| !value.is_empty())
     }
 
-    /// An absolute path; a relative one counts as not set, as the XDG base directories have it.
+    /// An absolute path; a relative one counts as unset, as for the XDG base directories.
     pub fn folder(&self, name: &str) -> Option<PathBuf> {
         self.variables.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
-    /// Where Docker's daemon listens, if not in the usual place.
+    /// Where Docker's daemon listens, if not at the default address.
     pub fn docker_host(&self) -> Option<&OsStr> {
         self.variables.get(OsStr::new("DOCKER_HOST")).map(OsString::as_os_str)
     }
 
-    /// Where programs are looked for.
+    /// The folders in which programs are searched for.
     pub fn path(&self) -> Option<&OsStr> {
         self.variables.get(OsStr::new("PATH")).map(OsString::as_os_str)
     }

@@ -1,5 +1,6 @@
-//! The settings of a run: the defaults, the user's own file, the project's `code-commit.toml`, the environment, the flags; what comes
-//! later goes before. A project's file that is not trusted may only tighten what the user's file and the defaults say.
+//! The settings of a run, from the defaults, the user's own file, the project's `code-commit.toml`,
+//! the environment and the flags; later ones take precedence. An untrusted project's file may only
+//! tighten the defaults and the user's file.
 
 use std::path::{Path, PathBuf};
 
@@ -8,30 +9,30 @@ use names::ours::PROJECT_FILE;
 use crate::read::{self, File, ReadError};
 use crate::{Bases, Environment, Layer, Model, Origin, Settings, Standing, Trust, key};
 
-/// The configuration files that bear on one project.
+/// The configuration files that apply to a project.
 #[derive(Debug)]
 pub struct Files {
     /// The user's own, if there is one.
     pub user: Option<File>,
     /// The project's, if there is one.
     pub project: Option<File>,
-    /// Whether the project's is trusted.
+    /// Whether the project's file is trusted.
     pub standing: Standing,
     root: PathBuf,
     home: Option<PathBuf>,
 }
 
-/// Settings, and what of the project's file is not part of them.
+/// Settings, and what was ignored in the project's file.
 #[derive(Debug)]
 pub struct Loaded {
     /// In force.
     pub settings: Settings,
-    /// What would weaken, and is not in force: `sandbox.network = true`.
+    /// Settings that would weaken something and are therefore ignored: `sandbox.network = true`.
     pub ignored: Vec<String>,
 }
 
 impl Files {
-    /// Reads what is there. A file with an error in it is a refusal that points at the line.
+    /// Reads the existing files. Refuses a file with an error, and points at the line.
     pub fn read(root: &Path, environment: &Environment) -> Result<Self, ReadError> {
         let home = environment.folder("HOME");
         let user = folder(environment, "XDG_CONFIG_HOME", ".config")
@@ -44,7 +45,7 @@ impl Files {
         Ok(Self { user, project, standing, root: root.to_owned(), home })
     }
 
-    /// Puts all layers together.
+    /// Combines all layers.
     pub fn settings(&self, environment: &Environment, flags: Layer) -> Loaded {
         let bases = self.bases();
         let mut settings = self.without_project();
@@ -56,7 +57,7 @@ impl Files {
             }
             settings.put(layer, Origin::Project, bases);
         }
-        // Which variable counts depends on whose model it is.
+        // Which variable applies depends on the model's provider.
         let model = Model { name: flags.model.name.clone(), ..Model::default() };
         settings.put(Layer { model, ..Layer::default() }, Origin::Flag, bases);
         settings.put_environment(environment);
@@ -64,7 +65,7 @@ impl Files {
         Loaded { settings, ignored }
     }
 
-    /// What of the project's file would weaken what the user and the defaults say.
+    /// What the project's file would weaken, compared with the user's file and the defaults.
     pub fn weakening(&self) -> Vec<String> {
         let layer = self.project.as_ref().map(|file| file.layer.clone());
         layer.map_or_else(Vec::new, |mut layer| {
@@ -72,7 +73,7 @@ impl Files {
         })
     }
 
-    /// One sentence for something that is not in force.
+    /// One sentence about an ignored setting.
     pub fn why_ignored(&self, what: &str) -> String {
         let why = match self.standing {
             Standing::Changed => "has changed since it was trusted",
@@ -101,7 +102,8 @@ pub fn trust_of(environment: &Environment) -> Trust {
     Trust::read(folder(environment, "XDG_STATE_HOME", ".local/state").as_deref())
 }
 
-/// A base folder of the user: what the variable says if that is absolute, else its usual place below the home.
+/// A base folder of the user: the variable's value if it is absolute, otherwise the usual path
+/// below the home.
 fn folder(environment: &Environment, variable: &str, usual: &str) -> Option<PathBuf> {
     environment.folder(variable).or_else(|| Some(environment.folder("HOME")?.join(usual)))
 }

@@ -1,4 +1,4 @@
-//! What is known of one key: its name, its flag, and how its values get from a layer into the settings.
+//! A key: its name, its flag, and how its values get from a layer into the settings.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::{Bases, KEYS, Layer, Origin, Settings};
 /// One row of the table of settings.
 #[derive(Debug)]
 pub struct Key {
-    /// As it is written in a file: table, dot, key.
+    /// Its name in a file: table, dot, key.
     pub name: &'static str,
     /// Its flag, if it has one.
     pub flag: Option<Flag>,
@@ -20,7 +20,7 @@ pub struct Key {
     pub(crate) take_weakening: fn(&mut Layer, &Settings, Bases<'_>) -> Vec<String>,
 }
 
-/// Takes the text behind a flag into a layer.
+/// Parses the argument of a flag into a layer.
 type Give = fn(&mut Layer, &str) -> Result<(), String>;
 
 /// A flag, as its help describes it.
@@ -28,28 +28,29 @@ type Give = fn(&mut Layer, &str) -> Result<(), String>;
 pub struct Flag {
     /// Its name, without the dashes.
     pub name: &'static str,
-    /// What stands behind it.
+    /// Its argument.
     pub takes: Takes,
     /// What it does.
     pub help: &'static str,
-    /// Whether the help shows the default; not where a loop has one of its own.
+    /// Whether the help shows the default; false if a loop has its own default.
     pub shows_default: bool,
-    /// Whether a run that goes on takes it, too.
+    /// Whether a resumed run accepts it, too.
     pub on_resume: bool,
-    /// What it does in the loops of agents, which look at limits between turns; `None` if they have no such flag.
+    /// What it does in the loops of agents, which check limits between turns; `None` if they have
+    /// no such flag.
     pub between_turns: Option<&'static str>,
 }
 
-/// What stands behind a flag.
+/// The argument of a flag.
 #[derive(Debug, Clone, Copy)]
 pub enum Takes {
-    /// One value, called this.
+    /// One value with this name.
     One(&'static str),
-    /// One value, called this; the flag may be given again.
+    /// One value with this name; the flag may be repeated.
     Many(&'static str),
-    /// One of some words, called this; the words and what they mean.
+    /// One of several words: its name, the words and their meanings.
     Word(&'static str, &'static [(&'static str, &'static str)]),
-    /// Nothing; its opposite and what that does.
+    /// None; the opposite flag and what that does.
     Nothing(&'static str, &'static str),
 }
 
@@ -72,12 +73,13 @@ impl Flag {
 }
 
 impl Key {
-    /// Takes the text behind the flag into a layer; for a flag that takes nothing `true` or `false`.
+    /// Parses the argument of the flag into a layer; for a flag without an argument, `true` or
+    /// `false`.
     pub fn give(&self, layer: &mut Layer, text: &str) -> Result<(), String> {
         self.give.map_or(Ok(()), |give| give(layer, text))
     }
 
-    /// The default that the help of the flag shows; `None` if there is none.
+    /// The default that the flag's help shows; `None` if there is none.
     #[must_use]
     pub fn default_text(&self) -> Option<String> {
         self.flag.as_ref().filter(|flag| flag.shows_default)?;
@@ -91,14 +93,14 @@ impl Key {
 pub struct Row {
     /// The name of the key.
     pub key: &'static str,
-    /// Null where it is not set.
+    /// Null if it is not set.
     pub value: Value,
-    /// Where it is from.
+    /// Where it comes from.
     pub origin: Origin,
 }
 
 impl Row {
-    /// The value for eyes.
+    /// The value for display.
     #[must_use]
     pub fn text(&self) -> String {
         match &self.value {
@@ -110,7 +112,8 @@ impl Row {
 }
 
 impl Settings {
-    /// All of them, in the order of the table. A list that several layers add to has a row for each entry.
+    /// All settings, in the order of the table. A list that several layers add to has one row per
+    /// entry.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let shown = |key: &'static Key| {
@@ -121,8 +124,8 @@ impl Settings {
     }
 }
 
-/// Takes out of a project's layer everything that would weaken what is in force without it, and says what that was, one line each:
-/// `sandbox.network = true`.
+/// Removes everything from a project's layer that would weaken the settings without it; returns
+/// what was removed, one line each: `sandbox.network = true`.
 pub(crate) fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases<'_>) -> Vec<String> {
     let mut taken = Vec::new();
     for key in KEYS {
@@ -132,7 +135,7 @@ pub(crate) fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases
     taken
 }
 
-/// A key of a layer, to which a flag gives a value.
+/// A key of a layer that a flag can set.
 pub(crate) trait Given {
     fn give(&mut self, text: &str) -> Result<(), String>;
 }

@@ -1,4 +1,4 @@
-//! Where keys come from: the environment, or files in `agent-config/`, or (S0) at the root.
+//! Finds keys: in the environment, in files in `agent-config/`, or (S0) at the root.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,9 +9,9 @@ use names::ours::AGENT_CONFIG;
 
 use crate::Environment;
 
-/// Variables that hold keys. All of them are struck out of every output, whichever model is asked.
+/// Variables with keys. All of them are redacted in every output, whichever model is asked.
 const VARIABLES: [(&str, Option<Provider>); 5] = [
-    // Google's own clients prefer the first of these two.
+    // Google's own clients prefer the first of the two.
     ("GOOGLE_API_KEY", Some(Provider::Gemini)),
     ("GEMINI_API_KEY", Some(Provider::Gemini)),
     ("OPENAI_API_KEY", Some(Provider::OpenAi)),
@@ -23,11 +23,11 @@ const VARIABLES: [(&str, Option<Provider>); 5] = [
 #[derive(Debug, Default)]
 pub struct Keys {
     known: Vec<Key>,
-    /// Files that are there for a key and hold none.
+    /// Key files without a key.
     without: Vec<Without>,
 }
 
-/// A key, whose it is, and where it was found.
+/// A key, its provider, and where it was found.
 #[derive(Debug)]
 struct Key {
     whose: Option<Provider>,
@@ -39,18 +39,20 @@ struct Key {
 #[derive(Debug)]
 struct Without {
     whose: Option<Provider>,
-    /// The file, and why no key is taken from it.
+    /// The file, and why it has no usable key.
     what: String,
 }
 
-/// Keys for programs that look there; where a project with phases has its secrets (S3 §Environment and Security).
+/// Keys for programs that read this file; a project with phases keeps its secrets here (S3
+/// §Environment and Security).
 pub const DOT_ENV: &str = ".env";
 
-/// Of a key file; nobody's key is longer.
+/// The maximum size of a key file; no key is longer.
 const LARGEST_KEY_FILE: u64 = 64 << 10;
 
 impl Keys {
-    /// Keys of the environment, then those of `agent-config/*-key.txt` and of the root, which is what makes the environment win.
+    /// Finds keys in the environment, then in `agent-config/*-key.txt` and at the root. The first
+    /// one wins, so the environment takes precedence.
     pub fn find(environment: &Environment, root: &Path) -> Self {
         let from_environment = VARIABLES.iter().filter_map(|(name, provider)| {
             let key = Secret::new(environment.text(name)?);
@@ -70,7 +72,7 @@ impl Keys {
         Self { known, without }
     }
 
-    /// One key for every provider that wants one.
+    /// The same key for every provider that needs one.
     pub fn just(key: Secret) -> Self {
         Self {
             known: vec![Key { whose: Some(Provider::Gemini), secret: key, source: "the program".to_owned() }],
@@ -83,35 +85,36 @@ impl Keys {
         self.known.iter().find(|found| found.whose == Some(provider)).map(|found| &found.secret)
     }
 
-    /// Where the key for a provider was found, if it cannot be sent in a header: it holds a blank or something that does not print.
+    /// Where the key for a provider was found, if it cannot be sent in a header: it contains white
+    /// space or unprintable characters.
     pub fn unsendable(&self, provider: Provider) -> Option<&str> {
         let key = self.known.iter().find(|found| found.whose == Some(provider))?;
         let sendable = key.secret.expose().chars().all(|c| c.is_ascii_graphic());
         (!sendable).then_some(key.source.as_str())
     }
 
-    /// The file that is there for the key of a provider and holds none, and why.
+    /// The key file of a provider that contains no key, and why.
     pub fn without(&self, provider: Provider) -> Option<&str> {
         self.without.iter().find(|none| none.whose == Some(provider)).map(|none| none.what.as_str())
     }
 
-    /// Every key as it is, for the redactor.
+    /// Every key in plain text, for the redactor.
     pub fn exposed(&self) -> impl Iterator<Item = &str> {
         self.known.iter().map(|found| found.secret.expose())
     }
 
-    /// Every key, as it may be shown, whose it is, and where it was found.
+    /// Every key, redacted, with its provider and where it was found.
     pub fn found(&self) -> impl Iterator<Item = (Option<Provider>, &Secret, &str)> {
         self.known.iter().map(|found| (found.whose, &found.secret, found.source.as_str()))
     }
 }
 
-/// Whether a variable is one of those that hold keys.
+/// Whether this variable contains a key.
 pub fn is_key_variable(name: &OsStr) -> bool {
     VARIABLES.iter().any(|(known, _)| name == *known)
 }
 
-/// What to do when there is none.
+/// What to do if there is no key.
 pub fn remedy(provider: Provider) -> String {
     let (variable, file) = match provider {
         Provider::OpenAi => ("OPENAI_API_KEY", "openai-key.txt"),
@@ -120,36 +123,37 @@ pub fn remedy(provider: Provider) -> String {
     format!("set {variable}, or put the key into {AGENT_CONFIG}/{file}")
 }
 
-/// What a sandbox hides of a project, in every loop that works at its root: wherever our keys are.
+/// The project's paths that a sandbox hides in every loop that works at its root: all places of our
+/// keys.
 pub fn hidden(root: &Path) -> Vec<PathBuf> {
     files_at(root).chain([root.join(AGENT_CONFIG)]).collect()
 }
 
-/// The same for an agent, which has the network: `.env`, where other programs have their keys, too. A build may want it.
+/// The same for an agent, which has network access: also hides `.env`, which a build may need.
 pub fn hidden_from_agents(root: &Path) -> Vec<PathBuf> {
     hidden(root).into_iter().chain([root.join(DOT_ENV)]).collect()
 }
 
-/// Where keys may lie, relative to the root: a folder and two files.
+/// Where keys may be, relative to the root: a folder and two files.
 pub fn places() -> [String; 3] {
     let [gemini, openai] = names_at_root();
     [format!("{AGENT_CONFIG}/"), gemini, openai]
 }
 
-/// The two key files that S0 keeps at the root.
+/// The two key files that S0 expects at the root.
 fn names_at_root() -> [String; 2] {
     [Provider::Gemini, Provider::OpenAi].map(|provider| format!("{}{KEY_FILE}", provider.as_str()))
 }
 
-/// Whether a file is named as one that holds a key.
+/// Whether a file's name is that of a key file.
 pub fn is_key_file(path: &str) -> bool {
     path.ends_with(KEY_FILE)
 }
 
-/// How the names of key files end.
+/// The end of a key file's name.
 const KEY_FILE: &str = "-key.txt";
 
-/// Those at the root, as far as they are there.
+/// The existing ones at the root.
 fn files_at(root: &Path) -> impl Iterator<Item = PathBuf> {
     let paths = names_at_root().map(|name| root.join(name));
     paths.into_iter().filter(|path| path.symlink_metadata().is_ok())
@@ -165,7 +169,7 @@ fn key_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The key in a file. Only a small regular file holds one.
+/// The key in a file, which must be a small regular file.
 fn read_key(root: &Path, path: &Path) -> Result<Key, Without> {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let whose = [Provider::Gemini, Provider::OpenAi]
@@ -177,7 +181,7 @@ fn read_key(root: &Path, path: &Path) -> Result<Key, Without> {
         .map_err(|error| none(&format!("cannot be read: {error}")))?
         .ok_or_else(|| none("is no small file"))?;
     let text = String::from_utf8(bytes).map_err(|_| none("is not UTF-8"))?;
-    // Editors of other systems put a byte order mark in front.
+    // Some editors write a byte order mark first.
     let secret = Secret::new(text.trim_start_matches('\u{feff}'));
     if secret.is_empty() {
         return Err(none("is empty"));

@@ -1,4 +1,4 @@
-//! `.abl/abl.config.yaml`, as S3's own projects have it. Everything in it may be left out.
+//! `.abl/abl.config.yaml`, in the format of S3's own projects. Every key may be left out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::fmt;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Asked when nothing else is said.
+/// The model if none is configured.
 const DEFAULT_MODEL: &str = "gemini-3.8-flash";
 
-/// The file. Keys that are not known are passed over: the file is shared with another program.
+/// The file. Unknown keys are ignored, because another program shares the file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct File {
@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for Commands {
     }
 }
 
-/// Not an untagged enum: its errors do not say what is wrong, nor where.
+/// Not an untagged enum, whose errors say neither what is wrong nor where.
 impl<'de> Visitor<'de> for Commands {
     type Value = Self;
 
@@ -89,22 +89,22 @@ struct Limits {
     max_verifier_iterations: Option<u32>,
 }
 
-/// What it says, defaults filled in.
+/// The content, with defaults.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The source folder, relative to the root.
     pub src: String,
     /// The tests folder, relative to the root.
     pub tests: String,
-    /// Who builds.
+    /// The builder's model.
     pub builder_model: String,
-    /// Who verifies.
+    /// The verifier's model.
     pub verifier_model: String,
     /// What `abl-cmd` runs for the builder.
     pub builder_commands: BTreeMap<String, Entry>,
-    /// What it runs for the verifier.
+    /// What `abl-cmd` runs for the verifier.
     pub verifier_commands: BTreeMap<String, Entry>,
-    /// Verifications at most.
+    /// The maximum number of verifications.
     pub iterations: u32,
 }
 
@@ -113,13 +113,13 @@ pub struct Config {
 pub struct Entry {
     /// The shell line; no role ever sees it.
     pub command: String,
-    /// What it is for.
+    /// Its description.
     #[serde(default)]
     pub description: String,
 }
 
 impl Config {
-    /// Reads the file's text; `None` for a project without one. The error says where.
+    /// Reads the file's text; `None` for a project without the file. Errors say where.
     pub fn parse(text: Option<&str>) -> Result<Self, String> {
         let file: File = match text.filter(|text| has_content(text)) {
             Some(text) => serde_saphyr::from_str(text).map_err(|error| error.to_string())?,
@@ -148,7 +148,7 @@ impl Config {
     }
 }
 
-/// Comments alone are no document.
+/// Whether there is anything but comments.
 fn has_content(text: &str) -> bool {
     text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
 }

@@ -1,4 +1,4 @@
-//! Reading one configuration file, and saying where in it an error is.
+//! Reads one configuration file, and locates errors in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Layer;
 
-/// Larger than any configuration.
+/// The maximum size of a configuration file.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// A configuration file that could be read.
+/// A configuration file that was read.
 #[derive(Debug)]
 pub struct File {
     /// Where it is.
     pub path: PathBuf,
-    /// Of its bytes.
+    /// The hash of its bytes.
     pub sha256: String,
-    /// What it says.
+    /// Its settings.
     pub layer: Layer,
 }
 
@@ -26,7 +26,7 @@ pub struct File {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is there and cannot be read.
+    /// It exists but cannot be read.
     #[error("cannot read {}", path.display())]
     Io {
         /// Which file.
@@ -34,18 +34,18 @@ pub enum ReadError {
         /// Why.
         source: io::Error,
     },
-    /// Something else has its name, or it is too large.
+    /// It is not a regular file, or too large.
     #[error("{} is no file of at most 1 MiB", .0.display())]
     NoFile(PathBuf),
-    /// It holds bytes that are no text.
+    /// It contains bytes that are not UTF-8.
     #[error("{} is not UTF-8 (at byte {at})", path.display())]
     NotUtf8 {
         /// Which file.
         path: PathBuf,
-        /// How many bytes before it are text.
+        /// The number of valid bytes before them.
         at: usize,
     },
-    /// A line of it is wrong. The text shows the line and marks the place.
+    /// A line is wrong. The text shows the line and marks the position.
     #[error("{0}")]
     Line(String),
 }
@@ -63,7 +63,7 @@ impl ReadError {
     }
 }
 
-/// The file at `path`, if there is one.
+/// The file at `path`, if it exists.
 pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
     let bytes = match dir::read(path, MOST_BYTES, dir::Links::Followed) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -92,9 +92,9 @@ pub(crate) fn parse(text: &str) -> Result<Layer, toml::de::Error> {
     toml::from_str(text)
 }
 
-/// The message with the line that it is about and a mark under the place.
+/// The message with the line and a mark under the position.
 pub(crate) fn render(text: &str, name: &str, error: &toml::de::Error) -> String {
-    // A mark at the very end of the text has no line to stand under, and one inside a character no place.
+    // The mark must be below an existing line, and not inside a character.
     let end = text.trim_end().len();
     let span = error.span().unwrap_or(0..0);
     let start = text.floor_char_boundary(span.start.min(end.saturating_sub(1)));

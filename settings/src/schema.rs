@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::Layer;
 
-/// As it is published. TOML has no null, so that what may be left out is not said to be null, and defaults are told in words.
+/// The published schema. TOML has no null, so an optional key is not said to be null; defaults are
+/// in the descriptions.
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Layer).to_value();
     tidy(&mut schema);
@@ -33,7 +34,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// `anyOf: [X, null]` is X.
+/// Replaces `anyOf: [X, null]` by X.
 fn take_out_null_choice(object: &mut serde_json::Map<String, Value>) {
     let Some(Value::Array(choices)) = object.get_mut("anyOf") else { return };
     choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));

@@ -1,4 +1,4 @@
-//! The settings in force, and where each of them is from.
+//! The settings in force, and where each of them comes from.
 
 use std::fmt;
 use std::path::Path;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bases, Environment, KEYS, Layer, Settings};
 
-/// Where a setting is from.
+/// Where a setting comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// Nobody said anything.
+    /// Nothing else set it.
     Default,
     /// The user's own file.
     User,
@@ -24,13 +24,13 @@ pub enum Origin {
     Flag,
 }
 
-/// A variable of the environment that sets something.
+/// An environment variable that affects a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variable {
-    /// As Google's own clients have it.
+    /// As in Google's own clients.
     GeminiBaseUrl,
-    /// As OpenAI's own clients have it.
+    /// As in OpenAI's own clients.
     OpenAiBaseUrl,
 }
 
@@ -56,12 +56,12 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value and where it is from.
+/// A value and where it comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setting<T> {
-    /// In force.
+    /// The value in force.
     pub value: T,
-    /// Who set it.
+    /// Where it comes from.
     pub origin: Origin,
 }
 
@@ -71,9 +71,9 @@ impl<T> Setting<T> {
     }
 }
 
-/// Every layer puts its values over those before it.
+/// Each layer overrides the ones before it.
 impl Settings {
-    /// The defaults and the flags; no file, no environment.
+    /// The defaults and the flags, without files and environment.
     #[must_use]
     pub fn of_flags(flags: Layer) -> Self {
         let mut settings = Self::default();
@@ -81,15 +81,15 @@ impl Settings {
         settings
     }
 
-    /// Puts flags over what is there. Relative places are taken as below `/`.
+    /// Applies flags. Relative paths are resolved against `/`.
     pub fn put_flags(&mut self, flags: Layer) {
         self.put(flags, Origin::Flag, Bases { root: Path::new("/"), home: None });
     }
 
-    /// Puts a layer over what is there. Single values are replaced, lists add up.
+    /// Applies a layer. Single values are replaced, lists are extended.
     ///
-    /// An address belongs to the provider that it was written for: where a later layer names a model of another one, the key of that
-    /// one must not travel there.
+    /// An address belongs to the provider it was written for: if a later layer names a model of
+    /// another provider, that provider's key must not be sent there.
     pub fn put(&mut self, mut layer: Layer, origin: Origin, bases: Bases<'_>) {
         let provider = layer.model.name.as_ref().map(|name| name.0.provider());
         if provider.is_some_and(|provider| provider != self.model.value.provider()) {
@@ -103,7 +103,8 @@ impl Settings {
         }
     }
 
-    /// The environment's address for the provider that is asked, if it has one. It is taken as it is.
+    /// Applies the environment's address for the model's provider, if there is one. The address is
+    /// not checked.
     pub fn put_environment(&mut self, environment: &Environment) {
         let variable = match self.model.value.provider() {
             Provider::Gemini => Variable::GeminiBaseUrl,
@@ -116,7 +117,7 @@ impl Settings {
         }
     }
 
-    /// The limits that no call may pass.
+    /// The limits that no call may exceed.
     pub fn budget(&self) -> Budget {
         Budget {
             max_calls: self.max_calls.value,
@@ -131,7 +132,7 @@ impl Settings {
         Prices::built_in().behind(self.prices.iter().map(|price| price.value.clone()).collect())
     }
 
-    /// The rounds of a loop that has `most` by itself.
+    /// The maximum number of rounds of a loop whose own maximum is `most`.
     pub fn rounds(&self, most: u32) -> u32 {
         let wanted = self.rounds.value.and_then(|rounds| u32::try_from(rounds).ok());
         wanted.map_or(most, |rounds| rounds.min(most))

@@ -1,22 +1,23 @@
-//! How the values of one layer get into the settings: taken over, added, shown, or taken out because they weaken.
+//! How the values of a layer get into the settings: set, added, shown, or removed because they
+//! weaken something.
 
 use llm::Price;
 use serde_json::{Value as Json, json};
 
 use crate::{Bases, Origin, Pattern, Setting};
 
-/// A value as it is written in a file or behind a flag.
+/// A value as written in a file or as the argument of a flag.
 pub(crate) trait Written: Clone {
-    /// What it is in force.
+    /// Its form in the settings.
     type Value: Clone + PartialEq;
 
-    /// What it stands for.
+    /// Converts it.
     fn value(self, bases: Bases<'_>) -> Self::Value;
 
-    /// As it is shown.
+    /// Its form for display.
     fn shown(value: &Self::Value) -> Json;
 
-    /// Adds values of a later layer. What is there already stays where it is from.
+    /// Adds the values of a later layer. Existing values keep their origin.
     fn add(list: &mut Vec<Setting<Self::Value>>, more: Vec<Self::Value>, origin: Origin) {
         for value in more {
             if !list.iter().any(|there| there.value == value) {
@@ -26,7 +27,7 @@ pub(crate) trait Written: Clone {
     }
 }
 
-/// What a value is in force, and how that is shown.
+/// The form of a value in the settings, and for display.
 macro_rules! in_force {
     ($name:ident as $value:ty, $get:expr, $shown:expr) => {
         impl $crate::slot::Written for $name {
@@ -60,31 +61,31 @@ impl Written for Price {
         json!(value.prefix)
     }
 
-    /// The first that fits counts.
+    /// Puts the later layer first, because the first match counts.
     fn add(list: &mut Vec<Setting<Self>>, more: Vec<Self>, origin: Origin) {
         list.splice(0..0, more.into_iter().map(|value| Setting { value, origin }));
     }
 }
 
-/// Whether a project that is not trusted would weaken by a value what is in force without it, if anything is.
+/// Whether a value from an untrusted project would weaken the current one, if there is one.
 pub(crate) type Weakens<V> = fn(wanted: &V, now: Option<&V>) -> bool;
 
-/// The place of a setting, which a key of the type `F` fills.
+/// The place of a setting, filled by keys of type `F`.
 pub(crate) trait Slot<F> {
-    /// Of one value.
+    /// The type of a single value.
     type Value;
 
-    /// Takes what is given.
+    /// Applies the given values.
     fn put(&mut self, given: &mut F, origin: Origin, bases: Bases<'_>);
 
-    /// Each value, as it is shown, and where it is from; null where there is none.
+    /// Each value for display, and where it comes from; null if there is none.
     fn shown(&self) -> Vec<(Json, Origin)>;
 
-    /// Takes out of what is given whatever weakens, and says what that was.
+    /// Removes everything that weakens from the given values, and returns it for display.
     fn take_weakening(&self, given: &mut F, weakens: Weakens<Self::Value>, bases: Bases<'_>) -> Vec<String>;
 }
 
-/// One value: the later layer's replaces the earlier one's.
+/// A single value: the later layer's replaces the earlier one's.
 impl<F, V> Slot<Option<F>> for Setting<V>
 where
     F: Written,
@@ -116,7 +117,7 @@ where
     }
 }
 
-/// A list: those of all layers add up.
+/// A list: all layers add to it.
 impl<F: Written> Slot<Vec<F>> for Vec<Setting<F::Value>> {
     type Value = F::Value;
 
@@ -143,7 +144,8 @@ impl<F: Written> Slot<Vec<F>> for Vec<Setting<F::Value>> {
     }
 }
 
-/// A list for each layer, since a `!` pattern takes back only what its own list protects. To protect more never weakens.
+/// One list per layer, because a `!` pattern only affects its own list. Protecting more never
+/// weakens.
 impl Slot<Vec<Pattern>> for Vec<Setting<Vec<String>>> {
     type Value = String;
 
@@ -168,7 +170,7 @@ fn or_none(rows: Vec<(Json, Origin)>) -> Vec<(Json, Origin)> {
     if rows.is_empty() { vec![(Json::Null, Origin::Default)] } else { rows }
 }
 
-/// As it may be printed: what moves a terminal's cursor is escaped.
+/// Safe to print: control characters are escaped.
 fn text(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"))
 }

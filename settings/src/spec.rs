@@ -1,10 +1,10 @@
-//! `.cuggino.json`: the one place where its six settings are (S4 §Configuration).
+//! `.cuggino.json`, the only place for its six settings (S4 §Configuration).
 
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 
-/// The file. An empty text is the same as none.
+/// The file. An empty text is the same as no file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 struct File {
@@ -18,20 +18,20 @@ struct File {
     audit: Option<bool>,
 }
 
-/// What it says, defaults filled in.
+/// The content, with defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The folder with the specs, relative to the root.
     pub specs: String,
-    /// Iterations at most.
+    /// The maximum number of iterations.
     pub max_iterations: u32,
-    /// Run after planning.
+    /// The command line that runs after planning.
     pub setup: Option<String>,
-    /// Run before implementing and reviewing.
+    /// The command line that runs before implementing and reviewing.
     pub check: Option<String>,
     /// Whether each task is committed.
     pub commit: bool,
-    /// Whether idle time of the watch is used for an audit.
+    /// Whether the watch uses idle time for audits.
     pub audit: bool,
 }
 
@@ -49,14 +49,15 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the file's text; an empty one gives the defaults. The specs are in none of the folders that are `taken`.
+    /// Reads the file's text; an empty one gives the defaults. The specs folder may not be one of
+    /// those that are `taken`.
     pub fn parse(text: &str, taken: &[&str]) -> Result<Self, String> {
         let file: File = if text.trim().is_empty() {
             File::default()
         } else if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|e| e.to_string())?
         } else {
-            // An array would be taken for the settings in their order.
+            // Serde would read an array as the settings in order.
             return Err("it must be an object: { … }".to_owned());
         };
         let default = Self::default();
@@ -86,18 +87,19 @@ impl Config {
             commit: Some(self.commit),
             audit: Some(self.audit),
         };
-        // Strings, numbers and switches always have a JSON form.
+        // Strings, numbers and booleans always have a JSON form.
         serde_json::to_string_pretty(&file).map(|text| text + "\n").unwrap_or_default()
     }
 }
 
-/// Specs are what a talk may write, and what the focus may open to agents: none of these is either. In any case, for file systems that
-/// know none.
+/// Planning sessions may write specs, and the focus may open them to agents: none of these folders
+/// may be opened like that. Compared in lower case, for case-insensitive file systems.
 fn is_taken(name: &str, taken: &[&str]) -> bool {
     taken.iter().any(|taken| name.eq_ignore_ascii_case(taken))
 }
 
-/// A folder below the root, as agents and git are told of it: without `./` and final slash.
+/// A folder below the root, in the form that agents and git are given: without `./` and final
+/// slash.
 pub fn folder(text: &str, taken: &[&str]) -> Result<String, String> {
     let path = Path::new(text);
     let names = path.components().filter(|part| *part != Component::CurDir);

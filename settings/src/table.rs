@@ -1,7 +1,7 @@
-//! The table of settings. A new one is a row here and nothing else: the shape of the files and their JSON schema, the flag, the default,
-//! what a project may not decide, `code-commit config` and the record follow from it.
+//! The table of settings. A new setting is only a row here: the files' format and JSON schema, the
+//! flag, the default, what a project may not decide, `code-commit config` and the record follow.
 //!
-//! A row: what the file's schema says of it; its key and type in a file; its field and type in force; the default; when it weakens; the flag.
+//! A row: schema description; key and type in a file; field and type; default; when it weakens; flag.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +26,7 @@ macro_rules! optional {
     };
 }
 
-/// The tables of a file as structs, the settings in force as another, and all keys.
+/// Generates the tables of a file as structs, the settings as another struct, and all keys.
 macro_rules! settings {
     ($(
         $(#[$table_meta:meta])*
@@ -51,7 +51,7 @@ macro_rules! settings {
             }
         )*
 
-        /// Every setting of a run. The record keeps them, so that a run that goes on later does so under the same ones.
+        /// Every setting of a run. They are recorded, so that a resumed run uses the same ones.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub struct Settings {
             $($(#[doc = concat!("`", $name, stringify!($key), "`")] pub $field: $Setting,)*)*
@@ -64,7 +64,7 @@ macro_rules! settings {
             }
         }
 
-        /// Every key, in the order in which they are shown.
+        /// Every key, in the order of display.
         pub const KEYS: &[Key] = &[$($(
             Key {
                 name: concat!($name, stringify!($key)),
@@ -88,7 +88,7 @@ macro_rules! settings {
 settings! {
     /// `[model]`.
     Model "model." .model {
-        /// In what a server of the OpenAI dialect differs from what its address makes likely.
+        /// How a server of the OpenAI dialect differs from what its address suggests.
         dialect: Dialect,
     } {
         /// `gemini/NAME`, `openai/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is obvious. Trusted files only.
@@ -100,7 +100,7 @@ settings! {
         // A variable of the environment sets it, too: which one depends on the provider, see `Settings::put_environment`.
         base_url: Option<Address> => base_url: Setting<Option<String>> = unset(), differs,
             one("base-url", "URL", "The address of the model's service: for Gemini the origin, for the OpenAI dialect including /v1");
-        /// Left to the service where it is not set.
+        /// If not set, the service decides.
         temperature: Option<Temperature> => temperature: Setting<Option<f64>> = unset(), never,
             one("temperature", "NUMBER", "How freely the model chooses its words, 0 to 2; by default its service decides");
         /// Stream the answer.
@@ -113,17 +113,17 @@ settings! {
 
     /// `[model.dialect]`.
     Dialect "model.dialect." .model.dialect {} {
-        /// What the output limit is called: `max_completion_tokens` or `max_tokens`.
+        /// The name of the output limit: `max_completion_tokens` or `max_tokens`.
         max_tokens: Option<OutputLimit> => dialect_max_tokens: Setting<Option<OutputLimit>> = unset(), never;
-        /// Who says the system instruction: `developer` or `system`.
+        /// The role of the system instruction: `developer` or `system`.
         system_role: Option<SystemRole> => dialect_system_role: Setting<Option<SystemRole>> = unset(), never;
-        /// How an answer that follows a JSON schema is asked for: `json_schema`, `json_object` or `none`.
+        /// How to request an answer that follows a JSON schema: `json_schema`, `json_object` or `none`.
         schema: Option<AnswerSchema> => dialect_schema: Setting<Option<AnswerSchema>> = unset(), never;
     }
 
-    /// `[limits]`. None is no limit; a limit of zero is an error.
+    /// `[limits]`. A missing limit means no limit; a limit of zero is an error.
     Limits "limits." .limits {} {
-        /// US dollars. No call is sent that could pass it; needs a model whose price is known.
+        /// US dollars. No call is sent that could exceed it; needs a model with a known price.
         max_cost: Option<Dollars> => max_cost: Setting<Option<Money>> = unset(), raises,
             one("max-cost", "USD", "Stop before the total cost could exceed this many US dollars")
                 .on_resume().between_turns("Start no turn after the run has cost this many US dollars, by the agent's own count");
@@ -138,14 +138,14 @@ settings! {
         max_time: Option<Time> => max_time: Setting<Option<Duration>> = unset(), raises,
             one("max-time", "DURATION", "End the run at the next model call after this time")
                 .on_resume().between_turns("Start no turn after turns and commands have taken this long");
-        /// Rounds; more than a loop has by itself changes nothing.
+        /// Rounds. It can only lower the loop's own maximum.
         rounds: Option<Count> => rounds: Setting<Option<u64>> = unset(), raises,
             one("rounds", "NUMBER", "Use fewer rounds than the loop's maximum: at most 4, `implement` 8");
     }
 
     /// `[build]`.
     Build "build." .build {} {
-        /// A program and its arguments, run at the root; quotes group words, no shell reads it.
+        /// A program and its arguments, run at the root; quotes group words, no shell is involved.
         command: Option<CommandLine> => build: Setting<CommandLine> = Setting::default(default_build()), never,
             one("build-command", "COMMAND", "The command that decides whether the work is done");
         /// How long one build may take.
@@ -154,11 +154,11 @@ settings! {
         /// A build that prints more is stopped.
         output_limit: Option<Size> => build_output: Setting<u64> = Setting::default(64 << 20), raises,
             one("build-output-limit", "SIZE", "Stop a build that prints more than this");
-        /// Of a build that fails after printing more, the model is sent the beginning and the end.
+        /// If a build fails after printing more, the model gets the beginning and the end.
         prompt_limit: Option<Size> => build_prompt: Setting<u64> = Setting::default(1 << 20), raises;
     }
 
-    /// `[sandbox]`. What opens it needs a trusted file.
+    /// `[sandbox]`. Only a trusted file can open it.
     Isolation "sandbox." .sandbox {} {
         /// How the sandbox is enforced.
         mode: Option<Sandbox> => sandbox: Setting<Sandbox> = Setting::default(Sandbox::Auto), is_weaker,
@@ -166,13 +166,13 @@ settings! {
         /// Whether the build may use the network.
         network: Option<bool> => network: Setting<bool> = Setting::default(false), raises,
             switch("network", "Let the build use the network", "no-network", "Do not let the build use the network, which is the default");
-        /// Folders outside of the project that the build may change. The lists of all layers add up.
+        /// Folders outside the project that the build may change. The lists of all layers are combined.
         writable: Vec<Place> => writable: Vec<Setting<PathBuf>> = Vec::new(), differs,
             many("writable", "DIR", "Let the build change this existing folder outside the project; can be repeated");
-        /// Files and folders outside of the project that the build may see.
+        /// Files and folders outside the project that the build may read.
         readable: Vec<Place> => readable: Vec<Setting<PathBuf>> = Vec::new(), differs,
             many("readable", "PATH", "Let the build read this path outside the project; can be repeated");
-        /// Variables that pass into the build besides PATH, HOME, the locale and their like.
+        /// Variables that the build gets in addition to PATH, HOME, the locale and similar ones.
         env: Vec<VariableName> => env: Vec<Setting<String>> = Vec::new(), differs,
             many("env", "NAME", "Pass this environment variable to the build; can be repeated");
     }
@@ -181,7 +181,7 @@ settings! {
     Spec "spec." .spec {} {
         /// What a checkpoint commits.
         commit_scope: Option<CommitScope> => commit_scope: Setting<Option<CommitScope>> = unset(), never;
-        /// A program that is told when a person is needed. Trusted files only.
+        /// A program that is called when a person is needed. Trusted files only.
         notify: Option<CommandLine> => notify: Setting<Option<CommandLine>> = unset(), differs;
     }
 
@@ -192,26 +192,27 @@ settings! {
     /// Every key may be left out.
     #[schemars(title = "code-commit.toml")]
     Layer "" {
-        /// Who is asked, and how.
+        /// Which model is asked, and how.
         model: Model,
-        /// What a run may use.
+        /// The limits of a run.
         limits: Limits,
         /// The command that decides whether the work is done.
         build: Build,
         /// The sandbox around the build.
         sandbox: Isolation,
-        /// What `.cuggino.json` does not settle of `code-commit spec`.
+        /// Settings of `code-commit spec` that `.cuggino.json` does not have.
         spec: Spec,
         /// Reserved for settings of `code-commit order`; it has none.
         order: Reserved,
         /// Reserved for settings of `code-commit phase`, whose own files are in `.abl/`; it has none.
         phase: Reserved,
     } {
-        /// Files that no model may write and no build may change: gitignore patterns, relative to the root, matched in any case. The
-        /// lists of all layers add up, and a `!` pattern takes back only what its own list protects.
+        /// Files that no model may write and no build may change: gitignore patterns, relative to
+        /// the root, matched in any case. The lists of all layers are combined, and a `!` pattern
+        /// only affects its own list.
         protect: Vec<Pattern> => protect: Vec<Setting<Vec<String>>> = Vec::new(), never,
             many("protect", "PATTERN", "Protect what this gitignore pattern matches; can be repeated");
-        /// Prices that go before the built-in table.
+        /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;
     }
@@ -243,22 +244,22 @@ const fn switch(name: &'static str, help: &'static str, no: &'static str, no_hel
     Flag::new(name, Takes::Nothing(no, no_help), help)
 }
 
-/// Nothing that it may say weakens.
+/// No value weakens anything.
 fn never<T>(_: &T, _: Option<&T>) -> bool {
     false
 }
 
-/// A limit may be lowered; where there is none, any is lower.
+/// A limit may be lowered; if there is none, any limit is lower.
 fn raises<T: PartialOrd>(wanted: &T, now: Option<&T>) -> bool {
     now.is_some_and(|now| wanted > now)
 }
 
-/// Only what is in force anyway may be said.
+/// Only the current value may be set.
 fn differs<T: PartialEq>(wanted: &T, now: Option<&T>) -> bool {
     now != Some(wanted)
 }
 
-/// Whether one sandbox lets through what the other does not, or may. A container is no more than its daemon, which is root.
+/// Whether the wanted sandbox is weaker, or may be. A container is as strong as its daemon: root.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as every rule has it")]
 fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
     let strength = |mode: &Sandbox| match mode {

@@ -13,13 +13,13 @@ fn layer(text: &str) -> Layer {
     parse(text).unwrap()
 }
 
-/// How an error in a file looks.
+/// An error in a file, as displayed.
 #[track_caller]
 fn wrong(text: &str) -> String {
     render(text, PROJECT_FILE, &parse(text).unwrap_err())
 }
 
-/// What a project's file may not decide over the user's.
+/// What a project's file may not override in the user's file.
 #[track_caller]
 fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
     let mut settings = Settings::default();

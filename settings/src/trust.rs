@@ -1,4 +1,5 @@
-//! Which project files the user trusts: by their path and the SHA-256 of their bytes, in the user's own state.
+//! Which project files the user trusts: their paths and the SHA-256 of their bytes, in the user's
+//! state folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Pins {
-    /// Path of a project file to its hash.
+    /// The hash of each project file, by path.
     files: BTreeMap<PathBuf, String>,
 }
 
@@ -22,19 +23,20 @@ pub struct Trust {
     pins: Pins,
 }
 
-/// What is known of a project's file.
+/// The trust status of a project's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// These bytes are trusted.
     Trusted,
-    /// Other bytes were.
+    /// Another version of the file was trusted.
     Changed,
-    /// It never was.
+    /// No version was ever trusted.
     Unknown,
 }
 
 impl Trust {
-    /// What `code-commit/trusted.json` in the user's state folder says. One that is not there or cannot be read trusts nothing.
+    /// Reads `code-commit/trusted.json` in the user's state folder. A list that is missing or
+    /// cannot be read trusts nothing.
     pub fn read(state_home: Option<&Path>) -> Self {
         let store = state_home.map(|home| home.join("code-commit").join("trusted.json"));
         let read = |path: &PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
@@ -42,7 +44,7 @@ impl Trust {
         Self { store, pins }
     }
 
-    /// What is known of `file`, whose bytes have this hash.
+    /// The trust status of `file`, whose bytes have this hash.
     pub fn standing(&self, file: &Path, sha256: &str) -> Standing {
         match self.pins.files.get(file) {
             Some(pinned) if pinned == sha256 => Standing::Trusted,
@@ -51,7 +53,7 @@ impl Trust {
         }
     }
 
-    /// Trusts these bytes from now on; the ones before no more. Gives the place where that is kept.
+    /// Trusts these bytes from now on, and no earlier ones. Returns the path of the list.
     pub fn pin(mut self, file: &Path, sha256: &str) -> Result<PathBuf, PinError> {
         let store = self.store.take().ok_or(PinError::NoHome)?;
         self.pins.files.insert(file.to_owned(), sha256.to_owned());
@@ -62,14 +64,14 @@ impl Trust {
     }
 }
 
-/// Why a file cannot be trusted for good.
+/// Why trust in a file cannot be stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PinError {
     /// Neither variable names a folder.
     #[error("neither XDG_STATE_HOME nor HOME says where to keep that")]
     NoHome,
-    /// The store could not be written.
+    /// The list could not be written.
     #[error("cannot write {}", path.display())]
     Io {
         /// Which file.
@@ -90,7 +92,7 @@ impl PinError {
     }
 }
 
-/// The whole file, readable by the user alone, by a rename.
+/// Replaces the whole file by a rename; only the user may read it.
 fn replace(store: &Path, pins: &Pins) -> io::Result<()> {
     let folder = store.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;

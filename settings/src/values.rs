@@ -1,4 +1,4 @@
-//! What may stand behind a key, read strictly: a value that is wrong is an error at its place in the file.
+//! The values of keys, parsed strictly: a wrong value is an error at its position in the file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::Bases;
 use crate::slot::{Written, in_force};
 
-/// How the shape of a value is told to an editor.
+/// The JSON schema of a value.
 macro_rules! shaped {
     ($name:ident, $schema:tt) => {
         impl JsonSchema for $name {
@@ -33,7 +33,7 @@ macro_rules! shaped {
     };
 }
 
-/// How the text of a value is told to an editor, and read.
+/// The JSON schema of a value that is a string, and how to parse it.
 macro_rules! read_as_text {
     ($name:ident, $read:expr, $pattern:literal, $example:literal) => {
         impl std::str::FromStr for $name {
@@ -56,7 +56,7 @@ macro_rules! read_as_text {
     };
 }
 
-/// A value that is written as a string: how that is read, and what an editor is told of it.
+/// A value that is written as a string: how to parse it, and its JSON schema.
 macro_rules! text {
     ($(#[$meta:meta])* $name:ident($inner:ty), $read:expr, $pattern:literal, $example:literal) => {
         $(#[$meta])*
@@ -123,8 +123,9 @@ impl Written for Place {
     }
 }
 
-/// A program and its arguments, written as in a shell, but never given to one: quotes group words, and nothing else happens. What only
-/// a shell could act on is refused as in a work order: of `./build.sh && ./test.sh` the second would never be run.
+/// A program and its arguments, written like in a shell but never run by one: quotes group words,
+/// and nothing else is interpreted. Whatever only a shell could interpret is refused, as in a work
+/// order: of `./build.sh && ./test.sh` the second command would never run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CommandLine {
@@ -166,14 +167,14 @@ impl fmt::Display for Size {
     }
 }
 
-/// `90s`, `10m`, `1h30m`: whole numbers with their units, the larger first.
+/// `90s`, `10m`, `1h30m`: whole numbers with units, the larger unit first.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("`{text}` is not a duration; write it like 90s, 10m or 1h30m");
     let mut rest = text;
     let mut seconds: u64 = 0;
     for (unit, worth) in [('h', 3600), ('m', 60), ('s', 1)] {
         if let Some((number, behind)) = rest.split_once(unit) {
-            // `parse` would take a plus sign.
+            // `parse` would accept a plus sign.
             let digits = Some(number).filter(|number| !number.starts_with('+')).ok_or_else(bad)?;
             let number: u64 = digits.parse().map_err(|_| bad())?;
             seconds = number.checked_mul(worth).and_then(|s| seconds.checked_add(s)).ok_or_else(bad)?;

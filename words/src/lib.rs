@@ -3,30 +3,30 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Why a string is no plain command.
+/// Why a string is not a plain command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SplitError {
-    /// There is no word in it.
+    /// It contains no words.
     Empty,
-    /// A quote that is not closed.
+    /// An unclosed quote.
     OpenQuote(char),
-    /// A backslash with nothing behind it.
+    /// A backslash with nothing after it.
     LoneBackslash,
-    /// A NUL character, which no argument can hold.
+    /// A NUL character, which no argument can contain.
     Nul,
-    /// A word that is longer than Linux lets an argument be.
+    /// A word that is longer than Linux allows for an argument.
     TooLong,
-    /// Something that only a shell could act on. Quoted it is an argument like any other.
+    /// Something that only a shell interprets. Quoted, it is an ordinary argument.
     Operator(char),
-    /// A pattern that a shell replaces by the names of files.
+    /// A pattern that a shell would replace by file names.
     Pattern(char),
-    /// A variable that a shell replaces by its value.
+    /// A variable that a shell would replace by its value.
     Variable,
-    /// A `~` that a shell replaces by the home folder.
+    /// A `~` that a shell would replace by the home folder.
     Home,
-    /// A variable that a shell sets for the command behind it.
+    /// A variable that a shell would set for the command after it.
     Assignment,
-    /// A command of the shell itself.
+    /// A shell builtin.
     Builtin(&'static str),
 }
 
@@ -64,20 +64,22 @@ impl std::fmt::Display for SplitError {
 
 impl std::error::Error for SplitError {}
 
-/// `MAX_ARG_STRLEN` of Linux, with the NUL behind the word.
+/// Linux's `MAX_ARG_STRLEN`, without the NUL at the end.
 const LONGEST_WORD: usize = (128 << 10) - 1;
 
-/// Commands that change the shell they are typed into. Some systems have programs of these names, which change nothing.
+/// Commands that change the shell that runs them. Some systems have programs with these names,
+/// which do nothing.
 const BUILTINS: [&str; 17] = [
     ".", ":", "alias", "cd", "eval", "exec", "export", "local", "popd", "pushd", "readonly", "set", "shopt",
     "source", "trap", "ulimit", "unset",
 ];
 
-/// Words are parted by blanks; `'…'` is taken as it is; in `"…"` a backslash escapes `"`, `\`, `$` and a backquote; elsewhere it
-/// escapes anything; a backslash at the end of a line takes the line end away. Nothing is expanded, and `#` begins no comment.
+/// Words are separated by white space. `'…'` is literal; in `"…"`, a backslash escapes `"`, `\`,
+/// `$` and a backquote; elsewhere it escapes anything. A backslash at the end of a line removes the
+/// line break. Nothing is expanded, and `#` does not begin a comment.
 ///
-/// What a shell would have made something else of, and is not quoted, is an error: whoever wrote it meant that, and the program would be
-/// given the text itself. Quoted it is an argument like any other.
+/// Unquoted text that a shell would interpret is an error: its author meant that, but the program
+/// would receive the text itself. Quoted, it is an ordinary argument.
 pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
     if command.contains('\0') {
         return Err(SplitError::Nul);
@@ -96,23 +98,24 @@ pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
     if words.is_empty() { Err(SplitError::Empty) } else { Ok(words) }
 }
 
-/// What may stand before and behind a command.
+/// White space before and after a command.
 const AROUND: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// The command without what stands behind it; the first character of that stays where a backslash escapes it.
+/// The command without trailing white space; if a backslash escapes its first character, that one
+/// stays.
 fn without_end(command: &str) -> &str {
     let said = command.trim_end_matches(AROUND);
     let backslashes = said.len() - said.trim_end_matches('\\').len();
-    // All of them stand in one byte.
+    // All of them are a single byte long.
     if backslashes % 2 == 1 { command.get(..=said.len()).unwrap_or(command) } else { said }
 }
 
 /// One argument.
 #[derive(Default)]
 struct Word {
-    /// As the program gets it.
+    /// As the program receives it.
     text: String,
-    /// What of it is not quoted, with a NUL for all that is: what a shell would look at.
+    /// Its unquoted part, with a NUL for everything quoted: the part that a shell would interpret.
     bare: String,
 }
 
@@ -123,8 +126,8 @@ impl Word {
     }
 }
 
-/// What a shell would make of a word that no shell reads. What it does is known from the word alone: `--include=*.c` and the `?` of an
-/// address match no file that anybody has, and a shell would leave them as they are, too.
+/// What a shell would make of a word. Decided from the word alone: `--include=*.c` and the `?` in a
+/// URL match no existing files, so a shell would leave them unchanged, too.
 fn for_a_shell(bare: &str, is_first: bool) -> Option<SplitError> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let sets = |(name, _): (&str, &str)| {
@@ -146,7 +149,7 @@ fn for_a_shell(bare: &str, is_first: bool) -> Option<SplitError> {
     bare.chars().find(|c| !is_left_alone && matches!(c, '*' | '?')).map(SplitError::Pattern)
 }
 
-/// word = (plain | `\` any | quoted)+; none where nothing but line ends were escaped.
+/// word = (plain | `\` any | quoted)+; `None` if there were only escaped line breaks.
 fn word(chars: &mut Peekable<Chars<'_>>) -> Result<Option<Word>, SplitError> {
     let (mut word, mut is_word) = (Word::default(), false);
     while let Some(c) = chars.next_if(|c| !is_blank(*c)) {
@@ -198,7 +201,7 @@ fn double_quoted(chars: &mut Peekable<Chars<'_>>, word: &mut String) -> Result<(
     }
 }
 
-/// A line break between two words would end a shell's command: it is an operator, not a blank.
+/// A line break between two words would end a shell's command: it is an operator, not white space.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r')
 }

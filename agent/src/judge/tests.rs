@@ -1,9 +1,9 @@
-//! Whole turns: recorded streams with an exit code, their events and their end.
+//! Whole turns: recorded streams with an exit code, their events and how they end.
 
 use super::*;
 use crate::lines::{Line, Lines};
 
-/// The events, one a line, then what they add up to.
+/// The events, one per line, and their sum.
 fn hear(kind: Kind, stream: &str) -> (Told, String) {
     let (mut told, mut lines, mut shown) = (Told::default(), Lines::default(), String::new());
     let mut show = |event| shown.push_str(&format!("{}\n", serde_json::to_string(&event).unwrap()));

@@ -20,7 +20,7 @@ fn a_gemini_that_knows_no_stream_answers_all_the_same() {
     assert!(String::from_utf8(log).unwrap().ends_with("\n  }\n}\n"));
 }
 
-/// What is shown of a standard error of which `out` bytes are left out between its two ends.
+/// How a standard error is shown of which `out` bytes between its two ends are left out.
 fn shown(head: &str, out: u64, tail: &str) -> String {
     let confinement = Confinement::off();
     let key = Some(Key::new("GEMINI_API_KEY", "AIza-0123-abcd"));

@@ -16,7 +16,7 @@ fn write(scene_path: &std::path::Path) -> Step {
     Step::call("Write", json!({"file_path": scene_path, "content": "hi\n"}))
 }
 
-/// The path is known only once the folder is: the script is made for it.
+/// The script is created late, because it contains the path of the folder.
 fn writing(answer: &str) -> Option<Scene> {
     let mut scene = scene([])?;
     let step = Step { text: Some("Writing.".into()), ..write(&scene.work().join("hi.txt")) };

@@ -32,7 +32,7 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
     assert!(turn.log.contains("command_execution") && !turn.log.contains(KEY));
 }
 
-/// What npm starts is a script that looks for the program in the package of the platform beside it.
+/// npm starts a script that looks for the program in the platform's package beside its own.
 #[test]
 fn the_package_of_npm_finds_its_platform_in_the_sandbox() {
     let steps = [shell("echo hi > hi.txt"), Step::text("Done.")];

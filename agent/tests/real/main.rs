@@ -1,6 +1,7 @@
 //! The real CLIs against a scripted service on loopback.
 //!
-//! `CODE_COMMIT_TEST_GEMINI` and `CODE_COMMIT_TEST_CLAUDE` name the programs; without them the tests say so and pass.
+//! `CODE_COMMIT_TEST_GEMINI` and `CODE_COMMIT_TEST_CLAUDE` name the programs; tests without their
+//! program say so and pass.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 

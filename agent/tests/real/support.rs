@@ -9,7 +9,7 @@ use runner::{Access, Cancel, Confinement, Env, Mode, probe};
 
 pub(crate) const KEY: &str = "fake-key-for-tests-1234";
 
-/// An agent that can be started, or a loud line.
+/// An agent that can be started.
 pub(crate) struct Scene {
     pub(crate) cli: Installed,
     pub(crate) server: Server,
@@ -17,7 +17,7 @@ pub(crate) struct Scene {
     pub(crate) confinement: Confinement,
 }
 
-/// What came of a turn.
+/// The result of a turn.
 pub(crate) struct Turn {
     pub(crate) outcome: Outcome,
     pub(crate) events: Vec<Event>,
@@ -49,7 +49,7 @@ impl Scene {
         Some(Self { cli, server, root, confinement: Confinement::off() })
     }
 
-    /// Codex as npm starts it, or a loud line where its program does not lie beside that package.
+    /// Codex as npm starts it; `None`, with a message, if its program is not beside that package.
     #[expect(clippy::print_stderr, reason = "a skip is loud")]
     pub(crate) fn by_its_package(mut self) -> Option<Self> {
         let scopes = self.cli.program.ancestors().filter(|folder| folder.ends_with("@openai"));
@@ -63,7 +63,7 @@ impl Scene {
         Some(self)
     }
 
-    /// Behind the strongest sandbox of this machine.
+    /// Runs it in the strongest sandbox of this machine.
     pub(crate) fn sandboxed(mut self) -> Self {
         let mut access = Access::new(self.work(), &env());
         access.network = true;
@@ -116,7 +116,7 @@ impl Scene {
     }
 }
 
-/// Nothing of the tester's own.
+/// Contains nothing of the tester's own environment.
 fn env() -> Env {
     let mut env = Env::default();
     env.set("PATH", "/usr/local/bin:/usr/bin:/bin");
@@ -126,7 +126,7 @@ fn env() -> Env {
 }
 
 impl Turn {
-    /// Fails with everything that is known unless it ended so.
+    /// Fails with everything that is known about the turn unless it ended as wanted.
     #[track_caller]
     pub(crate) fn ended(&self, as_wanted: impl FnOnce(&End) -> bool) -> &Self {
         let all = || format!("{:#?}\n{:#?}\n{}", self.outcome, self.events, self.log);

@@ -1,4 +1,5 @@
-//! The user's own settings, logins and sessions: a CLI in the sandbox goes on with them, and plants nothing there.
+//! The user's own settings, logins and sessions: a CLI in the sandbox uses them, but cannot plant
+//! anything there.
 
 #![expect(clippy::disallowed_methods, reason = "a test makes its files")]
 
@@ -14,11 +15,11 @@ use serde_json::json;
 use crate::support::{Scene, Turn};
 
 const FIRST: &str = "5f7d1d52-3a64-4f0e-8a57-0a9a0b8a1c2d";
-/// What Gemini CLI needs to be told.
+/// The settings that Gemini CLI needs.
 const GEMINI: &str = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
 const SECOND: &str = "6f7d1d52-3a64-4f0e-8a57-0a9a0b8a1c2d";
 
-/// What is run by, or configures, the user's next session: some of it is there, some is not.
+/// Files that configure, or are run by, the user's next session; some of them exist, some do not.
 fn targets(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Claude => &[
@@ -55,7 +56,7 @@ fn targets(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-/// What is there before, and where sessions are.
+/// The files that exist before the turn, and where sessions are.
 fn own(kind: Kind) -> (&'static [(&'static str, &'static str)], &'static [&'static str]) {
     match kind {
         Kind::Claude => (
@@ -83,7 +84,7 @@ fn planting(kind: Kind, home: &Path) -> Step {
     }
 }
 
-/// Every file below the home but those of sessions.
+/// Every file below the home except those of sessions.
 fn files(home: &Path, sessions: &[&str]) -> BTreeMap<String, Vec<u8>> {
     let (mut files, mut folders) = (BTreeMap::new(), vec![home.to_owned()]);
     while let Some(folder) = folders.pop() {

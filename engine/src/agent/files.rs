@@ -37,7 +37,7 @@ impl<P: Project> Request for Read<P> {
     type Answer = WasRead;
 }
 
-/// A file's content, or that it is not there.
+/// The content of a file, or that it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "was-read")]
 pub struct WasRead {
@@ -45,8 +45,8 @@ pub struct WasRead {
     pub place: Place,
     /// The content.
     pub text: Option<Text>,
-    /// Whether something is there that is not a regular file of a length that is read: a symlink, a
-    /// folder, a pipe.
+    /// Whether something else is there that is not read: a symlink, a folder, a pipe, a file that
+    /// is too long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub odd: bool,
 }
@@ -73,14 +73,14 @@ impl<P: Project> Request for Replace<P> {
     type Answer = Wrote;
 }
 
-/// Add lines to the end of a file, unless they are its end already. They tell what has happened, so
-/// Ctrl-C does not keep them out.
+/// Append lines to a file, unless it already ends with them. They record what has happened, so
+/// Ctrl-C does not prevent it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
 pub struct Append<P: Project> {
     /// Which.
     pub at: At<P::Place>,
-    /// What it begins with if it is new.
+    /// The beginning of a new file.
     pub head: &'static str,
     /// The lines.
     pub text: String,
@@ -91,7 +91,7 @@ impl<P: Project> Request for Append<P> {
     type Answer = Wrote;
 }
 
-/// Remove a file. It is not an error that it is not there.
+/// Remove a file. It may be missing.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
 pub struct Delete<P: Project>(pub At<P::Place>);
@@ -101,7 +101,7 @@ impl<P: Project> Request for Delete<P> {
     type Answer = Wrote;
 }
 
-/// A file is as the request wants it.
+/// A file is now as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "wrote")]
 pub struct Wrote {

@@ -34,13 +34,13 @@ impl<P: Project> Request for Survey<P> {
     type Answer = Surveyed;
 }
 
-/// What a repository holds that is not committed.
+/// The uncommitted changes of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "surveyed")]
 pub struct Surveyed {
     /// Where.
     pub repository: String,
-    /// The commit that is checked out; none in a repository without commits.
+    /// The commit that is checked out; `None` in a repository without commits.
     pub head: Option<String>,
     /// What differs from it.
     pub uncommitted: Vec<Uncommitted>,
@@ -48,16 +48,16 @@ pub struct Surveyed {
 
 impl Answer for Surveyed {}
 
-/// A file that is not committed.
+/// An uncommitted file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncommitted {
     /// Relative to the repository's folder.
     pub path: String,
-    /// SHA-256 of its content in hex; none if it is gone.
+    /// SHA-256 of its content in hex; `None` if it is gone.
     pub sha256: Option<String>,
 }
 
-/// Commit what has changed, if anything has.
+/// Commit all changes, if there are any.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
 pub struct Checkpoint<P: Project> {
@@ -65,7 +65,7 @@ pub struct Checkpoint<P: Project> {
     pub repository: P::Repository,
     /// The message.
     pub message: String,
-    /// Left out as long as they are what they were.
+    /// Not committed unless they have changed since.
     #[serde(serialize_with = "digest_json")]
     pub spare: Vec<Uncommitted>,
 }

@@ -1,4 +1,4 @@
-//! A turn of an agent: from its prompt to its last event.
+//! A turn of an agent, from its prompt to its final event.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::{Answer, Cause, ModelUsage, Request, Stored, Text};
 pub struct Turn<P: Project> {
     /// Who works.
     pub role: P::Role,
-    /// What is asked.
+    /// The prompt.
     #[serde(serialize_with = "digest")]
     pub prompt: Arc<str>,
-    /// Who the agent is to be, beside its CLI's own system prompt.
+    /// The agent's role, in addition to its CLI's own system prompt.
     #[serde(serialize_with = "digest_json")]
     pub system: Option<String>,
-    /// Which conversation it belongs to.
+    /// The session that it belongs to.
     pub session: Session,
 }
 
@@ -36,26 +36,26 @@ impl<P: Project> Request for Turn<P> {
     }
 }
 
-/// Which conversation a turn belongs to.
+/// The session that a turn belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Session {
     /// A new one; the CLI names it.
     #[default]
     None,
-    /// A new one that the harness names by a UUID, where the CLI lets it.
+    /// A new one with a UUID from the harness as its name, if the CLI allows that.
     New,
     /// Continue this one.
     Resume(String),
 }
 
-/// What comes of a [`Turn`].
+/// The answer to a [`Turn`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum TurnAnswer {
     /// The turn is over.
     Turned(Box<Turned>),
-    /// The run has used what it may: no turn was begun.
+    /// A limit of the run is used up: no turn was begun.
     LimitReached(LimitReached),
 }
 
@@ -67,7 +67,7 @@ impl Answer for TurnAnswer {
         }
     }
 
-    /// A turn costs money and minutes.
+    /// Turns cost money and minutes.
     fn is_synced(&self) -> bool {
         matches!(self, Self::Turned(_))
     }
@@ -80,10 +80,11 @@ pub struct LimitReached {
     pub cause: Cause,
 }
 
-/// A turn is over.
+/// A turn has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turned {
-    /// Counts the turns of the run, from 1; those that were cut off too. Names its files.
+    /// The number of the turn in the run, from 1, including those that were cut off; part of its
+    /// files' names.
     pub number: u32,
     /// Who worked.
     pub role: String,
@@ -91,14 +92,14 @@ pub struct Turned {
     pub end: TurnEnd,
     /// What the agent said, without the markers.
     pub answer: Text,
-    /// The markers that were read out of its text, in order.
+    /// The markers in its text, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub markers: Vec<Marked>,
-    /// The session, where the CLI named it.
+    /// The session, if the CLI named it.
     pub session: Option<String>,
-    /// Tokens by model; empty where the CLI did not say.
+    /// Tokens by model; empty if the CLI did not report any.
     pub usage: Vec<ModelUsage>,
-    /// What the CLI says that it cost, in US dollars.
+    /// The cost as reported by the CLI, in US dollars.
     pub cost_usd: Option<f64>,
     /// Tools that the agent was not allowed to use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -113,40 +114,40 @@ pub struct Turned {
     pub put_back: Vec<String>,
     /// How long it took.
     pub elapsed_ms: u64,
-    /// When it was over, RFC 3339.
+    /// When it ended, RFC 3339.
     pub at: String,
 }
 
-/// How a turn ended, and what may be done about it.
+/// How a turn ended, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnEnd {
     /// A stable kebab-case code.
     #[serde(rename = "end")]
     pub how: String,
-    /// Reads on from "the agent …".
+    /// Continues a sentence that begins with "the agent".
     pub said: String,
     /// What to do.
     pub then: TurnAdvice,
 }
 
-/// What may be done about the end of a turn.
+/// What to do about the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnAdvice {
     /// It ended well.
     Use,
-    /// The same turn may well succeed when it is tried again at once.
+    /// The same turn may succeed if it is retried at once.
     Retry,
     /// A fresh session is needed.
     Renew,
     /// Nothing can be asked before this moment, in seconds since 1970 (UTC).
     WaitUntil(u64),
-    /// A person stopped it, or the harness was killed in it. It is made again, and does not count
+    /// A person stopped it, or the harness was killed during it. It is repeated, and does not count
     /// as a try.
     Repeat,
-    /// The run has used what it may.
+    /// A limit of the run is used up.
     Limit(Cause),
-    /// Trying again is of no use.
+    /// A retry is pointless.
     Stop,
 }
 
@@ -157,7 +158,7 @@ impl TurnEnd {
     }
 }
 
-/// Reads on from "the agent …".
+/// Continues a sentence that begins with "the agent".
 impl fmt::Display for TurnEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.said)
@@ -169,7 +170,7 @@ impl fmt::Display for TurnEnd {
 pub struct Marked {
     /// Its name.
     pub name: String,
-    /// What it holds, trimmed.
+    /// Its content, trimmed.
     pub content: String,
 }
 
@@ -178,21 +179,21 @@ pub struct Marked {
 pub struct Denial {
     /// The tool.
     pub tool: String,
-    /// What for, in one short line.
+    /// Its main argument, in one short line.
     pub argument: Option<String>,
 }
 
-/// A turn is about to begin. Noted first, so that one whose end never came is known.
+/// A turn is about to begin. Recorded first, so that a turn without an end is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnBegins {
     /// Which turn.
     pub number: u32,
     /// Who works.
     pub role: String,
-    /// What is asked.
+    /// The prompt.
     pub prompt: Stored,
     /// When, RFC 3339.
     pub at: String,
-    /// The request, which a harness that was killed has not answered.
+    /// The request. A harness that was killed has not answered it.
     pub request: Value,
 }

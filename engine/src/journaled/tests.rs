@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{Ask, AskAnswer, Cause, Keep, Kept, Stamp, Stamped, Stored, Unanswered};
 
-/// Performs by counting, and keeps what it is told to record.
+/// Performs by counting, and keeps what it records.
 #[derive(Debug, Default)]
 struct Counting {
     performed: u32,
@@ -66,7 +66,7 @@ fn ask(prompt: &str) -> Ask {
     Ask { round: 2, prompt: prompt.into() }
 }
 
-/// A run that stamps, keeps a prompt and asks it.
+/// A run that stamps, stores a prompt and asks it.
 fn a_run(harness: &mut Journaled<Counting>, prompt: &str) -> Result<String, Stop<std::io::Error>> {
     let at = harness.perform(Stamp)?.at;
     harness.perform(Keep { file: "prompt".into(), text: prompt.into() })?;
@@ -131,7 +131,7 @@ fn a_record_that_holds_more_than_the_run_asks_for_is_of_another_run() {
     assert_eq!(harness.into_world().ended, None);
 }
 
-/// Recorded and now, as they are shown.
+/// The recorded and the current text, as displayed.
 fn difference(recorded: &str, now: &str) -> (String, String) {
     let found = Difference::between(2, "the prompt", recorded, now);
     (found.recorded, found.now)

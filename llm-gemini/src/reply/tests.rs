@@ -47,7 +47,8 @@ fn only_the_first_candidate_is_looked_at() {
 }
 
 proptest! {
-    /// Bytes changed at random: an answer, an error, never a panic, and never a log that is no JSON.
+    /// Randomly changed bytes give an answer or an error, never a panic, and never a log that is
+    /// not JSON.
     #[test]
     fn no_bytes_are_too_odd(edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         for source in [PLAIN, STREAM] {

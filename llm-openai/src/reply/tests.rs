@@ -70,7 +70,8 @@ fn the_names_of_a_servers_models_are_shown_as_its_other_words_are() {
 }
 
 proptest! {
-    /// Bytes changed at random: an answer, an error, never a panic, and never a log that is no JSON.
+    /// Randomly changed bytes give an answer or an error, never a panic, and never a log that is
+    /// not JSON.
     #[test]
     fn no_bytes_are_too_odd(edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         for source in [PLAIN, STREAM] {

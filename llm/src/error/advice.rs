@@ -1,15 +1,15 @@
-//! What an error calls for: from the client, and from the person.
+//! What to do about an error, for the client and for the user.
 
 use std::time::Duration;
 
 use crate::watch::Spend;
 use crate::{CallError, Filter, Finish};
 
-/// Nobody sits and waits for longer.
+/// Nobody waits longer than this at the terminal.
 const LONG_WAIT: Duration = Duration::from_mins(2);
 
 impl CallError {
-    /// What the person can do about it.
+    /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Connect { .. } => "check the network, the proxy variables and the base URL",

@@ -1,4 +1,4 @@
-//! The names of the errors, of which this is the only list.
+//! The names of the errors. There is no other list of them.
 
 use crate::CallError;
 

@@ -17,13 +17,13 @@ pub struct Exchange<'a> {
     /// Status and headers.
     pub head: Head,
     agent: &'a Agent,
-    /// Until it has said its last word.
+    /// Until its last piece has arrived.
     worker: Option<Worker>,
     /// The end of the answer has come.
     is_over: bool,
     limits: Limits,
     origin: String,
-    /// Host and port of the proxy on the way.
+    /// Host and port of the proxy, if one is used.
     proxy: Option<String>,
     started: Stopwatch,
     last: Stopwatch,
@@ -37,12 +37,12 @@ pub struct Head {
     pub status: u16,
     /// Names in lower case; values that are not text are left out.
     pub headers: Vec<(String, String)>,
-    /// From the start of the attempt.
+    /// Time since the start of the attempt.
     pub after: Duration,
 }
 
 impl Head {
-    /// The first header of that name.
+    /// The first header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
@@ -54,14 +54,14 @@ impl Head {
     }
 }
 
-/// What the exchange brings next.
+/// What comes next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The next bytes of the body.
+    /// More bytes of the body.
     Bytes(Vec<u8>),
-    /// The body is over.
+    /// The body has ended.
     End,
-    /// Nothing came in the time that the caller gave.
+    /// Nothing arrived in the time that the caller gave.
     Silence,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The next bytes. `patience` bounds the wait where the caller could do without more.
+    /// The next bytes. `patience` limits the wait if the caller could do without more.
     pub fn next(&mut self, patience: Option<Duration>, watch: &mut dyn Watch) -> Result<Next, CallError> {
         if self.worker.is_none() {
             return if self.is_over { Ok(Next::End) } else { Err(self.cut()) };
@@ -132,7 +132,7 @@ impl<'a> Exchange<'a> {
                 self.release();
                 Ok(Next::End)
             }
-            // The last word of this call; its connection is of no use, those of other calls are.
+            // The call has failed: its connection is useless, but those of other calls are not.
             Some(Piece::Failed(_)) => {
                 self.release();
                 Err(self.cut())
@@ -171,7 +171,7 @@ impl<'a> Exchange<'a> {
         Ok(body)
     }
 
-    /// Since the attempt began.
+    /// Time since the attempt began.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -181,7 +181,7 @@ impl<'a> Exchange<'a> {
         self.received
     }
 
-    /// Waits for the next piece; `None` when `patience` is over.
+    /// Waits for the next piece; `None` if `patience` runs out.
     fn receive(
         &mut self,
         patience: Option<Duration>,
@@ -208,14 +208,14 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Time until the nearer of the two limits; an error once it is over.
+    /// Time until the nearer of the two limits; an error if it has passed.
     fn left(&self) -> Result<Duration, CallError> {
         let call = self.limits.call.saturating_sub(self.started.elapsed());
         if call.is_zero() {
             return Err(CallError::Timeout { after: self.limits.call });
         }
         if self.received == 0 {
-            // A model that thinks is silent for minutes, some services with their head already sent.
+            // A model that thinks is silent for minutes, in some services after the head was sent.
             return Ok(call);
         }
         let idle = self.limits.idle.saturating_sub(self.last.elapsed());
@@ -225,7 +225,7 @@ impl<'a> Exchange<'a> {
         Ok(call.min(idle))
     }
 
-    /// The thread has said the last word of this call and can make the next one.
+    /// Lets the thread make the next call, because this one has ended.
     fn release(&mut self) {
         if let Some(worker) = self.worker.take() {
             self.agent.keep(worker);
@@ -278,7 +278,7 @@ impl<'a> Exchange<'a> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "not our enum")]
 fn failed_io(error: std::io::Error, origin: String) -> CallError {
     match error.kind() {
-        // What rustls has to say about a certificate arrives under this kind.
+        // Errors of rustls about a certificate have this kind.
         ErrorKind::InvalidData => CallError::Tls { origin, source: error.into() },
         ErrorKind::UnexpectedEof
         | ErrorKind::ConnectionReset
@@ -308,7 +308,7 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    /// Since it was started.
+    /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }

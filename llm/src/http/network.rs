@@ -1,11 +1,11 @@
-//! Which way a request takes: proxy or not, and whom to trust.
+//! How a request is routed: through a proxy or not, and which certificates to trust.
 
 use std::path::PathBuf;
 
 use ureq::Proxy;
 use ureq::tls::{Certificate, PemItem, parse_pem};
 
-/// The variables that name a proxy, or who is reached without one.
+/// The variables that name a proxy, or hosts to reach without one.
 pub const PROXY_VARIABLES: [&str; 8] = [
     "HTTPS_PROXY",
     "https_proxy",
@@ -26,7 +26,7 @@ pub struct Network {
     roots: Option<Vec<Certificate<'static>>>,
 }
 
-/// Why the variables cannot be followed.
+/// Why the variables cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
@@ -53,7 +53,7 @@ pub enum NetworkError {
     },
 }
 
-/// The way of one request.
+/// The route of one request.
 #[derive(Debug)]
 pub(super) enum Route<'a> {
     /// Straight to the service.
@@ -63,8 +63,9 @@ pub(super) enum Route<'a> {
 }
 
 impl Network {
-    /// Reads the [`PROXY_VARIABLES`] (lower case wins, as with curl) and `SSL_CERT_FILE`, whose certificates then take
-    /// the place of the built-in ones. `env` gives the value of a variable: nothing here reads the environment.
+    /// Reads the [`PROXY_VARIABLES`] (lower case wins, as with curl) and `SSL_CERT_FILE`, whose
+    /// certificates replace the built-in ones. `env` returns the value of a variable: nothing here
+    /// reads the environment.
     pub fn from_env<'e>(env: impl Fn(&str) -> Option<&'e str>) -> Result<Self, NetworkError> {
         let env: Env<'_, 'e> = &env;
         let all = proxy(env, "all_proxy", "ALL_PROXY")?;
@@ -76,7 +77,7 @@ impl Network {
         })
     }
 
-    /// The way to `url`. This machine is never reached through a proxy.
+    /// The route to `url`. This machine is never reached through a proxy.
     pub(super) fn route(&self, url: &str) -> Route<'_> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
         let proxy = if scheme.eq_ignore_ascii_case("http") { &self.http } else { &self.https };
@@ -86,7 +87,7 @@ impl Network {
         }
     }
 
-    /// Host and port of the proxy on the way to `url`, without its user and password.
+    /// Host and port of the proxy for `url`, without user and password.
     pub(super) fn proxy_of(&self, url: &str) -> Option<String> {
         match self.route(url) {
             Route::Direct => None,
@@ -104,12 +105,12 @@ impl Network {
     }
 }
 
-/// A host, in lower case, that is reached without a network.
+/// Whether a host, in lower case, is this machine.
 pub(super) fn is_this_machine(host: &str) -> bool {
     host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
-/// `example.com` covers itself and everything below it.
+/// `example.com` covers itself and all its subdomains.
 fn covers(entry: &str, host: &str) -> bool {
     host.strip_suffix(entry).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
@@ -131,7 +132,7 @@ pub(super) fn host_of(rest: &str) -> String {
     bare.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Looks a variable up.
+/// Looks up a variable.
 type Env<'f, 'e> = &'f dyn Fn(&str) -> Option<&'e str>;
 
 /// A variable that is set and not empty.

@@ -7,8 +7,8 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-/// Looks names up within their time. For that the default resolver starts a thread, also where there is nothing to look up:
-/// an IP address is read without.
+/// Resolves names within a time limit. The default resolver starts a thread for that, even for an
+/// IP address, which needs none.
 #[derive(Debug, Default)]
 pub(super) struct Hosts(DefaultResolver);
 

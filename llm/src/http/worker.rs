@@ -1,4 +1,4 @@
-//! The thread that does the reading and writing of calls.
+//! The thread that reads and writes for calls.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::network::Route;
 use super::{Agent, Head, Post};
 use crate::CallError;
 
-/// Read at once; also the size of the pieces given out.
+/// The read size, and the size of the pieces that are handed out.
 const PIECE: usize = 16 << 10;
-/// Pieces read ahead of the caller.
+/// How many pieces are read ahead of the caller.
 const AHEAD: usize = 16;
 
-/// What the thread has to say.
+/// What the thread reports.
 #[derive(Debug)]
 pub(super) enum Piece {
     Head(Head),
@@ -26,7 +26,7 @@ pub(super) enum Piece {
     Failed(ureq::Error),
 }
 
-/// A thread that makes one call after another. Once it is dropped, it ends with the call it is at.
+/// A thread that makes one call after another. When dropped, it ends after its current call.
 #[derive(Debug)]
 pub(super) struct Worker {
     jobs: Sender<Job>,
@@ -34,7 +34,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts a thread, which waits.
+    /// Starts an idle thread.
     pub(super) fn start() -> Result<Self, CallError> {
         let (jobs, calls) = channel::<Job>();
         let (out, pieces) = sync_channel(AHEAD);
@@ -45,9 +45,9 @@ impl Worker {
         Ok(Self { jobs, pieces })
     }
 
-    /// Begins a call, whose last piece is [`Piece::End`] or [`Piece::Failed`]; until then it takes no other.
+    /// Begins a call. It accepts no other until [`Piece::End`] or [`Piece::Failed`].
     pub(super) fn give(&self, job: Job) {
-        // A thread that has died shows in its pieces.
+        // If the thread has died, its pieces show it.
         let _ = self.jobs.send(job);
     }
 
@@ -67,7 +67,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// `post` by way of the agent's present connections. Nothing is sent yet.
+    /// `post` over the agent's current connections. Sends nothing yet.
     pub(super) fn new(agent: &Agent, post: &Post) -> Result<Self, CallError> {
         let setup = |e: ureq::http::Error| CallError::Setup { source: e.into() };
         let uri: Uri = post.url.parse().map_err(|e: ureq::http::uri::InvalidUri| setup(e.into()))?;

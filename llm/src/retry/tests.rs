@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Time passes for it without anybody waiting.
+/// A watch for which waits take no real time.
 #[derive(Default)]
 struct Clock {
     waits: Vec<u128>,
@@ -29,7 +29,8 @@ fn answer(finish: Finish) -> Answer {
     Answer { reply: Reply { finish, ..Reply::of_text("text".into()) }, continuation: None }
 }
 
-/// Runs a call whose attempts take `each_ms` and end as `outcomes` say; gives the result and the waits.
+/// Runs a call whose attempts take `each_ms` and end with `outcomes`; returns the result and the
+/// waits.
 fn run(
     time_left: Option<u64>,
     each_ms: u64,

@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 use crate::Blind;
 
-/// What a script answers to `calls` calls; the waits are real, so scripts here have none.
+/// What a script answers to `calls` calls. Waits are real, so the scripts have none.
 fn check(text: &str, calls: usize) -> Vec<String> {
     let entries = parse(text).unwrap();
     let once = Retry { max_tries: 1, max_wasted: 1, ..Retry::default() };

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The events of `chunks`, then of the end.
+/// The events of `chunks`, including those completed by the end.
 fn events(chunks: &[&[u8]]) -> Vec<String> {
     let mut frames = Frames::default();
     let mut seen = Vec::new();

@@ -74,14 +74,15 @@ proptest! {
     }
 }
 
-/// With signs that JSON, addresses and HTML escape, that the alphabets of base64 differ in, and as long as keys are.
+/// As long as real keys, with characters that JSON, URLs and HTML escape and in which the base64
+/// alphabets differ.
 const SIGNS: &str = "sk-pr/oj+Ab\"c&d<e>f'g=h~ijklmnopqrstuvwxyz-0123456789_ABCDEFGHIJKLM?>>~~??42";
 
 fn each(key: &str, spelled: impl Fn(u8) -> String) -> String {
     key.bytes().map(spelled).collect()
 }
 
-/// `text` with something behind every so many characters.
+/// `text` with `with` inserted after every `every` characters.
 fn broken(text: &str, every: usize, with: &str) -> String {
     let pieces: Vec<String> =
         text.as_bytes().chunks(every).map(|piece| String::from_utf8_lossy(piece).into_owned()).collect();
@@ -100,7 +101,7 @@ fn html(key: &str) -> String {
         .replace('\'', "&#39;")
 }
 
-/// As `encodeURIComponent` has it, with digits in lower or in upper case.
+/// As `encodeURIComponent` writes it, with lower-case or upper-case digits.
 fn percent(key: &str, upper: bool) -> String {
     each(key, |byte| match byte {
         letter if letter.is_ascii_alphanumeric() || b"-._~".contains(&letter) => {
@@ -111,7 +112,7 @@ fn percent(key: &str, upper: bool) -> String {
     })
 }
 
-/// The ways in which services, tools and models write a key down, by name.
+/// How services, tools and models write a key, by name.
 fn disguises(key: &str) -> Vec<(&'static str, String)> {
     let hex = crate::hex(key.as_bytes());
     let base64 = STANDARD.encode(key);
@@ -190,7 +191,7 @@ fn disguises(key: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The longest piece of the key, of four letters and more, that stands in the text; what it was read from is gone by then.
+/// The longest piece of the key, of at least four letters, that is still in the text.
 fn rest_of(key: &str, text: &str) -> Option<String> {
     let pieces = key.as_bytes().windows(4).map(|piece| String::from_utf8_lossy(piece).into_owned());
     let parts: Vec<String> = pieces.filter(|piece| text.contains(piece)).collect();
@@ -206,7 +207,7 @@ fn no_disguise_of_a_key_leaves_more_than_its_last_two_characters() {
             for (before, behind) in [("", ""), ("key=", "&x=1"), ("\"", "\"\n"), ("{\"k\": \"", "\"}")] {
                 let text = format!("{before}{spelled}{behind}");
                 let redacted = redactor.redact(&text).into_owned();
-                // In base64 there are neighbours, and the letters beside them stand for bits of theirs, too.
+                // In base64, the letters next to the key also encode bits of its neighbours.
                 let neighbours = if name.contains("base64") { 32 } else { 14 };
                 let room = before.len() + behind.len() + "[key in base64]".len() + neighbours;
                 if redacted.len() > room || !redacted.contains("[key") || rest_of(key, &redacted).is_some() {

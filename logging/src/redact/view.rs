@@ -1,58 +1,59 @@
-//! A text as whoever decodes it reads it: without line breaks, escape sequences and escapes, and where each letter of that stands.
+//! A text as its reader decodes it, without line breaks, escape sequences and escapes, and where
+//! each letter comes from.
 
 use std::ops::{Range, RangeInclusive};
 
-/// Whether the text that is read ends here.
+/// Whether the text ends here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     /// It does.
     None,
-    /// More of it may come: an escape that is cut off at the end may be whole then.
+    /// More may follow, and complete an escape that is cut off at the end.
     MayFollow,
 }
 
-/// The letters of a text, and where in it they stand.
+/// The decoded letters of a text, and where in the text each one is.
 #[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) letters: Vec<u8>,
-    /// In order. Most letters follow the one before them in the text, too, so that these are few.
+    /// In order. Most letters directly follow the one before them, so there are few runs.
     runs: Vec<Run>,
-    /// Where in the text the last letter ends.
+    /// Where the last letter ends in the text.
     end: usize,
-    /// Where in the text an escape begins that goes on in what may follow.
+    /// Where the text ends with an escape that following text may complete.
     pub(super) open: Option<usize>,
 }
 
-/// Letters that follow each other without anything between them.
+/// Letters that directly follow each other in the text.
 #[derive(Debug)]
 struct Run {
-    /// The first of them, and where it begins.
+    /// The number of the first letter, and its offset in the text.
     letter: usize,
     at: usize,
-    /// How many bytes the first one takes; each other takes one.
+    /// How many bytes the first letter takes; each of the others takes one.
     length: usize,
 }
 
-/// What stands at the beginning of a text, and how many bytes it takes.
+/// What a text begins with, and how many bytes that takes.
 #[derive(Debug, Clone, Copy)]
 enum Unit {
     Letter(u8, usize),
-    /// Nothing that belongs to a key: a line break, an escape sequence, a character that is not ASCII (a key is).
+    /// Not part of a key: a line break, an escape sequence, a character that is not ASCII.
     Nothing(usize),
-    /// The text ends before that is known.
+    /// The text ends too early to tell.
     Cut,
 }
 
-/// No escape and no sequence that is taken for one is longer: whoever never ends one must not hide the rest.
+/// Longer escapes and sequences are not recognized: one that never ends must not hide the rest.
 const LONGEST_UNIT: usize = 256;
 
 impl View {
-    /// One layer of escapes is taken off, and whatever only stands between the letters.
+    /// Decodes one layer of escapes, and drops everything that only separates letters.
     pub(super) fn decoded(text: &[u8], rest: Rest) -> View {
         let mut view = View::default();
         let mut at = 0;
         while let Some(left) = text.get(at..).filter(|left| !left.is_empty()) {
-            // Nearly all of a text stands for itself, which makes this quick.
+            // Nearly all text needs no decoding: this makes it fast.
             let plain = left.iter().take_while(|byte| stands_for_itself(**byte)).count();
             view.push(left.get(..plain).unwrap_or_default(), at, 1);
             at += plain;
@@ -63,7 +64,7 @@ impl View {
         view
     }
 
-    /// Hex digits alone, however they are parted: `41 49`, `41:49`, `0x41, 0x49`.
+    /// The hex digits only, however they are separated: `41 49`, `41:49`, `0x41, 0x49`.
     pub(super) fn hex_digits(text: &[u8], rest: Rest) -> View {
         let mut view = View::default();
         let mut at = 0;
@@ -79,12 +80,12 @@ impl View {
         view
     }
 
-    /// Whether escapes may be left, or have come to light.
+    /// Whether escapes may be left, or may have appeared by decoding.
     pub(super) fn may_hold_escapes(&self) -> bool {
         self.letters.iter().any(|letter| !stands_for_itself(*letter))
     }
 
-    /// The bytes of the text from which these letters were read.
+    /// The bytes of the text that these letters were decoded from.
     pub(super) fn source(&self, letters: &Range<usize>) -> Option<Range<usize>> {
         let start = self.place(letters.start)?.start;
         Some(start..self.place(letters.end.checked_sub(1)?)?.end)
@@ -99,7 +100,7 @@ impl View {
         })
     }
 
-    /// Takes one unit; false where the text ends within it.
+    /// Takes one unit; false if the text ends within it.
     fn take(&mut self, left: &[u8], at: &mut usize, rest: Rest, unit: impl Fn(&[u8]) -> Unit) -> bool {
         match unit(left) {
             Unit::Letter(letter, length) => {
@@ -119,7 +120,7 @@ impl View {
         true
     }
 
-    /// Adds letters that stand at `at`, the first of which takes `length` bytes.
+    /// Adds letters that are at `at`, the first of which takes `length` bytes.
     fn push(&mut self, letters: &[u8], at: usize, length: usize) {
         if letters.is_empty() {
             return;
@@ -153,18 +154,19 @@ fn unit(text: &[u8]) -> Unit {
     }
 }
 
-/// A letter as it is compared: the alphabets of base64 differ in two signs, which count as the same.
+/// A letter in its compared form: the two characters in which the base64 alphabets differ count as
+/// equal.
 fn value(value: u32, length: usize) -> Unit {
     match u8::try_from(value) {
         Ok(b'-') => Unit::Letter(b'+', length),
         Ok(b'_') => Unit::Letter(b'/', length),
-        // An escape sequence may be escaped itself: the next layer reads it.
+        // An escape sequence may itself be escaped: the next layer decodes it.
         Ok(letter @ (b' '..=b'~' | 0x1b)) => Unit::Letter(letter, length),
         _ => Unit::Nothing(length),
     }
 }
 
-/// With the indentation of the next line.
+/// Includes the indentation of the next line.
 fn line_break(length: usize, rest: &[u8]) -> Unit {
     let indent = rest.iter().take(LONGEST_UNIT).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     Unit::Nothing(length + indent)
@@ -193,7 +195,8 @@ fn backslash(escaped: &[u8]) -> Unit {
     }
 }
 
-/// A letter by its number, behind a lead of so many bytes that begins with `sign`; else that sign itself.
+/// A letter written as a number, after a prefix of `lead` bytes that begins with `sign`; otherwise
+/// `sign` itself.
 fn coded(sign: u8, lead: usize, digits: &[u8], radix: u32, wanted: RangeInclusive<usize>) -> Unit {
     let (code, count) = number(digits, radix, *wanted.end());
     if wanted.contains(&count) && (count == *wanted.end() || count < digits.len()) {
@@ -205,13 +208,14 @@ fn coded(sign: u8, lead: usize, digits: &[u8], radix: u32, wanted: RangeInclusiv
     }
 }
 
-/// The number at the beginning, of at most so many digits, and how many it has.
+/// The number at the beginning, of at most `most` digits, and how many digits it has.
 fn number(digits: &[u8], radix: u32, most: usize) -> (u32, usize) {
     let values = digits.iter().take(most).map_while(|digit| char::from(*digit).to_digit(radix));
     values.fold((0, 0), |(number, count), digit| (number * radix + digit, count + 1))
 }
 
-/// Of HTML: by number, or one of the signs that stand in keys and in base64. The semicolon may be missing behind a number.
+/// HTML: a number, or the name of a character that occurs in keys and in base64. The semicolon may
+/// be missing after a number.
 fn entity(entity: &[u8]) -> Unit {
     const NAMED: [(&[u8], u8); 13] = [
         (b"amp;", b'&'),
@@ -247,7 +251,8 @@ fn entity(entity: &[u8]) -> Unit {
     }
 }
 
-/// What follows an escape: a sequence that colours or moves, a text for the terminal (ECMA-48 §5.4 and §5.6), or two bytes.
+/// What follows an escape character: a colour or cursor sequence, a string for the terminal
+/// (ECMA-48 §5.4 and §5.6), or two bytes.
 fn sequence(rest: &[u8]) -> Unit {
     let ends_at = |end: Option<usize>| match end {
         Some(end) => Unit::Nothing(end + 2),
@@ -268,7 +273,7 @@ fn sequence(rest: &[u8]) -> Unit {
     }
 }
 
-/// A digit in lower case, what parts digits, or what ends a row of them.
+/// A digit in lower case, a separator of digits, or the end of a row of them.
 fn hex_unit(text: &[u8]) -> Unit {
     match text {
         [b'0', b'x' | b'X', ..] | [b'\\', b'x' | b'n' | b'r' | b't', ..] => Unit::Nothing(2),
@@ -279,5 +284,5 @@ fn hex_unit(text: &[u8]) -> Unit {
     }
 }
 
-/// In no key.
+/// Occurs in no key.
 const NO_DIGIT: u8 = 0;

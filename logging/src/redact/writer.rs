@@ -1,12 +1,12 @@
-//! The same for a stream, in which a key may come in pieces.
+//! Redacts a stream, in which a key may arrive in pieces.
 
 use std::io;
 
 use super::view::Rest;
 use super::{PIECE, Redactor};
 
-/// See [`Redactor::writer`]. Holds back what may be the beginning of a key and nothing else. What is held back when it is dropped
-/// without [`finish`](Self::finish) is lost.
+/// See [`Redactor::writer`]. Holds back only what may be the beginning of a key. If dropped without
+/// [`finish`](Self::finish), that part is lost.
 #[derive(Debug)]
 pub struct RedactWriter<W: io::Write> {
     redactor: Redactor,
@@ -24,7 +24,7 @@ impl<W: io::Write> RedactWriter<W> {
         &self.inner
     }
 
-    /// Writes what was held back, flushes, and gives the inner writer back.
+    /// Writes what was held back, flushes, and returns the inner writer.
     pub fn finish(mut self) -> io::Result<W> {
         let held = std::mem::take(&mut self.held);
         self.inner.write_all(&self.redactor.redact_bytes(&held))?;
@@ -32,7 +32,7 @@ impl<W: io::Write> RedactWriter<W> {
         Ok(self.inner)
     }
 
-    /// Writes all of `held` that nothing which follows can make part of a key.
+    /// Writes everything in `held` that following text cannot make part of a key.
     fn settle(&mut self) -> io::Result<()> {
         let Some(automaton) = &self.redactor.0.automaton else {
             return self.inner.write_all(&std::mem::take(&mut self.held));

@@ -74,7 +74,15 @@ fn rejected(report: &str) -> Says {
 
 fn built(code: i32, output: &str) -> Says {
     let ended = Ended::Exited(code);
-    Says::Build(Built { round: 1, ended, seal_broken: false, output: text(output), elapsed_ms: 1 })
+    Says::Build(Built {
+        round: 1,
+        ended,
+        seal_broken: false,
+        output: text(output),
+        elapsed_ms: 1,
+        changes: Vec::new(),
+        put_back: Vec::new(),
+    })
 }
 
 fn unanswered() -> Says {

@@ -1,4 +1,4 @@
-//! One attempt, and the artifacts that it leaves (S2 §7).
+//! One attempt and its artifacts (S2 §7).
 
 use engine::{
     Answered, Ask, AskAnswer, Harness, Keep, Look, Measure, Ran, Run, Unanswered, Write, WriteAnswer,
@@ -13,11 +13,11 @@ use crate::artifacts::{
 use crate::brief;
 use crate::context::shown_in_part;
 
-/// The script that verifies a project, where there is one (S2 §6.5).
+/// The project's own verification script, if it has one (S2 §6.5).
 pub const VERIFY_SCRIPT: &str = "scripts/verify.sh";
-/// What is run where there is one.
+/// Runs that script.
 const RUN_SCRIPT: &[&str] = &["bash", VERIFY_SCRIPT];
-/// The fixed list for projects without such a script (S2 §6.5).
+/// The commands for projects without such a script (S2 §6.5).
 const VERIFICATION: [&[&str]; 3] = [
     &["python", "-m", "compileall", "-q", "."],
     &["python", "-m", "pip", "--version"],
@@ -25,7 +25,7 @@ const VERIFICATION: [&[&str]; 3] = [
 ];
 const PROPOSAL: &str = "proposed_writes.json";
 
-/// What is known of it so far.
+/// The results of an attempt so far.
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
     number: u32,
@@ -43,8 +43,8 @@ impl Attempt {
         Self { number, ..Self::default() }
     }
 
-    /// Asks, writes, verifies, runs the acceptance commands and checks the postconditions; gives the
-    /// tree's hash.
+    /// Asks, writes, verifies, runs the acceptance commands and checks the postconditions; returns
+    /// the tree's hash.
     pub(super) fn make<H>(
         &mut self,
         harness: &mut H,
@@ -91,7 +91,7 @@ impl Attempt {
         }
     }
 
-    /// Whether there is a script that verifies the project now.
+    /// Whether the project now has its own verification script.
     fn write<H: Harness<Write>>(&mut self, harness: &mut H, inputs: &Inputs) -> Result<bool, Halt<H::Stop>> {
         let Some(reply) = self.answer.as_ref().map(Answered::reply) else { return Ok(false) };
         let shown_in_part = shown_in_part(&inputs.context);
@@ -122,12 +122,12 @@ impl Attempt {
         ran.done().map_err(|broke| Halt::broke(broke, &inputs.order))
     }
 
-    /// Whether anything can differ from the baseline.
+    /// Whether the tree may differ from the baseline.
     pub(super) fn has_written(&self) -> bool {
         self.write_ok
     }
 
-    /// Keeps every artifact of the attempt.
+    /// Stores every artifact of the attempt.
     pub(super) fn keep<H: Harness<Keep>>(&self, harness: &mut H) -> Result<(), H::Stop> {
         let mut keep = |name: &str, json: String| {
             harness.perform(Keep { file: self.file(name), text: json.into() }).map(drop)
@@ -159,7 +159,7 @@ impl Attempt {
         }
     }
 
-    /// The answer, if it is a proposal.
+    /// The reply, if it is a proposal.
     fn proposal(&self) -> Option<WriteProposal> {
         let reply = self.answer.as_ref()?.reply.share();
         let proposal = proposal::parse(reply.as_bytes(), &Limits::default()).ok()?;
@@ -178,6 +178,6 @@ impl Attempt {
 
 /// Indented, with a final newline.
 pub(super) fn json(value: &impl Serialize) -> String {
-    // Plain structs of strings and numbers: there is nothing in them that JSON does not have.
+    // Structs of strings and numbers always have a JSON form.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

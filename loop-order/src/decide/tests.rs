@@ -9,7 +9,7 @@ use super::*;
 use crate::still_holds;
 use world::{World, inputs};
 
-/// What was asked for when all but `failing` is well, a line each, and how it ended.
+/// The requests, one per line, if everything but `failing` succeeds, and how the run ended.
 fn run(failing: &[&'static str], inputs: &Inputs) -> (Finished, String) {
     finish(World::failing(failing), inputs)
 }
@@ -165,8 +165,8 @@ fn briefs(world: &World) -> BTreeSet<&String> {
     world.kept.keys().filter(|file| file.ends_with("/failure_brief.json")).collect()
 }
 
-/// Whatever the point at which a run was stopped and its tree rolled back: it ends as if it had not
-/// been, and an answer that is there is not asked for again.
+/// Wherever a run was stopped and its tree rolled back, it ends as if it had not been, and a reply
+/// that was recorded is not requested again.
 #[test]
 fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
     let all = json!({
@@ -180,7 +180,7 @@ fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
             let (none, mut world) = World { stop_after: stop, ..World::failing(failing) }.run(&inputs);
             assert_eq!(none, None, "{failing:?} stopped after {stop}");
             let gone = world.journal.split_off(still_holds(&world.journal));
-            // The artifacts of what is done again are not there any more.
+            // Artifacts of what is repeated are gone.
             for file in gone.iter().filter_map(|entry| entry.request["file"].as_str()) {
                 world.kept.remove(file);
             }

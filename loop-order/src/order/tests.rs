@@ -18,7 +18,7 @@ fn parse(over: &Value) -> Result<WorkOrder, Vec<FieldProblem>> {
     WorkOrder::parse(order(over).to_string().as_bytes())
 }
 
-/// All problems, a line each.
+/// All problems, one per line.
 fn check(over: &Value) -> String {
     let problems = parse(over).unwrap_err();
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")

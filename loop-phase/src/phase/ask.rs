@@ -1,4 +1,4 @@
-//! What a role is asked.
+//! The prompt of a role.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,8 @@ use prompt::phase::{Phase, Turn, builder, verifier};
 use super::Work;
 use crate::Role;
 
-/// A map of more is in the file alone: the prompt of a role has to fit into its model.
+/// A prompt shows this much of the map, since it has to fit into the role's model; the file has all
+/// of it.
 const MAP_BYTES: usize = 64 << 10;
 
 fn short(map: &str) -> Cow<'_, str> {

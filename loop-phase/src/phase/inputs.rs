@@ -1,15 +1,15 @@
-//! What a phase is told before it begins.
+//! The inputs of a phase.
 
 use std::sync::Arc;
 
 use crate::Role;
 
-/// What a phase is about; the same over all of its iterations.
+/// The inputs of a phase; the same in all of its iterations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inputs {
     /// Which phase.
     pub phase: u32,
-    /// Every phase that has a spec, in order.
+    /// Every phase with a spec, in order.
     pub specs: Vec<PhaseSpec>,
     /// The person's description of the project.
     pub project: Option<Arc<str>>,
@@ -17,14 +17,13 @@ pub struct Inputs {
     pub builder: RoleInputs,
     /// The verifier.
     pub verifier: RoleInputs,
-    /// How far the phase may go.
+    /// The limits of the phase.
     pub limits: Limits,
     /// Where it begins.
     pub start: Start,
 }
 
 impl Inputs {
-    /// What a role is told of itself.
     pub(super) fn role(&self, role: Role) -> &RoleInputs {
         match role {
             Role::Builder => &self.builder,
@@ -46,25 +45,25 @@ pub struct PhaseSpec {
     pub completed: bool,
 }
 
-/// What a role is told of itself.
+/// What a role is told about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleInputs {
-    /// Its prompt, `<<PHASE>>` and `<<ITERATION>>` still in it.
+    /// Its prompt, with the placeholders `<<PHASE>>` and `<<ITERATION>>`.
     pub prompt: Arc<str>,
-    /// Its folder, as it sees it.
+    /// Its folder's path, as the role sees it.
     pub workspace: String,
-    /// What `abl-cmd` runs for it: names and what they are for.
+    /// What `abl-cmd` runs for it: names and descriptions.
     pub commands: Vec<(String, String)>,
     /// The model that it is asked to use.
     pub model: String,
 }
 
-/// How far a phase may go.
+/// The limits of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Verifications at most.
+    /// The maximum number of verifications.
     pub iterations: u32,
-    /// How often one turn may be tried when it ends badly.
+    /// How often a turn that ends badly is tried.
     pub tries: u32,
 }
 
@@ -75,13 +74,13 @@ impl Default for Limits {
     }
 }
 
-/// Where a phase begins: at its first iteration, or where an earlier harness left it.
+/// Where a phase begins: at its first iteration, or where an earlier harness stopped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Start {
     /// The iteration, from 1; 0 counts as 1.
     pub iteration: u32,
     /// Whether the builder's turn of that iteration is done.
     pub builder_done: bool,
-    /// `failed_specs.md` as it stands.
+    /// The current `failed_specs.md`.
     pub failures: Option<Arc<str>>,
 }

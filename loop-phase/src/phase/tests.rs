@@ -30,7 +30,7 @@ fn inputs() -> Inputs {
     }
 }
 
-/// Runs a phase; what it asked for and how it ended, a line each, and the world after it.
+/// Runs a phase; returns its requests and how it ended, one per line, and the final world.
 fn run(turns: &[TurnAnswer], left: &[Left]) -> (String, World) {
     let (outcome, world) = World::new(turns, left).run(&inputs());
     (format!("{}\n{:?}\n", world.steps.join("\n"), outcome.unwrap()), world)
@@ -156,7 +156,7 @@ fn an_odd_file_of_failures_is_removed_and_never_a_pass() {
     assert!(log.ends_with("Done { rounds: 1 }\n"), "the second try left none: {log}");
     let (log, _) = run(&[], &[Left::Odd, Left::Odd]);
     assert!(log.contains("odd-failures") && !log.contains("passed"), "{log}");
-    // The run was killed before it was read, and what was there was removed.
+    // The run was killed before the file was read, and the file was removed.
     let turned = turned(Role::Verifier, ended("ok", "answered", TurnAdvice::Use));
     let changed = vec!["verifier_reports/1.md".to_owned(), "failed_specs.md/x".to_owned()];
     let left = TurnAnswer::Turned(Box::new(Turned { changed, ..turned }));

@@ -17,14 +17,15 @@ fn inputs() -> Inputs {
     Inputs::new(ID, "X")
 }
 
-/// Lets the turns be these, in order; the world after them, which must be the end of the run.
+/// Runs these turns in order; returns the outcome and the final world, which must be the end of the
+/// run.
 fn done(inputs: &Inputs, turns: &[Says]) -> (Outcome, World) {
     let (outcome, world) = World::new(turns).run(inputs);
     assert_eq!(world.turns.len(), 0, "{:#?}", world.steps);
     (outcome.unwrap(), world)
 }
 
-/// The same; what was done but for the files, and the outcome.
+/// Likewise; returns everything that was done, except to files, and the outcome.
 fn play(inputs: &Inputs, turns: &[Says]) -> String {
     let (outcome, mut world) = done(inputs, turns);
     let is_of_a_file = |line: &str| ["read ", "write ", "delete "].iter().any(|verb| line.starts_with(verb));
@@ -124,7 +125,7 @@ fn the_plan_becomes_the_session_file_and_the_files_go_with_the_session() {
 
 #[test]
 fn a_spec_issue_is_kept_for_a_person_and_ends_the_run() {
-    // An agent is stopped where it names one.
+    // A spec issue stops the agent.
     let (outcome, world) = done(&inputs(), &[PLANNED, ("permission-denied", &["SPEC_ISSUE A or B?"])]);
     let end = world.steps.iter().skip_while(|step| *step != "implementing");
     let steps = end.cloned().collect::<Vec<_>>().join("\n").replace(ID, "ID");
@@ -259,7 +260,7 @@ fn a_persons_review_is_what_the_first_plan_answers_and_no_later_one() {
 fn the_last_review_is_told_where_the_iterations_are_used_up() {
     let turns = [PLANNED, DONE_ALL, ("ok", &["REQUEST_CHANGES no"][..])];
     let (outcome, world) = done(&Inputs { max_iterations: 1, ..inputs() }, &turns);
-    // What the file says goes before what the marker says.
+    // The content of the file takes precedence over that of the marker.
     let told = PhaseEvent::LoopMaxIterations { iteration: 1, review: "# Plan".to_owned() };
     assert_eq!((world.told.last(), outcome), (Some(&told), Outcome::AttemptsUsedUp { rounds: 1 }));
 }
@@ -290,8 +291,8 @@ fn markers() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 proptest! {
-    /// Whatever agents do: the iterations are limited, the session's files go unless the run can be
-    /// gone on with, the last event is told last, and a run that was stopped and goes on ends as if it
+    /// Whatever agents do, iterations are limited, the session files are deleted unless the run can
+    /// be resumed, the final event comes last, and a run that was stopped and resumed ends as if it
     /// had not been.
     #[test]
     fn whatever_agents_do_a_run_ends_in_order(

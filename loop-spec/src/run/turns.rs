@@ -1,4 +1,4 @@
-//! A turn of an agent, and what is tried when it does not come to its end.
+//! A turn of an agent, and what happens if it does not end as it should.
 
 use engine::{
     Announce, Cause, Checkpoint, Delete, Harness, Outcome, Read, Replace, Session, Shell, Survey, Turn,
@@ -10,26 +10,27 @@ use super::{Halt, Run};
 use crate::judge::{Verdict, judge};
 use crate::{Files, Patience, PhaseEvent, Role, Specs};
 
-/// Waits for a quota before one turn. Each is at least twice as long as the one before it.
+/// The maximum number of waits for a quota in one turn. Each is at least twice as long as the one
+/// before it.
 const QUOTA_WAITS: u32 = 10;
 
-/// A turn, over all of its tries.
+/// A turn with all of its tries.
 pub(super) struct Task {
     role: Role,
-    /// What is asked next, and in which conversation.
+    /// The next prompt, and the session that it belongs to.
     prompt: String,
     session: Session,
-    /// The conversation of the last try.
+    /// The session of the last try.
     last_session: Option<String>,
     was_resumed: bool,
     was_fresh: bool,
-    /// For a quota, since a try last ended otherwise.
+    /// Waits for a quota since a try last ended in another way.
     waits: u32,
-    /// How the last try ended, where it ended badly.
+    /// How the last try ended, if it ended badly.
     bad_end: Option<String>,
 }
 
-/// What a turn ended with.
+/// The marker that a turn ended with.
 pub(super) struct Said {
     pub(super) marker: &'static str,
     pub(super) content: String,
@@ -61,7 +62,7 @@ where
         }
     }
 
-    /// Tries until the agent says how it stands.
+    /// Tries until the agent emits a terminal marker.
     pub(super) fn turn(&mut self, task: &mut Task) -> Result<Said, Halt<H::Stop>> {
         loop {
             let turned = self.one_try(task)?;
@@ -76,7 +77,7 @@ where
                 Verdict::Said { marker, content } => {
                     return Ok(Said { marker, content, changed_nothing: turned.changed.is_empty() });
                 }
-                // It is made again, and does not count as a try.
+                // It is repeated and does not count as a try.
                 Verdict::CutOff => {}
                 Verdict::Silent(why) => self.again(task, &why)?,
                 Verdict::Lost(why) => self.afresh(task, &why)?,
@@ -110,7 +111,7 @@ where
         Ok(turned)
     }
 
-    /// The agent did not say how it stands: its own session first, then a fresh one.
+    /// There was no terminal marker: asks in the same session first, then in a fresh one.
     pub(super) fn again(&mut self, task: &mut Task, why: &str) -> Result<(), Halt<H::Stop>> {
         match task.last_session.take() {
             Some(session) if !task.was_resumed => {
@@ -123,7 +124,7 @@ where
         }
     }
 
-    /// Once more from the beginning, once.
+    /// Starts over, once.
     fn afresh(&mut self, task: &mut Task, why: &str) -> Result<(), Halt<H::Stop>> {
         if task.was_fresh {
             return Err(self.stop(task, why.trim_end_matches('.')));
@@ -138,9 +139,9 @@ where
         self.announce(&PhaseEvent::RetryStart { iteration, reason })
     }
 
-    /// A quota that is said to be renewed already is asked for at growing intervals, and not for
-    /// ever. It stays the same turn: an agent that is lost as often as it waits is not tried for ever
-    /// either.
+    /// A quota that should already be renewed is retried at growing intervals, but not for ever. It
+    /// remains the same turn, so that an agent that alternates between failing and waiting is not
+    /// retried for ever either.
     fn wait(&mut self, task: &mut Task, until_unix: u64) -> Result<(), Halt<H::Stop>> {
         if task.waits >= QUOTA_WAITS {
             let why = format!("the agent has used up its quota, also after {QUOTA_WAITS} waits");
@@ -161,13 +162,13 @@ where
         self.unavailable(Cause { code, message, remedy: Some(hint.to_owned()) })
     }
 
-    /// What was done so far stays.
+    /// Keeps what was done so far.
     fn stop_at(&self, limit: Cause) -> Halt<H::Stop> {
         let hint = "look at what is there, raise the limit, then: code-commit spec run --resume";
         self.unavailable(Cause { remedy: Some(hint.to_owned()), ..limit })
     }
 
-    /// The session's files stay: the run can be gone on with.
+    /// Keeps the session files, so that the run can be resumed.
     fn unavailable(&self, cause: Cause) -> Halt<H::Stop> {
         Halt::End(Outcome::ModelUnavailable { round: self.iteration, cause })
     }

@@ -132,7 +132,8 @@ fn an_audit_is_made_once_after_each_change_and_only_in_idle_time() {
 }
 
 proptest! {
-    /// Whatever changes when: work on a file begins only when there is no spec issue, and 30 seconds after the last change.
+    /// Whatever changes, and when: work on a file begins only if there is no spec issue, and 30
+    /// seconds after the last change.
     #[test]
     fn nothing_is_begun_too_early(changes in proptest::collection::vec((0_u64..40_000, 0_usize..3, 0_usize..2), 1..40)) {
         let mut watch = watch();

@@ -1,5 +1,7 @@
+use guard::Policy;
 use llm::Scripted;
 use logging::{Redactor, RunFolder};
+use names::Binds;
 use runner::{Confinement, Env, Limits};
 
 use super::*;
@@ -25,6 +27,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
             confinement: Confinement::off(),
             sealed: Vec::new(),
         },
+        account: Account::new(Policy::build(Binds::Commit), Vec::new()),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
         cancel: Cancel::new().unwrap(),

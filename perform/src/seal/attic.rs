@@ -29,7 +29,7 @@ impl<'r> Attic<'r> {
     }
 
     /// Moves the file or link `name` of `folder` to `path` in here.
-    pub(super) fn take_in(&mut self, folder: &Folder, name: &OsStr, path: &Path) -> io::Result<()> {
+    pub(crate) fn take_in(&mut self, folder: &Folder, name: &OsStr, path: &Path) -> io::Result<()> {
         let place = self.made()?.join(path);
         fs::create_dir_all(place.parent().unwrap_or(&place))?;
         match folder.rename_to(name, &place) {

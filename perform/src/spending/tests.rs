@@ -115,6 +115,8 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
             seal_broken: false,
             output: Text::in_file("f", ""),
             elapsed_ms: 1500,
+            changes: Vec::new(),
+            put_back: Vec::new(),
         }),
         asked(2),
         asked(2),

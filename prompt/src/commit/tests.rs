@@ -4,7 +4,7 @@ fn protected() -> Vec<String> {
     ["build.sh", "anything in the .git folder"].map(str::to_owned).to_vec()
 }
 
-/// The prompt behind the system prompts, which have tests of their own.
+/// The prompt after the system prompts, which have their own tests.
 fn behind<'t>(prompt: &'t str, system: &str) -> &'t str {
     prompt.split_once(system).unwrap().1
 }
@@ -103,7 +103,8 @@ fn after_a_reply_that_was_not_used_the_reasons_and_the_last_build_are_told() {
 
 #[test]
 fn what_the_instructions_teach_is_what_the_parser_reads() {
-    // The closing `$$$` example contradicts the files above it, as it does for a model; everything else must parse.
+    // The closing `$$$` example contradicts the files above it, which a model would also see;
+    // everything else must parse.
     let (examples, no_change) = MODIFICATION_INSTRUCTIONS.split_once("If the project already does").unwrap();
     let reply = parser::parse(examples).unwrap();
     let paths: Vec<_> = reply.files().map(|file| file.path).collect();

@@ -1,13 +1,14 @@
-//! Contents that only secrets have: private keys, and the tokens of services that mark theirs by how they begin.
+//! Content that only secrets have: private keys, and the tokens of services that give theirs a
+//! recognizable prefix.
 
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// How a secret begins, and what must follow so that it is one and no text about them.
+/// How a secret begins, and what must follow to distinguish it from text about such secrets.
 struct Form {
     begins: &'static str,
-    /// Of such letters, and of as many at least.
+    /// Which characters follow, and how many at least.
     letters: fn(u8) -> bool,
     least: usize,
     what: &'static str,
@@ -45,12 +46,13 @@ const fn form(begins: &'static str, letters: fn(u8) -> bool, least: usize, what:
     Form { begins, letters, least, what }
 }
 
-/// Behind the header of a key there may be others, such as how it is encrypted.
+/// The header of a key may be followed by others, for example about its encryption.
 const HEADERS: usize = 200;
-/// Whoever writes an example repeats a letter or counts; a key of this length has more than so many different ones.
+/// Examples repeat characters or count; a real key of this length has more different characters
+/// than this.
 const LEAST_LETTERS: usize = 10;
 
-/// What the content holds that looks like a secret.
+/// Describes what looks like a secret in the content, if anything.
 pub(super) fn held(content: &[u8]) -> Option<&'static str> {
     static BEGINNINGS: LazyLock<Option<AhoCorasick>> =
         LazyLock::new(|| AhoCorasick::new(FORMS.iter().map(|form| form.begins)).ok());
@@ -58,7 +60,7 @@ pub(super) fn held(content: &[u8]) -> Option<&'static str> {
     found.find_map(|begun| {
         let form = FORMS.get(begun.pattern().as_usize())?;
         let before = begun.start().checked_sub(1).and_then(|at| content.get(at));
-        // The middle of another word begins nothing; a header of a private key has its name before it.
+        // Inside a word nothing begins; only the header of a private key has its name before it.
         let is_header = form.begins.ends_with('-') && form.begins.contains(' ');
         let is_own =
             is_header || before.is_none_or(|letter| !alphanumeric(*letter) && !b"_-".contains(letter));
@@ -104,7 +106,7 @@ fn word(letter: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// Put together here: written down whole, this file would be left out of every roll-up.
+    /// Assembled at run time: otherwise this file would be left out of every roll-up.
     const RANDOM: &str = "9fQ2xLm7TzR4vK8cWb3NhJ6pYd5GsA1eUo0XiEtCqZyBwVnMkPrDgHjFlSa7";
 
     #[test]

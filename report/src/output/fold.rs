@@ -1,11 +1,12 @@
-//! Lines that are wider than the terminal go on below their own text, broken between words.
+//! Wraps lines that are wider than the terminal between words, and indents the continuation lines.
 
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use crate::stream::Stream;
 
-/// `text` as it fits `stream`; unchanged where that has no width. Words that are too long, such as paths, stay
-/// whole. Lines go on at column `hang`, or without one below what stands behind the first two blanks of the line.
+/// `text` wrapped to the width of `stream`; unchanged if that has no width. Words that are too
+/// long, such as paths, stay whole. Continuation lines begin at column `hang` or, without one,
+/// below the text after the first two spaces of the line.
 pub(super) fn fold(text: &str, stream: &Stream, hang: Option<usize>) -> String {
     stream.columns().map_or_else(|| text.to_owned(), |columns| fold_at(text, columns, hang))
 }
@@ -33,7 +34,7 @@ fn fold_line(line: &str, columns: usize, hang: Option<usize>) -> String {
     textwrap::fill(text, options)
 }
 
-/// Where the text of `round 2/4  the build fails` or of an indented line begins.
+/// The column of the text in `round 2/4  the build fails`, or in an indented line.
 fn text_begins(line: &str) -> Option<usize> {
     let plain = anstream::adapter::strip_str(line).to_string();
     let gap = plain.find("  ")?;

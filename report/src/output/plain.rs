@@ -1,9 +1,11 @@
-//! What a terminal may have of a text: our own colours, and nothing else that it would obey.
+//! Makes text safe for a terminal: of everything that a terminal would obey, only our own colours
+//! remain.
 
 use std::borrow::Cow;
 
-/// Text from outside (a model, a build, a file name) as a terminal may have it: no escape sequence, no control character but line ends
-/// and tabs, nothing that turns the direction of writing, and nothing that is not seen.
+/// Text from outside (a model, a build, a file name), safe for a terminal: without escape
+/// sequences, control characters except newlines and tabs, changes of writing direction, and
+/// invisible characters.
 pub fn printable(text: &str) -> String {
     let plain = anstream::adapter::strip_str(text).to_string();
     if plain.chars().all(is_harmless) {
@@ -12,19 +14,20 @@ pub fn printable(text: &str) -> String {
     escaped(&plain, |c| c.escape_unicode().to_string(), is_harmless)
 }
 
-/// The name of a file as a terminal may have it. Nothing is left out: it would be another name.
+/// A file name, safe for a terminal. Characters are escaped, not left out: that would be another
+/// name.
 pub fn printable_name(name: &str) -> String {
     escaped(name, |c| c.escape_unicode().to_string(), is_seen)
 }
 
-/// JSON as a terminal may have it: what serde leaves as it is, since JSON may hold it, but a terminal obeys or hides. Such characters
-/// stand only within strings, where an escape is the same character.
+/// JSON, safe for a terminal: escapes what serde does not, but a terminal would obey or hide. Such
+/// characters occur only in strings, where an escape means the same character.
 pub(super) fn json(value: &serde_json::Value) -> String {
     let text = value.to_string();
     if text.chars().all(is_seen) { text } else { escaped(&text, utf16, is_seen) }
 }
 
-/// `\u202e`; two of them for a character beyond the first plane.
+/// `\u202e`; two of them for a character outside the basic plane.
 fn utf16(c: char) -> String {
     c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
@@ -33,7 +36,8 @@ fn escaped(text: &str, escape: impl Fn(char) -> String, harmless: impl Fn(char) 
     let mut before = '\0';
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        // One of these picks the coloured form of the sign before it; a row of them could carry text that nobody sees.
+        // This character selects the coloured form of the one before it; a row of them could carry
+        // invisible text.
         let is_form = c == '\u{fe0f}' && !before.is_ascii() && harmless(before);
         if harmless(c) || is_form {
             shown.push(c);
@@ -45,8 +49,9 @@ fn escaped(text: &str, escape: impl Fn(char) -> String, harmless: impl Fn(char) 
     shown
 }
 
-/// The same for a text with colours of ours in it. Whoever writes such a text makes what came from outside [`printable`] first; what was
-/// forgotten can colour, but move no cursor and hide nothing.
+/// The same for a text that contains our colours. Its authors pass everything from outside through
+/// [`printable`] first; what they miss can change colours, but cannot move the cursor or hide
+/// anything.
 pub(super) fn tame(text: &str, colour: bool) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
         return Cow::Borrowed(text);
@@ -64,12 +69,12 @@ pub(super) fn tame(text: &str, colour: bool) -> Cow<'_, str> {
     Cow::Owned(tamed)
 }
 
-/// Some reports quote texts with line ends of Windows.
+/// Some reports quote texts with CRLF line endings.
 fn lines(text: &str) -> String {
     printable(&text.replace("\r\n", "\n"))
 }
 
-/// The first sequence that sets nothing but a colour or a weight, and what stands around it.
+/// The first sequence that only sets a colour or a weight, with the text before and after it.
 fn next_colour(text: &str) -> Option<(&str, &str, &str)> {
     text.match_indices("\u{1b}[").find_map(|(at, start)| {
         let (before, rest) = text.split_at_checked(at)?;
@@ -81,7 +86,8 @@ fn next_colour(text: &str) -> Option<(&str, &str, &str)> {
     })
 }
 
-/// Normal, bold, dim, and the colours that are seen on light and on dark ground; neither concealed nor inverse.
+/// Normal, bold, dim, and colours that are visible on light and dark backgrounds; neither concealed
+/// nor inverse.
 fn is_visible(code: &str) -> bool {
     matches!(code, "0" | "1" | "2" | "31" | "32" | "33" | "34" | "35" | "36")
         || matches!(code, "91" | "92" | "93" | "94" | "95" | "96")

@@ -1,18 +1,20 @@
-//! What a program prints, line by line: it comes in pieces that end anywhere.
+//! The output of a program, which arrives in pieces, as lines.
 
 use crate::output::printable;
 
 /// In bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// What has come since the last line end.
+/// The output since the last newline.
 #[derive(Debug, Default)]
 pub(super) struct Printed(Vec<u8>);
 
 impl Printed {
-    /// Takes in a piece; gives the lines that are whole with it, as a terminal may have them, without their last line end.
+    /// Adds a piece; returns the lines that it completes, safe for a terminal and without the last
+    /// newline.
     pub(super) fn whole_lines(&mut self, piece: &[u8]) -> Option<String> {
-        // Only the piece is searched: a program may print without ever ending a line. It is ended for it, since nobody reads such a line.
+        // Searches only the new piece, because a program may print without ever ending a line. Such
+        // a line is cut: nobody reads it.
         let Some(end) = piece.iter().rposition(|byte| *byte == b'\n') else {
             self.0.extend_from_slice(piece);
             return if self.0.len() < LONGEST_LINE { None } else { self.rest() };
@@ -23,7 +25,7 @@ impl Printed {
         Some(shown(&whole))
     }
 
-    /// Whatever is left: a program may end within a line.
+    /// The rest, if the output does not end with a newline.
     pub(super) fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.0);
         (!rest.is_empty()).then(|| shown(&rest))

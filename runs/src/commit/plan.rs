@@ -8,7 +8,8 @@ use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
 use guard::Policy;
 use logging::{Layout, RunFolder};
 use loop_commit::{Brief, Inputs, Limits, OnFailure, commit, implement};
-use names::{Binds, INPUTS};
+use names::{Binds, INPUTS, Writer};
+use perform::Account;
 use serde::{Deserialize, Serialize};
 use settings::Settings;
 
@@ -227,14 +228,37 @@ impl Plan {
     }
 
     /// What a model may write in this project, by S1 and by the configuration.
-    pub fn policy(&self, root: &Path) -> Policy {
+    pub(crate) fn policy(&self, root: &Path) -> Policy {
+        let policy = match self.task {
+            Task::Commit { .. } => Policy::commit(),
+            Task::Implement { .. } => Policy::implement(),
+        };
+        self.protecting(policy, root)
+    }
+
+    /// And neither what decides whether the work is done nor an input of its own loop.
+    fn protecting(&self, policy: Policy, root: &Path) -> Policy {
+        let policy = and_deciders(policy, &self.settings, root);
         match self.task {
-            Task::Commit { .. } => policy(&self.settings, root),
+            Task::Commit { .. } => policy,
             Task::Implement { .. } => {
-                let policy = and_deciders(Policy::implement(), &self.settings, root);
                 INPUTS.iter().fold(policy, |policy, input| policy.protect_as(input.why, [input.pattern]))
             }
         }
+    }
+
+    /// What a build may change besides its products: neither what decides whether the work is done nor an input. Files that the harness
+    /// writes do not count.
+    pub(crate) fn account(&self, root: &Path) -> Account {
+        let binds = self.task.binds();
+        let policy = self.protecting(Policy::build(binds), root);
+        let is_own = |row: &&names::Name| match row.writer() {
+            Some(Writer::Harness) => true,
+            Some(Writer::Build) => row.is_folder(),
+            Some(Writer::Person) | None => false,
+        };
+        let own = names::protected(binds).filter(is_own).map(|row| PathBuf::from(row.at_root()));
+        Account::new(policy, own.collect())
     }
 
     /// The plan of a run, its inputs fetched from the first prompt. A plan that is not the one the run began with is refused.

@@ -133,6 +133,7 @@ fn lead(
     let world = CommitWorld {
         record,
         build: build_command(&plan, host.environment, confinement),
+        account: plan.account(root),
         asking,
         layout: plan.task.layout(),
         said_log: plan.task.said_log(root),

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::slot::in_force;
 
-/// A value that is written as a number, its JSON schema, and how it is read: from the number, or from the text behind a flag, which is no
-/// such number otherwise.
+/// A value that is a number, its JSON schema, and how to parse it: from the number in a file, or
+/// from the argument of a flag.
 macro_rules! number {
     ($(#[$meta:meta])* $name:ident($inner:ty), $number:ty, $wire:literal, $read:expr, $no:literal, $schema:tt) => {
         $(#[$meta])*
@@ -57,7 +57,7 @@ in_force!(Count as u64, |it| it.0, |count| json!(count));
 in_force!(Dollars as Money, |it| it.0, |money| json!(money.as_usd()));
 in_force!(Temperature as f64, |it| it.0, |value| json!(value));
 
-/// Said of every limit of zero.
+/// The error for every limit of zero.
 const NOTHING: &str = "0 would allow nothing; for no limit leave it out";
 
 fn count(count: u64) -> Result<u64, String> {
@@ -71,7 +71,7 @@ fn dollars(usd: f64) -> Result<Money, String> {
 
 fn temperature(value: f64) -> Result<f64, String> {
     let is_one = (0.0..=2.0).contains(&value);
-    // Adding zero makes a plain zero of a negative one.
+    // Adding zero turns negative zero into zero.
     is_one.then_some(value + 0.0).ok_or_else(|| format!("{value} is not between 0 and 2"))
 }
 

@@ -1,4 +1,4 @@
-//! The one object of a Gemini CLI that knows no `stream-json`.
+//! The single object of a Gemini CLI that does not support `stream-json`.
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// The way to `url` in an environment of these variables.
+/// The route to `url` with these environment variables.
 #[track_caller]
 fn way(env: &[(&str, &str)], url: &str) -> String {
     let map: BTreeMap<_, _> = env.iter().copied().collect();

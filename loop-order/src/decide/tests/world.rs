@@ -1,4 +1,4 @@
-//! Everything that the loop needs and meets, in memory.
+//! The world of an order, in memory.
 
 use std::collections::BTreeMap;
 
@@ -35,8 +35,8 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
     }
 }
 
-/// Answers that all is well but for the commands whose first word is in `failing`, keeps what was
-/// asked for and the journal, and may be stopped.
+/// Answers that all is well, except for commands whose first word is in `failing`; keeps the
+/// requests and the journal, and can stop the run.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) failing: Vec<&'static str>,
@@ -44,12 +44,12 @@ pub(super) struct World {
     pub(super) conditions_hold: bool,
     pub(super) has_model: bool,
     pub(super) breaks: bool,
-    /// Requests that were performed, a line each.
+    /// The performed requests, one per line.
     pub(super) steps: Vec<String>,
-    /// What was kept.
+    /// The stored artifacts.
     pub(super) kept: BTreeMap<String, String>,
     pub(super) journal: Vec<Recorded>,
-    /// After this many answers the run is stopped.
+    /// The run is stopped after this many answers.
     pub(super) stop_after: usize,
 }
 
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// Runs the order from these answers on; what it came to, and the world after it.
+    /// Runs the order after these answers; returns its outcome and the final world.
     pub(super) fn run(self, inputs: &Inputs) -> (Option<Finished>, Self) {
         let recorded = self.journal.clone();
         let mut harness = Journaled::new(self, recorded);

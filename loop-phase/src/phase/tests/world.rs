@@ -1,4 +1,4 @@
-//! Everything that a phase needs and meets, in memory.
+//! The world of a phase, in memory.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use engine::{
 
 use super::*;
 
-/// What a verification leaves in the place of `failed_specs.md`.
+/// What a verification leaves at the path of `failed_specs.md`.
 #[derive(Clone, Copy)]
 pub(super) enum Left {
     Nothing,
@@ -17,22 +17,22 @@ pub(super) enum Left {
     Odd,
 }
 
-/// Answers what was put in, keeps what was asked for and the journal, and may be stopped.
+/// Gives the prepared answers, keeps the requests and the journal, and can stop the run.
 #[derive(Clone, Default)]
 pub(super) struct World {
-    /// How turns end; behind the last of them each ends well.
+    /// How turns end; all further turns end well.
     pub(super) turns: VecDeque<TurnAnswer>,
-    /// What verifications leave; behind the last of them nothing.
+    /// What verifications leave; all further ones leave nothing.
     pub(super) left: VecDeque<Left>,
     pub(super) git_fails: bool,
-    /// Requests that were performed, a line each.
+    /// The performed requests, one per line.
     pub(super) steps: Vec<String>,
-    /// What was asked of whom.
+    /// The prompts and their roles.
     pub(super) prompts: Vec<(Role, String)>,
-    /// What was added to `tokens.csv`.
+    /// The rows added to `tokens.csv`.
     pub(super) rows: String,
     pub(super) journal: Vec<Recorded>,
-    /// After this many answers the run is stopped.
+    /// The run is stopped after this many answers.
     pub(super) stop_after: Option<usize>,
     pub(super) texts: BTreeMap<String, String>,
 }
@@ -46,7 +46,7 @@ impl World {
         Self { turns: turns.to_vec().into(), left: left.to_vec().into(), ..Self::default() }
     }
 
-    /// Runs the phase from these answers on; what it came to, and the world after it.
+    /// Runs the phase after these answers; returns its outcome and the final world.
     pub(super) fn run(self, inputs: &Inputs) -> (Option<Outcome>, Self) {
         let recorded = self.journal.clone();
         let mut harness = Journaled::new(self, recorded);
@@ -78,7 +78,7 @@ pub(super) fn ended(how: &str, said: &str, then: TurnAdvice) -> TurnEnd {
     TurnEnd { how: how.to_owned(), said: said.to_owned(), then }
 }
 
-/// A turn that ended so, with a report if it ended well.
+/// A turn with this end, and with a report if it ended well.
 pub(super) fn turned(role: Role, end: TurnEnd) -> Turned {
     let usage = Usage { input_tokens: Some(1), output_tokens: Some(2), ..Usage::default() };
     Turned {

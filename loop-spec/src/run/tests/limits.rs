@@ -1,4 +1,4 @@
-//! Runs that may not use everything.
+//! Runs with limits.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Everything that a run needs and meets, in memory.
+//! The world of a run, in memory.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,22 +13,22 @@ use super::*;
 /// How a turn ends, by its code, and its markers: `DONE all`.
 pub(super) type Says = (&'static str, &'static [&'static str]);
 
-/// Answers that all is well but for its turns, keeps what was asked for and the journal, and may be
-/// stopped.
+/// Answers that all is well, except for turns; keeps the requests and the journal, and can stop the
+/// run.
 #[derive(Clone, Default)]
 pub(super) struct World {
-    /// How turns end. Behind the last of them the run is stopped.
+    /// How turns end. The run is stopped after the last one.
     pub(super) turns: VecDeque<(&'static str, Vec<&'static str>)>,
-    /// Requests that were performed, a line each.
+    /// The performed requests, one per line.
     pub(super) steps: Vec<String>,
-    /// What was asked of whom.
+    /// The prompts.
     pub(super) prompts: Vec<String>,
     /// The events.
     pub(super) told: Vec<PhaseEvent>,
-    /// What was written last, by its path.
+    /// The last content of each file, by path.
     pub(super) files: BTreeMap<String, String>,
     pub(super) journal: Vec<Recorded>,
-    /// After this many answers the run is stopped.
+    /// The run is stopped after this many answers.
     pub(super) stop_after: Option<usize>,
 }
 
@@ -42,7 +42,7 @@ impl World {
         Self { turns, ..Self::default() }
     }
 
-    /// Runs from these answers on; what it came to, and the world after it.
+    /// Runs after these answers; returns the outcome and the final world.
     pub(super) fn run(self, inputs: &Inputs) -> (Option<Outcome>, Self) {
         let recorded = self.journal.clone();
         let mut harness = Journaled::new(self, recorded);

@@ -1,0 +1,112 @@
+//! Makes a set of changes that are in the tree already, which a command has made: `undo` then takes
+//! them back like a set that was applied.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use dir::Folder;
+use guard::Before;
+use rustix::fs::FileType;
+use sha2::{Digest, Sha256};
+
+use crate::error::ApplyError;
+use crate::journal::{Entry, Journal, MANIFEST, Old, hex, kept_name};
+use crate::place::{Finder, is_blocked};
+use crate::report::{Action, Applied, Changed};
+
+/// A regular file that a command has made, changed or removed.
+pub struct Found<'f> {
+    /// Relative to the root.
+    pub path: String,
+    /// The file that was there.
+    pub before: Option<PreImageOf<'f>>,
+}
+
+/// What a file was.
+pub struct PreImageOf<'f> {
+    /// From its beginning.
+    pub content: Box<dyn Read + 'f>,
+    /// Permission bits.
+    pub mode: u32,
+    /// User and group.
+    pub owner: (u32, u32),
+}
+
+/// Takes the changes into `undo`, which then has their pre-images and a manifest; `folders` are those
+/// that the command has made. The tree is only read.
+///
+/// A set that an earlier call has left unfinished in `undo` is replaced. When this returns, everything
+/// is on disk.
+pub fn adopt<'f>(
+    root: &Path,
+    undo: &Path,
+    found: impl IntoIterator<Item = Found<'f>>,
+    mut folders: Vec<String>,
+) -> Result<Applied, ApplyError> {
+    match fs::remove_dir_all(undo) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(ApplyError::io("remove", undo)(error));
+        }
+        Ok(()) | Err(_) => fs::create_dir_all(undo).map_err(ApplyError::io("create", undo))?,
+    }
+    let kept = Folder::open(undo).map_err(ApplyError::io("open", undo))?;
+    let tree = std::sync::Arc::new(Folder::open(root).map_err(ApplyError::io("open", root))?);
+    let mut journal = Journal::new(root, tree.id(), undo);
+    folders.sort_unstable();
+    journal.created_folders = folders;
+    let mut finder = Finder::new(&tree);
+    for (number, Found { path, before }) in found.into_iter().enumerate() {
+        let failed = |doing| ApplyError::io(doing, PathBuf::from(&path));
+        let after = now(&mut finder, &path).map_err(failed("read"))?;
+        let old = before.map(|before| keep(&kept, number, before)).transpose().map_err(failed("keep"))?;
+        let after_sha256 = after.as_ref().map(|after| hex(after.sha256));
+        let change = Changed {
+            action: if after.is_some() { Action::Write } else { Action::Delete },
+            created: old.is_none(),
+            before_sha256: old.as_ref().map(|(_, sha256, _)| sha256.clone()),
+            before_mode: old.as_ref().map(|(_, _, mode)| *mode),
+            after_mode: after.map(|after| after.mode & 0o7777),
+            after_sha256,
+            path,
+        };
+        journal.entries.push(Entry { change, old: old.map(|(old, ..)| old), new_id: None });
+    }
+    journal.write(&kept, "manifest.tmp").map_err(ApplyError::io("write", undo))?;
+    kept.rename("manifest.tmp", &kept, MANIFEST).map_err(ApplyError::io("publish", undo))?;
+    kept.sync().map_err(ApplyError::io("write to the disk", undo))?;
+    Ok(journal.applied())
+}
+
+/// The regular file at the path; anything else there is not a file of the set.
+fn now(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
+    let place = match finder.find(path) {
+        Err(error) if is_blocked(&error) => return Ok(None),
+        place => place?,
+    };
+    let Some(folder) = place.parent() else { return Ok(None) };
+    match folder.stat(place.name())? {
+        Some(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
+            Before::of(&mut folder.open_file(place.name())?).map(Some)
+        }
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// Writes one pre-image; gives its entry, its hash and its mode.
+fn keep(kept: &Folder, number: usize, before: PreImageOf<'_>) -> io::Result<(Old, String, u32)> {
+    let PreImageOf { mut content, mode, owner } = before;
+    let mut file = kept.create_file(kept_name(number), 0o600)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let read = content.read(&mut buffer)?;
+        let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else { break };
+        hasher.update(bytes);
+        io::Write::write_all(&mut file, bytes)?;
+    }
+    let stat = rustix::fs::fstat(&file)?;
+    let id = (stat.st_dev, stat.st_ino);
+    file.sync_all()?;
+    Ok((Old { id, kept_id: id, owner, links: 1 }, hex(hasher.finalize().into()), mode & 0o7777))
+}

@@ -1,0 +1,275 @@
+//! What a tree holds, by the ignore rules that were captured when the guard was opened: enough to
+//! tell afterwards what a command has changed.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FileType, Stat};
+
+use crate::Guard;
+use crate::patterns::Kind;
+use crate::rules::{Way, is_closed};
+use crate::tree::JudgeError;
+use dir::Folder;
+
+/// Everything below the root that the captured rules do not ignore, sorted by path.
+///
+/// A `.git` is listed without its content, and the root's own not at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Survey(Vec<(PathBuf, Seen)>);
+
+/// What was at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// The type and the permission bits.
+    pub mode: u32,
+    /// In bytes.
+    pub len: u64,
+    /// When the content was last modified, in seconds and nanoseconds.
+    pub mtime: (i64, i64),
+    /// When the content or the metadata last changed.
+    pub ctime: (i64, i64),
+    /// Device and inode.
+    pub id: (u64, u64),
+    /// User and group.
+    pub owner: (u32, u32),
+}
+
+/// A path at which two surveys differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Relative to the root.
+    pub path: PathBuf,
+    /// What was there in the first one.
+    pub before: Option<Seen>,
+    /// What was there in the second one.
+    pub after: Option<Seen>,
+}
+
+impl Seen {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            mode: stat.st_mode,
+            len: u64::try_from(stat.st_size).unwrap_or(0),
+            mtime: (stat.st_mtime, stat.st_mtime_nsec.try_into().unwrap_or(0)),
+            ctime: (stat.st_ctime, stat.st_ctime_nsec.try_into().unwrap_or(0)),
+            id: (stat.st_dev, stat.st_ino),
+            owner: (stat.st_uid, stat.st_gid),
+        }
+    }
+
+    /// Whether it is a file, a folder, a symlink or something else.
+    pub fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.mode)
+    }
+
+    /// Whether the mode is that of a folder.
+    pub fn is_folder(mode: u32) -> bool {
+        FileType::from_raw_mode(mode).is_dir()
+    }
+
+    /// Whether nobody has touched it in between. What a folder holds does not count.
+    fn is_untouched(&self, other: &Seen) -> bool {
+        self == other || (self.kind().is_dir() && self.mode == other.mode)
+    }
+}
+
+impl Survey {
+    /// Of what was found, in any order.
+    pub fn new(mut found: Vec<(PathBuf, Seen)>) -> Self {
+        found.sort_unstable_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
+        Self(found)
+    }
+
+    /// Each path with what is there.
+    pub fn iter(&self) -> impl Iterator<Item = &(PathBuf, Seen)> {
+        self.0.iter()
+    }
+
+    /// What is at a path.
+    pub fn get(&self, path: &Path) -> Option<&Seen> {
+        let at = self.0.binary_search_by(|(known, _)| known.as_os_str().cmp(path.as_os_str())).ok()?;
+        self.0.get(at).map(|(_, seen)| seen)
+    }
+
+    /// The paths at which `now` differs, sorted: what is in a folder comes after the folder.
+    pub fn differences(&self, now: &Survey) -> Vec<Difference> {
+        let mut found = Vec::new();
+        let (mut before, mut after) = (self.0.iter().peekable(), now.0.iter().peekable());
+        loop {
+            let order = match (before.peek(), after.peek()) {
+                (None, None) => return found,
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some((was, _)), Some((is, _))) => was.as_os_str().cmp(is.as_os_str()),
+            };
+            let was = if order.is_le() { before.next() } else { None };
+            let is = if order.is_ge() { after.next() } else { None };
+            let same = matches!((was, is), (Some((_, was)), Some((_, is))) if was.is_untouched(is));
+            if let Some((path, _)) = was.or(is).filter(|_| !same) {
+                let seen = |side: Option<&(PathBuf, Seen)>| side.map(|(_, seen)| *seen);
+                found.push(Difference { path: path.clone(), before: seen(was), after: seen(is) });
+            }
+        }
+    }
+}
+
+/// A folder of the walk.
+struct Level {
+    folder: Folder,
+    /// From the root.
+    path: Vec<u8>,
+    way: Way,
+}
+
+impl Guard {
+    /// Looks at the whole tree, but for what the captured rules ignore and what is below a path that
+    /// `skipped` names. Neither follows a symlink nor enters another file system.
+    pub fn survey(&self, skipped: &dyn Fn(&Path) -> bool) -> Result<Survey, JudgeError> {
+        let rules = &self.captured;
+        let prefix = self.work_tree.prefix.as_str();
+        let above = [""].into_iter().chain(crate::patterns::folders(prefix));
+        let top = above.filter(|_| !prefix.is_empty()).filter_map(|above| rules.of(above));
+        let own = rules.of(prefix.trim_end_matches('/'));
+        let folder = self.root.try_clone().map_err(at(b""))?;
+        let mut found = Vec::new();
+        let first = Level { folder, path: Vec::new(), way: top.chain(own).collect() };
+        let mut todo = self.look_into(&Arc::new(first), skipped, &mut found)?;
+        while let Some((parent, name)) = todo.pop() {
+            let path = join(&parent.path, &name);
+            let folder = match parent.folder.open_in(&name) {
+                Ok(folder) => folder,
+                Err(error) if is_closed(&error) => continue,
+                Err(error) => return Err(at(&path)(error)),
+            };
+            let text = String::from_utf8_lossy(&path);
+            let own = rules.of(&format!("{prefix}{text}"));
+            let way = parent.way.iter().cloned().chain(own).collect();
+            todo.extend(self.look_into(&Arc::new(Level { folder, path, way }), skipped, &mut found)?);
+        }
+        Ok(Survey::new(found))
+    }
+
+    /// Notes what one folder holds; gives the folders in it.
+    fn look_into(
+        &self,
+        level: &Arc<Level>,
+        skipped: &dyn Fn(&Path) -> bool,
+        found: &mut Vec<(PathBuf, Seen)>,
+    ) -> Result<Vec<(Arc<Level>, OsString)>, JudgeError> {
+        let mut inner = Vec::new();
+        for (name, kind) in level.folder.entries().map_err(at(&level.path))? {
+            let is_git = name == b".git";
+            let name = OsString::from_vec(name);
+            let path = join(&level.path, &name);
+            if is_git && level.path.is_empty() {
+                continue;
+            }
+            let place = PathBuf::from(OsString::from_vec(path.clone()));
+            // Whether it is a folder decides whether it is ignored.
+            let looked =
+                if kind == FileType::Unknown { level.folder.stat(&name).map_err(at(&path))? } else { None };
+            let kind = looked.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
+            let of = if kind.is_dir() { Kind::Folder } else { Kind::File };
+            let from_top = format!("{}{}", self.work_tree.prefix, String::from_utf8_lossy(&path));
+            if skipped(&place) || (!is_git && self.captured.matches(&level.way, &from_top, of)) {
+                continue;
+            }
+            // Gone meanwhile.
+            let Some(stat) = level.folder.stat(&name).map_err(at(&path))? else { continue };
+            found.push((place, Seen::of(&stat)));
+            if kind.is_dir() && !is_git {
+                inner.push((Arc::clone(level), name));
+            }
+        }
+        Ok(inner)
+    }
+}
+
+fn join(folder: &[u8], name: &OsString) -> Vec<u8> {
+    if folder.is_empty() { name.as_bytes().to_vec() } else { [folder, b"/", name.as_bytes()].concat() }
+}
+
+fn at(path: &[u8]) -> impl FnOnce(std::io::Error) -> JudgeError {
+    let path = String::from_utf8_lossy(path).into_owned();
+    move |source| JudgeError { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File, Permissions};
+    use std::io::Write as _;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+    use crate::Policy;
+
+    fn paths(differences: &[Difference]) -> Vec<String> {
+        let sign = |difference: &Difference| match (difference.before, difference.after) {
+            (None, _) => '+',
+            (_, None) => '-',
+            _ => '~',
+        };
+        differences.iter().map(|one| format!("{} {}", sign(one), one.path.display())).collect()
+    }
+
+    #[test]
+    fn what_changed_is_told_by_the_rules_of_the_start() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path();
+        let at = |name: &str| root.join(name);
+        let write =
+            |name: &str, text: &str| File::create(at(name)).unwrap().write_all(text.as_bytes()).unwrap();
+        fs::create_dir_all(at("src/deep")).unwrap();
+        fs::create_dir_all(at("vendor/.git")).unwrap();
+        fs::create_dir_all(at(".git")).unwrap();
+        write(".git/HEAD", "ref: refs/heads/main\n");
+        fs::create_dir_all(at(".git/objects")).unwrap();
+        fs::create_dir_all(at(".git/refs")).unwrap();
+        write(".gitignore", "target/\n*.o\n!keep.o\n");
+        write("src/.gitignore", "made\n");
+        for name in ["src/a", "src/deep/b", "gone", "mode", "same"] {
+            write(name, name);
+        }
+        let guard = Guard::open(root, Policy::commit()).unwrap();
+        let before = guard.survey(&|path| path.starts_with("own")).unwrap();
+        assert!(before.get(Path::new("src/deep/b")).is_some() && before.get(Path::new(".git")).is_none());
+        fs::create_dir_all(at("target/x")).unwrap();
+        fs::create_dir_all(at("own")).unwrap();
+        fs::create_dir_all(at("new/folder")).unwrap();
+        fs::create_dir_all(at("src/deep/.git")).unwrap();
+        for name in [
+            "a.o",
+            "keep.o",
+            "src/made",
+            "target/x/y",
+            "own/log",
+            "new/folder/file",
+            "src/deep/.git/HEAD",
+            "src/a",
+        ] {
+            write(name, "new");
+        }
+        // What a command ignores from now on is not what a person ignored.
+        write("src/deep/.gitignore", "*\n");
+        fs::remove_file(at("gone")).unwrap();
+        fs::set_permissions(at("mode"), Permissions::from_mode(0o600)).unwrap();
+        symlink("same", at("link")).unwrap();
+        let after = guard.survey(&|path| path.starts_with("own")).unwrap();
+        insta::assert_snapshot!(paths(&before.differences(&after)).join("\n"), @r"
+        - gone
+        + keep.o
+        + link
+        ~ mode
+        + new
+        + new/folder
+        + new/folder/file
+        ~ src/a
+        + src/deep/.git
+        + src/deep/.gitignore
+        ");
+        assert!(after.differences(&after).is_empty());
+    }
+}

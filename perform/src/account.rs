@@ -1,0 +1,283 @@
+//! The account: what a command has changed, apart from what was asked for.
+//!
+//! The tree is looked at before and after, by the ignore rules of the run's start. What the policy lets a command change stays and becomes
+//! a set of changes like a reply's, with pre-images: `undo`, a restore and the summary know it. Everything else is put back: ignore rules,
+//! repositories, links, what is protected. What the rules ignore is neither looked at nor accounted for: build caches stay.
+
+mod note;
+mod put_back;
+mod source;
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use engine::Problem;
+use guard::{Difference, Guard, Policy, Seen, Survey};
+use logging::RunFolder;
+use repo::WorkTree;
+
+use self::put_back::PutBack;
+use self::source::Source;
+use crate::fault::Fault;
+use crate::seal::Attic;
+
+/// What commands may change for good, and what is no concern of theirs.
+#[derive(Debug)]
+pub struct Account {
+    /// What stays; anything else is put back.
+    pub may_change: Policy,
+    /// What the harness itself writes meanwhile, relative to the root.
+    pub own: Vec<PathBuf>,
+    /// In the run folder: copies of what git has no object of, as long as a command runs.
+    source: Source,
+}
+
+/// The folder of a run with what was before a command, as long as the command runs.
+const BEFORE: &str = "before";
+
+/// The tree before a command, and where what it held comes back from.
+pub struct Opened<'a> {
+    account: &'a mut Account,
+    before: Survey,
+    folder: PathBuf,
+}
+
+/// What a command has changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Accounted {
+    /// It stays, and `undo` takes it back.
+    pub changes: Vec<engine::Changed>,
+    /// It was put back.
+    pub put_back: Vec<String>,
+    /// For a person.
+    pub warnings: Vec<Problem>,
+}
+
+impl Account {
+    /// Nothing is looked up yet.
+    pub fn new(may_change: Policy, own: Vec<PathBuf>) -> Self {
+        Self { may_change, own, source: Source::default() }
+    }
+
+    /// Looks at the tree before a command, and copies what could not be brought back otherwise.
+    pub fn open(&mut self, guard: &Guard, run: &RunFolder) -> Result<(Opened<'_>, Option<Problem>), Fault> {
+        let folder = run.path().join(BEFORE);
+        let before = self.look(guard)?;
+        let tree = WorkTree::at(guard.root()).ok();
+        let without = self
+            .source
+            .fill(guard.root(), tree.as_ref(), &before, &folder)
+            .map_err(Fault::file("keep copies in", &folder))?;
+        note::write(&folder, &before).map_err(Fault::file("note what the tree held in", &folder))?;
+        Ok((Opened { account: self, before, folder }, without))
+    }
+
+    fn look(&self, guard: &Guard) -> Result<Survey, Fault> {
+        guard.survey(&|path| self.own.iter().any(|own| path == own)).map_err(Fault::Judge)
+    }
+}
+
+/// Puts back everything that a command has changed during which the harness was killed: the command is run again, or never was. Gives the
+/// paths.
+pub fn settle(account: &mut Account, root: &Path, run: &RunFolder) -> Result<Vec<String>, Fault> {
+    let folder = run.path().join(BEFORE);
+    let failed = |source| Fault::file("read what was noted in", &folder)(source);
+    let Some(before) = note::read(&folder).map_err(failed)? else { return Ok(Vec::new()) };
+    let tree = WorkTree::at(root).ok();
+    account.source.reopen(tree.as_ref(), &before, &folder).map_err(failed)?;
+    let mut restored = BTreeSet::new();
+    // Ignore rules that the command has made hide from the first look what they name.
+    for only in [Some(OsStr::new(".gitignore")), None] {
+        let guard =
+            Guard::open(root, account.may_change.clone()).map_err(|error| failed(io::Error::other(error)))?;
+        let mut differences = before.differences(&account.look(&guard)?);
+        differences.retain(|one| only.is_none_or(|only| one.path.file_name() == Some(only)));
+        let (mut attic, source) = (Attic::of(run.path()), &account.source);
+        let mut put_back =
+            PutBack::new(root, &before, source, &mut attic).map_err(Fault::file("open", root))?;
+        differences.retain(|one| !source.is_same(root, one));
+        differences.iter().for_each(|one| put_back.restore(one));
+        put_back.finish()?;
+        restored.extend(differences.iter().map(|one| one.path.display().to_string()));
+    }
+    account.source.forget(&folder).map_err(failed)?;
+    Ok(restored.into_iter().collect())
+}
+
+/// What becomes of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    /// A folder that the command has made, or was changed around: of no account by itself.
+    Follows,
+    PutBack,
+    /// A tool's cache, which says of itself that nobody need know of it.
+    Dropped,
+}
+
+impl Opened<'_> {
+    /// Looks at the tree again, puts back what may not change, and takes what may into `undo`.
+    pub fn close(self, guard: &Guard, run: &RunFolder, undo: &Path) -> Result<Accounted, Fault> {
+        let root = guard.root();
+        let differences = self.differences(guard)?;
+        let fates = self.fates(root, &differences);
+        let mut attic = Attic::of(run.path());
+        let mut accounted = Accounted::default();
+        let mut put_back = PutBack::new(root, &self.before, &self.account.source, &mut attic)
+            .map_err(Fault::file("open", root))?;
+        for (one, fate) in differences.iter().zip(&fates) {
+            match fate {
+                Fate::Stays | Fate::Follows => continue,
+                Fate::Dropped => {}
+                Fate::PutBack => accounted.put_back.push(one.path.display().to_string()),
+            }
+            put_back.restore(one);
+        }
+        put_back.finish()?;
+        let stays = differences.iter().zip(&fates).filter(|(_, fate)| **fate == Fate::Stays);
+        let stays: Vec<&Difference> = stays.map(|(one, _)| one).collect();
+        let made = differences.iter().filter(|one| is_made(one) && root.join(&one.path).is_dir());
+        let folders: Vec<String> = made.filter_map(|one| Some(one.path.to_str()?.to_owned())).collect();
+        self.account.source.adopt(root, undo, &stays, folders, &mut accounted)?;
+        accounted.warnings.extend(warning(&accounted.put_back, attic.folder()));
+        self.forget()?;
+        Ok(accounted)
+    }
+
+    /// Puts back everything: the command came to no end.
+    pub fn abandon(self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
+        let differences = self.differences(guard)?;
+        let mut attic = Attic::of(run.path());
+        let root = guard.root();
+        let mut put_back = PutBack::new(root, &self.before, &self.account.source, &mut attic)
+            .map_err(Fault::file("open", root))?;
+        differences.iter().for_each(|one| put_back.restore(one));
+        put_back.finish()?;
+        self.forget()?;
+        let mut accounted = Accounted::default();
+        if let Some(attic) = attic.folder() {
+            let message = format!(
+                "the build was ended, and what it had changed was restored; what was there is in {}",
+                attic.display()
+            );
+            accounted.warnings.push(Problem::new("put-back", message));
+        }
+        Ok(accounted)
+    }
+
+    fn forget(self) -> Result<(), Fault> {
+        self.account.source.forget(&self.folder).map_err(Fault::file("remove", &self.folder))
+    }
+
+    fn differences(&self, guard: &Guard) -> Result<Vec<Difference>, Fault> {
+        let mut differences = self.before.differences(&self.account.look(guard)?);
+        // Times say that a file may have changed, its content whether it has.
+        differences.retain(|one| !self.account.source.is_same(guard.root(), one));
+        Ok(differences)
+    }
+
+    fn fates(&self, root: &Path, differences: &[Difference]) -> Vec<Fate> {
+        let mut whole: Vec<(&Path, Fate)> = Vec::new();
+        let mut fates = Vec::new();
+        for one in differences {
+            // Sorted: what lies in a folder comes after it.
+            let above = whole.iter().rev().find(|(folder, _)| one.path.starts_with(folder));
+            let fate = match above {
+                // It goes with the folder.
+                Some(_) => Fate::Follows,
+                None => self.fate(root, one),
+            };
+            if above.is_none() && is_made(one) && matches!(fate, Fate::PutBack | Fate::Dropped) {
+                whole.push((&one.path, fate));
+            }
+            fates.push(fate);
+        }
+        fates
+    }
+
+    fn fate(&self, root: &Path, one: &Difference) -> Fate {
+        let Difference { path, before, after } = one;
+        let Some(text) = path.to_str() else { return Fate::PutBack };
+        if path.file_name() == Some(OsStr::new(".git")) || self.account.may_change.refuses(text).is_some() {
+            return Fate::PutBack;
+        }
+        if is_made(one) {
+            return match (new_folder(&root.join(path)), before) {
+                (Fate::Follows, Some(before)) if before.kind().is_file() => Fate::Stays,
+                (_, Some(_)) => Fate::PutBack,
+                (fate, None) => fate,
+            };
+        }
+        match (before, after) {
+            // What it held is in the account; a folder that is left empty is nothing to git.
+            (Some(before), _) if is_folder(Some(before)) && !is_folder(after.as_ref()) => match after {
+                Some(after) if !after.kind().is_file() => Fate::PutBack,
+                Some(_) => Fate::Stays,
+                None => Fate::Follows,
+            },
+            _ => {
+                let is_ordinary = |seen: &Seen| seen.kind().is_file() || is_folder(Some(seen));
+                let both = before.iter().chain(after);
+                let is_mode_of_folder = is_folder(before.as_ref()) && is_folder(after.as_ref());
+                if both.into_iter().all(is_ordinary) && !is_mode_of_folder {
+                    Fate::Stays
+                } else {
+                    Fate::PutBack
+                }
+            }
+        }
+    }
+}
+
+/// Whether there is a folder where none was.
+fn is_made(one: &Difference) -> bool {
+    is_folder(one.after.as_ref()) && !is_folder(one.before.as_ref())
+}
+
+fn is_folder(seen: Option<&Seen>) -> bool {
+    seen.is_some_and(|seen| seen.kind().is_dir())
+}
+
+/// A repository does not stay, with a work tree or without: git runs what its configuration names. A folder whose own ignore rules
+/// name everything in it is a tool's cache.
+fn new_folder(folder: &Path) -> Fate {
+    let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
+    let rules = dir::read(&folder.join(".gitignore"), 4 << 10, dir::Links::Refused).ok().flatten();
+    let rules = rules.map(|rules| String::from_utf8_lossy(&rules).into_owned()).unwrap_or_default();
+    if has(".git") || (has("HEAD") && ((has("objects") && has("refs")) || has("commondir"))) {
+        Fate::PutBack
+    } else if rules.lines().any(|line| line.trim_end() == "*") {
+        Fate::Dropped
+    } else {
+        Fate::Follows
+    }
+}
+
+/// For a person, who may have written it at the same time.
+fn warning(put_back: &[String], attic: Option<&Path>) -> Option<Problem> {
+    if put_back.is_empty() {
+        return None;
+    }
+    let mut message =
+        format!("the build changed {}, which no build may change; it was restored", named(put_back));
+    if let Some(attic) = attic {
+        message += &format!("; what was there is in {}", attic.display());
+    }
+    Some(Problem::new("put-back", message))
+}
+
+/// So many are named in a message.
+const NAMED: usize = 10;
+
+fn named(paths: &[String]) -> String {
+    let mut text = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        text += &format!(" and {more} more");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

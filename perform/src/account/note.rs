@@ -1,0 +1,65 @@
+//! What the tree held before a command, on disk as long as the command runs: whoever kills the harness meanwhile leaves a tree that can be
+//! told from the old one.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write as _};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use guard::{Seen, Survey};
+use serde::{Deserialize, Serialize};
+
+const NOTE: &str = "tree.json";
+
+/// A path: as text where it is UTF-8.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Name {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+/// [`Seen`] without the names of its fields: there may be many.
+type Row = (Name, u32, u64, (i64, i64), (i64, i64), (u64, u64), (u32, u32));
+
+pub(super) fn write(folder: &Path, survey: &Survey) -> io::Result<()> {
+    let row = |(path, seen): &(PathBuf, Seen)| -> Row {
+        let name = match path.to_str() {
+            Some(text) => Name::Text(text.to_owned()),
+            None => Name::Bytes(path.clone().into_os_string().into_vec()),
+        };
+        (name, seen.mode, seen.len, seen.mtime, seen.ctime, seen.id, seen.owner)
+    };
+    dir::replace_with(&folder.join(NOTE), |file| {
+        let mut file = BufWriter::new(file);
+        for one in survey.iter() {
+            serde_json::to_writer(&mut file, &row(one))?;
+            file.write_all(b"\n")?;
+        }
+        file.flush()
+    })
+}
+
+/// None where no command was running.
+pub(super) fn read(folder: &Path) -> io::Result<Option<Survey>> {
+    let file = match File::open(folder.join(NOTE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => BufReader::new(file?),
+    };
+    let mut found = Vec::new();
+    for row in serde_json::Deserializer::from_reader(file).into_iter::<Row>() {
+        let (name, mode, len, mtime, ctime, id, owner) = row?;
+        let path = match name {
+            Name::Text(text) => PathBuf::from(text),
+            Name::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes)),
+        };
+        found.push((path, Seen { mode, len, mtime, ctime, id, owner }));
+    }
+    Ok(Some(Survey::new(found)))
+}
+
+/// The command is over and accounted for.
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
+    dir::remove(&folder.join(NOTE))
+}

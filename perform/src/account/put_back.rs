@@ -1,0 +1,121 @@
+//! Putting back what a command may not change. Through no link: a command may have left one anywhere.
+
+use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use dir::{Folder, Inode};
+use guard::{Difference, Seen, Survey};
+
+use super::source::Source;
+use crate::fault::Fault;
+use crate::seal::Attic;
+
+/// Puts one difference after another back.
+pub(super) struct PutBack<'p, 'r> {
+    root: Folder,
+    before: &'p Survey,
+    source: &'p Source,
+    attic: &'p mut Attic<'r>,
+    lost: Vec<String>,
+}
+
+impl<'p, 'r> PutBack<'p, 'r> {
+    pub(super) fn new(
+        root: &Path,
+        before: &'p Survey,
+        source: &'p Source,
+        attic: &'p mut Attic<'r>,
+    ) -> io::Result<Self> {
+        Ok(Self { root: Folder::open(root)?, before, source, attic, lost: Vec::new() })
+    }
+
+    /// Makes the path what it was. What is there goes to the attic, but for folders that were not there.
+    pub(super) fn restore(&mut self, one: &Difference) {
+        if self.try_restore(one).is_err() {
+            self.lost.push(one.path.display().to_string());
+        }
+    }
+
+    /// Fails where something is not as it was.
+    pub(super) fn finish(self) -> Result<(), Fault> {
+        if self.lost.is_empty() { Ok(()) } else { Err(Fault::Seal { paths: self.lost.join(", ") }) }
+    }
+
+    fn try_restore(&mut self, one: &Difference) -> io::Result<()> {
+        let Difference { path, before, .. } = one;
+        let Some(was) = before else {
+            // With the folder around it, perhaps.
+            let Ok(folder) = self.root.folder_of(path) else { return Ok(()) };
+            return self.clear(&folder, path);
+        };
+        // Without its old content nothing is gained by taking it away.
+        let content = if was.kind().is_file() {
+            Some(self.source.read(path, was).ok_or(io::ErrorKind::NotFound)?)
+        } else {
+            None
+        };
+        let folder = self.folder_of(path)?;
+        let name = last(path)?;
+        if was.kind().is_dir() {
+            return self.make_folder(&folder, path, was);
+        }
+        self.clear(&folder, path)?;
+        if let Some(mut content) = content {
+            let inode = Inode { mode: was.mode & 0o7777, len: was.len, modified: modified(was) };
+            return folder.make_file(name, &mut content, inode);
+        }
+        match self.source.target(path) {
+            Some(target) if was.kind().is_symlink() => folder.make_link(name, target),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// The folder that the path is in; what has its place on the way goes.
+    fn folder_of(&mut self, path: &Path) -> io::Result<Folder> {
+        let (mut folder, mut so_far) = (self.root.try_clone()?, PathBuf::new());
+        for name in path.parent().into_iter().flat_map(Path::iter) {
+            so_far.push(name);
+            let was = self.before.get(&so_far).copied().ok_or(io::ErrorKind::NotFound)?;
+            self.make_folder(&folder, &so_far, &was)?;
+            folder = folder.open_in(name)?;
+        }
+        Ok(folder)
+    }
+
+    fn make_folder(&mut self, above: &Folder, path: &Path, was: &Seen) -> io::Result<()> {
+        let name = last(path)?;
+        let is_there = above.stat(name)?.is_some_and(|stat| Seen::is_folder(stat.st_mode));
+        if !is_there {
+            self.clear(above, path)?;
+            above.make_folder(name, 0o700)?;
+        }
+        if above.stat(name)?.is_some_and(|stat| stat.st_mode & 0o7777 != was.mode & 0o7777) {
+            let folder = std::fs::File::from(above.open_in(name)?.as_fd().try_clone_to_owned()?);
+            folder.set_permissions(Permissions::from_mode(was.mode & 0o7777))?;
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, folder: &Folder, path: &Path) -> io::Result<()> {
+        let name = last(path)?;
+        let Some(stat) = folder.stat(name)? else { return Ok(()) };
+        if !Seen::is_folder(stat.st_mode) && self.attic.take_in(folder, name, path).is_ok() {
+            return Ok(());
+        }
+        dir::reach::remove(&folder.as_fd().try_clone_to_owned()?, name)
+    }
+}
+
+fn last(path: &Path) -> io::Result<&OsStr> {
+    Ok(path.file_name().ok_or(io::ErrorKind::InvalidInput)?)
+}
+
+fn modified(seen: &Seen) -> Option<SystemTime> {
+    let (seconds, nanos) = (seen.mtime.0.try_into().ok()?, seen.mtime.1.try_into().ok()?);
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
+}

@@ -1,0 +1,221 @@
+//! Where what a file held before a command comes back from: from git's object where it has the same bytes, else from a copy.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Cursor};
+use std::path::{Path, PathBuf};
+
+use apply::{Found, PreImageOf};
+use dir::Folder;
+use engine::Problem;
+use guard::{Difference, Seen, Survey};
+use repo::{Committed, WorkTree};
+
+use super::{Accounted, named, note};
+use crate::fault::Fault;
+use crate::translate::changes;
+
+/// Of what is not committed so much is copied, small files first.
+const MOST_BYTES: u64 = 256 << 20;
+const MOST_FILES: usize = 20_000;
+/// In the folder of what was before.
+const FILES: &str = "files";
+
+/// The old content of every file.
+#[derive(Debug, Default)]
+pub(super) struct Source {
+    committed: Option<Committed>,
+    copies: BTreeMap<PathBuf, Seen>,
+    links: BTreeMap<PathBuf, CString>,
+    folder: PathBuf,
+    /// A person knows already of what there are no copies.
+    is_told: bool,
+}
+
+impl Source {
+    /// Copies into `folder` what git could not bring back; a warning where that is too much, the first time.
+    pub(super) fn fill(
+        &mut self,
+        root: &Path,
+        tree: Option<&WorkTree>,
+        before: &Survey,
+        folder: &Path,
+    ) -> io::Result<Option<Problem>> {
+        self.committed = tree.and_then(|tree| tree.committed().ok());
+        self.folder = folder.join(FILES);
+        fs::create_dir_all(&self.folder)?;
+        let top = Folder::open(root)?;
+        self.links.clear();
+        let mut wanted = Vec::new();
+        for (path, seen) in before.iter() {
+            let is_link = seen.kind().is_symlink();
+            if is_link {
+                self.links.extend(link(&top, path).map(|target| (path.clone(), target)));
+            }
+            let counts = is_link || (seen.kind().is_file() && !self.is_in_git(path, seen));
+            if counts && self.copies.get(path) != Some(seen) {
+                wanted.push((seen.len, path));
+            }
+        }
+        wanted.sort_unstable();
+        let (mut without, mut room) = (Vec::new(), MOST_BYTES);
+        for (count, (len, path)) in wanted.into_iter().enumerate() {
+            let copy = self.folder.join(path);
+            let fits = len <= room && count < MOST_FILES;
+            if !fits || copy_anew(&root.join(path), &copy).is_err() {
+                without.push(path.display().to_string());
+                continue;
+            }
+            room -= len;
+            self.copies.extend(before.get(path).map(|seen| (path.clone(), *seen)));
+        }
+        Ok((!without.is_empty() && !std::mem::replace(&mut self.is_told, true)).then(|| too_much(&without)))
+    }
+
+    /// The same copies, which a run that was killed has left.
+    pub(super) fn reopen(
+        &mut self,
+        tree: Option<&WorkTree>,
+        before: &Survey,
+        folder: &Path,
+    ) -> io::Result<()> {
+        self.committed = tree.and_then(|tree| tree.committed().ok());
+        self.folder = folder.join(FILES);
+        for (path, seen) in before.iter() {
+            let copy = self.folder.join(path);
+            let is_whole = |found: fs::Metadata| found.is_file() && found.len() == seen.len;
+            if seen.kind().is_symlink() {
+                let target = fs::read_link(&copy).ok();
+                let target =
+                    target.and_then(|target| CString::new(target.into_os_string().into_encoded_bytes()).ok());
+                self.links.extend(target.map(|target| (path.clone(), target)));
+            } else if fs::symlink_metadata(&copy).is_ok_and(is_whole) {
+                self.copies.insert(path.clone(), *seen);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_in_git(&self, path: &Path, seen: &Seen) -> bool {
+        self.committed.as_ref().is_some_and(|committed| committed.has(path, seen.len, seen.mtime))
+    }
+
+    /// The old content of a file; none where nobody has it.
+    pub(super) fn read(&self, path: &Path, seen: &Seen) -> Option<Box<dyn BufRead + 'static>> {
+        if self.copies.contains_key(path) {
+            let copy = dir::open_regular(&self.folder.join(path)).ok().flatten()?;
+            return Some(Box::new(BufReader::new(copy)));
+        }
+        let content = self.committed.as_ref()?.read(path, seen.len, seen.mtime)?;
+        Some(Box::new(Cursor::new(content)))
+    }
+
+    /// The old target of a link.
+    pub(super) fn target(&self, path: &Path) -> Option<&CString> {
+        self.links.get(path)
+    }
+
+    /// Whether what is there is what was there, but for its times.
+    pub(super) fn is_same(&self, root: &Path, one: &Difference) -> bool {
+        let (Some(was), Some(is)) = (&one.before, &one.after) else { return false };
+        if was.mode != is.mode {
+            return false;
+        }
+        let path = &one.path;
+        if was.kind().is_symlink() {
+            let now = Folder::open(root).ok().and_then(|root| link(&root, path));
+            return now.is_some() && now.as_ref() == self.links.get(path);
+        }
+        if !was.kind().is_file() || was.len != is.len {
+            return was.kind().is_dir();
+        }
+        let now = Folder::open(root).and_then(|root| root.open_file_below(path)).ok().flatten();
+        match (self.read(path, was), now) {
+            (Some(before), Some(now)) => are_equal(before, BufReader::new(now)).unwrap_or(false),
+            _ => false,
+        }
+    }
+
+    /// Takes the changes that stay into `undo`, as far as their old content is known.
+    pub(super) fn adopt(
+        &self,
+        root: &Path,
+        undo: &Path,
+        stays: &[&Difference],
+        folders: Vec<String>,
+        accounted: &mut Accounted,
+    ) -> Result<(), Fault> {
+        let mut lost = Vec::new();
+        let found: Vec<Found<'_>> = stays.iter().filter_map(|one| self.found(root, one, &mut lost)).collect();
+        if !lost.is_empty() {
+            let message = format!(
+                "the build changed {}, of which no copy could be kept: undo cannot restore it",
+                named(&lost)
+            );
+            accounted.warnings.push(Problem::new("no-copy", message));
+        }
+        if !found.is_empty() || !folders.is_empty() {
+            let applied = apply::adopt(root, undo, found, folders).map_err(Fault::Apply)?;
+            accounted.changes = changes(applied.changes);
+        }
+        Ok(())
+    }
+
+    fn found(&self, root: &Path, one: &Difference, lost: &mut Vec<String>) -> Option<Found<'static>> {
+        let path = one.path.to_str()?.to_owned();
+        let was = one.before.filter(|was| was.kind().is_file());
+        let before = match was {
+            None => None,
+            Some(was) => match self.read(&one.path, &was) {
+                Some(content) => {
+                    Some(PreImageOf { content: Box::new(content), mode: was.mode, owner: was.owner })
+                }
+                None => {
+                    lost.push(path);
+                    return None;
+                }
+            },
+        };
+        // Putting something else back has taken it away again.
+        let is_there = fs::symlink_metadata(root.join(&path)).is_ok_and(|found| found.is_file());
+        (before.is_some() || is_there).then_some(Found { path, before })
+    }
+
+    /// The command is over. Copies serve the next one.
+    pub(super) fn forget(&self, folder: &Path) -> io::Result<()> {
+        note::remove(folder)
+    }
+}
+
+fn link(root: &Folder, path: &Path) -> Option<CString> {
+    root.folder_of(path).ok()?.read_link(path.file_name()?).ok()
+}
+
+fn copy_anew(from: &Path, to: &Path) -> io::Result<()> {
+    dir::remove(to)?;
+    dir::copy(from, to)
+}
+
+fn are_equal(mut one: impl BufRead, mut other: impl BufRead) -> io::Result<bool> {
+    loop {
+        let (a, b) = (one.fill_buf()?, other.fill_buf()?);
+        let count = a.len().min(b.len());
+        if count == 0 {
+            return Ok(a.is_empty() && b.is_empty());
+        }
+        if a.get(..count) != b.get(..count) {
+            return Ok(false);
+        }
+        one.consume(count);
+        other.consume(count);
+    }
+}
+
+fn too_much(without: &[String]) -> Problem {
+    let message = format!(
+        "not committed, and too much to copy or not readable: {}; undo cannot restore what a build changes of it",
+        named(without)
+    );
+    Problem::new("no-copy", message)
+}

@@ -1,0 +1,310 @@
+#![expect(clippy::disallowed_methods, reason = "the tests make trees with plain writes")]
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+use apply::Lock;
+use engine::Action;
+use logging::Redactor;
+use names::Binds;
+use proptest::prelude::*;
+
+use super::*;
+
+/// A project with a run that is under way.
+struct Project {
+    scratch: tempfile::TempDir,
+    run: RunFolder,
+    account: Account,
+}
+
+impl Project {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("tree");
+        fs::create_dir(&root).unwrap();
+        repo::init(&root).unwrap();
+        let run = RunFolder::create(scratch.path(), "run", Redactor::default()).unwrap();
+        let account = Account::new(Policy::build(Binds::Commit), vec![PathBuf::from("target")]);
+        let project = Self { scratch, run, account };
+        files.iter().for_each(|(path, text)| project.write(path, text));
+        project
+    }
+
+    fn root(&self) -> PathBuf {
+        self.scratch.path().join("tree")
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn undo_folder(&self) -> PathBuf {
+        self.run.path().join("undo/1-build")
+    }
+
+    /// Runs a command in the account.
+    fn command(&mut self, command: impl FnOnce(&Path)) -> Accounted {
+        let root = self.root();
+        let guard = Guard::open(&root, Policy::commit()).unwrap();
+        let (run, undo) = (self.run.clone(), self.undo_folder());
+        let (opened, without) = self.account.open(&guard, &run).unwrap();
+        assert_eq!(without, None);
+        command(&root);
+        opened.close(&guard, &run, &undo).unwrap()
+    }
+
+    fn undo(&self) {
+        let lock = Lock::acquire(&self.scratch.path().join("state"), "a test").unwrap();
+        let sets: Vec<PathBuf> = Some(self.undo_folder()).filter(|set| set.exists()).into_iter().collect();
+        if !sets.is_empty() {
+            apply::undo(&lock, &self.root(), &sets, apply::Force::No).unwrap();
+        }
+    }
+
+    /// Everything but git's own, with modes and content.
+    fn all(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+        let root = self.root();
+        let (mut found, mut todo) = (BTreeMap::new(), vec![root.clone()]);
+        while let Some(folder) = todo.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let stat = fs::symlink_metadata(&path).unwrap();
+                let content = if stat.is_symlink() {
+                    fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+                } else if stat.is_file() {
+                    fs::read(&path).unwrap()
+                } else {
+                    Vec::new()
+                };
+                if stat.is_dir() && path != root.join(".git") {
+                    todo.push(path.clone());
+                }
+                found.insert(path.strip_prefix(&root).unwrap().to_owned(), (stat.mode(), content));
+            }
+        }
+        found.retain(|path, _| !path.starts_with(".git") && !path.starts_with("target"));
+        found
+    }
+}
+
+fn shown(accounted: &Accounted) -> String {
+    let sign = |change: &engine::Changed| match change.action {
+        Action::Delete => 'D',
+        Action::Write if change.created => 'A',
+        Action::Write | Action::None => 'M',
+    };
+    let stays = accounted.changes.iter().map(|change| format!("{} {}", sign(change), change.path));
+    let back = accounted.put_back.iter().map(|path| format!("put back {path}"));
+    stays.chain(back).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_may_stay_is_known_to_undo_and_the_rest_is_put_back() {
+    let mut project = Project::new(&[
+        (".gitignore", "*.o\n"),
+        ("src/a.rs", "fn  a(){}\n"),
+        ("src/.gitignore", "made\n"),
+        ("Cargo.lock", "one\n"),
+        ("build.sh", "cargo build\n"),
+        ("gone", "gone\n"),
+        ("touched", "touched\n"),
+        ("becomes/a", "folder\n"),
+        ("file", "file\n"),
+    ]);
+    symlink("src", project.root().join("link")).unwrap();
+    let before = project.all();
+    let accounted = project.command(|root| {
+        let write = |path: &str, text: &str| {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), text).unwrap();
+        };
+        write("src/a.rs", "fn a() {}\n");
+        write("touched", "touched\n");
+        write("Cargo.lock", "two\n");
+        write("build.sh", "true\n");
+        write("a.o", "product");
+        write("target/debug/a", "product");
+        write("gen/deep/new.rs", "new\n");
+        write("gen/.gitignore", "deep\n");
+        write("src/.gitignore", "*\n");
+        write(".cache/.gitignore", "*\n");
+        write(".cache/v/lots", "lots\n");
+        write("planted/.git/config", "[core]\n\tfsmonitor = ./run\n");
+        write("planted/file", "file\n");
+        write("src/.git/config", "[core]\n\tfsmonitor = ./run\n");
+        write("bare/HEAD", "ref: refs/heads/main\n");
+        write("bare/objects/x", "");
+        write("bare/refs/x", "");
+        fs::remove_file(root.join("gone")).unwrap();
+        fs::remove_dir_all(root.join("becomes")).unwrap();
+        write("becomes", "a file\n");
+        fs::remove_file(root.join("file")).unwrap();
+        write("file/inner", "inner\n");
+        fs::remove_file(root.join("link")).unwrap();
+        symlink("/etc", root.join("link")).unwrap();
+        symlink("/etc/passwd", root.join("other")).unwrap();
+        fs::set_permissions(root.join("src/a.rs"), Permissions::from_mode(0o755)).unwrap();
+    });
+    insta::assert_snapshot!(shown(&accounted), @r"
+    M Cargo.lock
+    A becomes
+    D becomes/a
+    D file
+    A file/inner
+    A gen/deep/new.rs
+    D gone
+    M src/a.rs
+    put back bare
+    put back build.sh
+    put back gen/.gitignore
+    put back link
+    put back other
+    put back planted
+    put back src/.git
+    put back src/.gitignore
+    ");
+    for path in [".cache", "planted", "src/.git", "bare", "gen/.gitignore", "other"] {
+        assert!(project.root().join(path).symlink_metadata().is_err(), "{path}");
+    }
+    let now = project.all();
+    for path in ["src/.gitignore", "build.sh", "link"] {
+        assert_eq!(now.get(Path::new(path)), before.get(Path::new(path)), "{path}");
+    }
+    project.undo();
+    let mut now = project.all();
+    assert!(now.remove(Path::new("a.o")).is_some(), "what is ignored is of no account");
+    assert_eq!(now, before);
+}
+
+#[test]
+fn a_command_that_comes_to_no_end_leaves_nothing() {
+    let mut project = Project::new(&[("a", "a\n"), ("folder/b", "b\n")]);
+    let before = project.all();
+    let (root, run) = (project.root(), project.run.clone());
+    let guard = Guard::open(&root, Policy::commit()).unwrap();
+    let change = || {
+        fs::write(root.join("a"), "other\n").unwrap();
+        fs::remove_dir_all(root.join("folder")).unwrap();
+        fs::create_dir_all(root.join("new/.git")).unwrap();
+        fs::write(root.join("new/.gitignore"), "*\n").unwrap();
+        fs::write(root.join(".gitignore"), "hidden\n").unwrap();
+        fs::write(root.join("hidden"), "hidden\n").unwrap();
+    };
+    let (opened, _) = project.account.open(&guard, &run).unwrap();
+    change();
+    let accounted = opened.abandon(&guard, &run).unwrap();
+    assert_eq!(accounted.warnings.len(), 1);
+    assert_eq!(project.all(), before);
+    // The same where the harness was killed: another process knows only what is on disk.
+    let (opened, _) = project.account.open(&guard, &run).unwrap();
+    change();
+    drop(opened);
+    let mut later = Account::new(Policy::build(Binds::Commit), vec![PathBuf::from("target")]);
+    let restored = settle(&mut later, &root, &run).unwrap();
+    insta::assert_snapshot!(restored.join("\n"), @r"
+    .gitignore
+    a
+    folder
+    folder/b
+    hidden
+    new
+    new/.git
+    ");
+    assert_eq!(project.all(), before);
+    assert!(settle(&mut later, &root, &run).unwrap().is_empty());
+}
+
+/// What a build may do to a path.
+#[derive(Debug, Clone)]
+enum Deed {
+    Write(String, u8),
+    Remove(String),
+    Chmod(String, bool),
+    Rename(String, String),
+    Link(String),
+    Folder(String),
+    Ignore(String),
+    Repository(String),
+    Sparse(String),
+}
+
+fn path() -> impl Strategy<Value = String> {
+    proptest::sample::select(vec!["a", "b", "d/a", "d/b", "d/e/a", "d/e", "d", "f/x", "f"])
+        .prop_map(str::to_owned)
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        (path(), any::<u8>()).prop_map(|(path, byte)| Deed::Write(path, byte)),
+        path().prop_map(Deed::Remove),
+        (path(), any::<bool>()).prop_map(|(path, runs)| Deed::Chmod(path, runs)),
+        (path(), path()).prop_map(|(from, to)| Deed::Rename(from, to)),
+        path().prop_map(Deed::Link),
+        path().prop_map(Deed::Folder),
+        path().prop_map(Deed::Ignore),
+        path().prop_map(Deed::Repository),
+        path().prop_map(Deed::Sparse),
+    ]
+}
+
+/// What cannot be done is not done, as in a script without `set -e`.
+fn do_it(root: &Path, deed: &Deed) {
+    let parent = |path: &Path| drop(fs::create_dir_all(path.parent().unwrap()));
+    match deed {
+        Deed::Write(path, byte) => {
+            parent(&root.join(path));
+            drop(fs::write(root.join(path), [*byte; 3]));
+        }
+        Deed::Remove(path) => {
+            drop(fs::remove_file(root.join(path)).or_else(|_| fs::remove_dir_all(root.join(path))));
+        }
+        Deed::Chmod(path, runs) => {
+            let is_file = fs::symlink_metadata(root.join(path)).is_ok_and(|found| !found.is_symlink());
+            if is_file {
+                let mode = if *runs { 0o755 } else { 0o700 };
+                drop(fs::set_permissions(root.join(path), Permissions::from_mode(mode)));
+            }
+        }
+        Deed::Rename(from, to) => drop(fs::rename(root.join(from), root.join(to))),
+        Deed::Link(path) => drop(symlink("a", root.join(path))),
+        Deed::Folder(path) => {
+            drop(fs::remove_file(root.join(path)));
+            drop(fs::create_dir_all(root.join(path)));
+        }
+        Deed::Ignore(folder) => drop(fs::write(root.join(folder).join(".gitignore"), "*\n")),
+        Deed::Repository(folder) => drop(fs::create_dir_all(root.join(folder).join(".git"))),
+        Deed::Sparse(path) => {
+            if let Ok(file) = fs::File::create(root.join(path)) {
+                drop(file.set_len(64 << 10));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Empty folders are of no account: git knows of none. `PROPTEST_CASES=2000` tries more.
+    #[test]
+    fn undo_makes_the_old_tree_whatever_a_build_has_done(
+        tree in proptest::collection::vec(deed(), 0..8),
+        build in proptest::collection::vec(deed(), 1..10),
+    ) {
+        let mut project = Project::new(&[]);
+        // What is ignored from the start is of no account.
+        let tree = tree.iter().filter(|deed| !matches!(deed, Deed::Ignore(_)));
+        tree.for_each(|deed| do_it(&project.root(), deed));
+        let without_folders = |mut all: BTreeMap<PathBuf, (u32, Vec<u8>)>| {
+            all.retain(|_, (mode, _)| !Seen::is_folder(*mode));
+            all
+        };
+        let before = project.all();
+        project.command(|root| build.iter().for_each(|deed| do_it(root, deed)));
+        project.undo();
+        prop_assert_eq!(without_folders(project.all()), without_folders(before));
+    }
+}

@@ -1,0 +1,127 @@
+//! The files that git has an object of: what they held before somebody changed them.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use gix::bstr::ByteSlice as _;
+use gix::index::entry::{Mode, Stage};
+
+use crate::{RepoError, WorkTree};
+
+/// The index as it was at one moment.
+pub struct Committed {
+    repository: gix::Repository,
+    index: gix::worktree::Index,
+    /// The root's path from the top.
+    prefix: PathBuf,
+    /// Whether what is on disk may differ from the object although git calls the file unchanged.
+    is_converted: bool,
+}
+
+/// The words of attributes by which git writes other bytes to disk than the object has.
+const CONVERTING: [&str; 4] = ["filter", "ident", "eol=crlf", "working-tree-encoding"];
+
+impl WorkTree {
+    /// Reads the index.
+    pub fn committed(&self) -> Result<Committed, RepoError> {
+        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
+        let is_converted = self.converts(&index);
+        let prefix = self.root.strip_prefix(&self.top).map(Path::to_owned).unwrap_or_default();
+        Ok(Committed { repository: self.repository.clone(), index, prefix, is_converted })
+    }
+
+    fn converts(&self, index: &gix::index::State) -> bool {
+        let config = self.repository.config_snapshot();
+        let is_crlf = config.string("core.autocrlf").is_some_and(|value| value.eq_ignore_ascii_case(b"true"))
+            || config.string("core.eol").is_some_and(|value| value.eq_ignore_ascii_case(b"crlf"));
+        let says = |path: &Path| {
+            let text = std::fs::read(path).unwrap_or_default();
+            CONVERTING.iter().any(|word| text.contains_str(word))
+        };
+        let tracked = index.entries().iter().map(|entry| entry.path(index));
+        let mut attributes = tracked.filter(|path| path.ends_with(b".gitattributes"));
+        let users = config.trusted_path("core.attributesFile").ok().flatten().map(PathBuf::from);
+        let xdg = || gix::path::env::xdg_config("attributes", &mut |name| gix::path::env::var(name));
+        let elsewhere = users.or_else(xdg);
+        is_crlf
+            || says(&self.repository.common_dir().join("info/attributes"))
+            || elsewhere.is_some_and(|path| says(&path))
+            || attributes.any(|path| self.relative(path).is_some_and(|path| says(&self.root.join(path))))
+    }
+}
+
+impl std::fmt::Debug for Committed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Committed").field("entries", &self.index.entries().len()).finish_non_exhaustive()
+    }
+}
+
+impl Committed {
+    /// Whether the file, which is on disk with this length and time, has the bytes of git's object.
+    pub fn has(&self, path: &Path, len: u64, mtime: (i64, i64)) -> bool {
+        self.object(path, len, mtime).is_some()
+    }
+
+    /// The bytes of such a file.
+    pub fn read(&self, path: &Path, len: u64, mtime: (i64, i64)) -> Option<Vec<u8>> {
+        let object = self.repository.find_object(self.object(path, len, mtime)?).ok()?;
+        let content = object.detach().data;
+        (content.len() as u64 == len).then_some(content)
+    }
+
+    fn object(&self, path: &Path, len: u64, mtime: (i64, i64)) -> Option<gix::ObjectId> {
+        let from_top = self.prefix.join(path);
+        let name = from_top.as_os_str().as_bytes().as_bstr();
+        let entry = self.index.entry_by_path_and_stage(name, Stage::Unconflicted)?;
+        let stat = &entry.stat;
+        let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE);
+        let is_same =
+            u64::from(stat.size) == len && (i64::from(stat.mtime.secs), i64::from(stat.mtime.nsecs)) == mtime;
+        // Written at the same moment as the index, it may have been changed once more since.
+        let written = self.index.timestamp();
+        let is_racy = mtime >= (written.unix_seconds(), i64::from(written.nanoseconds()));
+        if !is_file || !is_same || is_racy {
+            return None;
+        }
+        let has_its_length =
+            || self.repository.find_header(entry.id).is_ok_and(|header| header.size() == len);
+        (!self.is_converted || has_its_length()).then_some(entry.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::MetadataExt as _;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::scratch::Scratch;
+
+    fn read(tree: &WorkTree, name: &str) -> Option<Vec<u8>> {
+        let found = fs::metadata(tree.root().join(name)).unwrap();
+        tree.committed().unwrap().read(Path::new(name), found.len(), (found.mtime(), found.mtime_nsec()))
+    }
+
+    #[test]
+    fn a_file_that_git_has_unchanged_and_unconverted_is_read_from_its_object() {
+        let scratch = Scratch::new();
+        let write = |name: &str, text: &str| {
+            scratch.write(name, text);
+            let file = File::open(scratch.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+        };
+        write("plain", "plain\n");
+        write("windows.txt", "two\r\nlines\r\n");
+        write(".gitattributes", "windows.txt text eol=crlf\n");
+        scratch.commit();
+        write("untracked", "untracked\n");
+        let tree = WorkTree::at(scratch.path()).unwrap();
+        assert_eq!(read(&tree, "plain").as_deref(), Some(&b"plain\n"[..]));
+        assert_eq!(read(&tree, "windows.txt"), None, "its object has other bytes");
+        assert_eq!(read(&tree, "untracked"), None);
+        write("plain", "other\n");
+        File::open(scratch.path().join("plain")).unwrap().set_modified(SystemTime::now()).unwrap();
+        assert_eq!(read(&tree, "plain"), None, "it was changed since");
+    }
+}
