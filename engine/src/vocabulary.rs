@@ -77,6 +77,18 @@ pub struct Changed {
     pub after_mode: Option<u32>,
 }
 
+impl Changed {
+    /// `A` added, `M` modified, `D` deleted, as in git; `None` if it is as it was.
+    pub fn letter(&self) -> Option<char> {
+        match self.action {
+            Action::Write if self.created => Some('A'),
+            Action::Write => Some('M'),
+            Action::Delete => Some('D'),
+            Action::None => None,
+        }
+    }
+}
+
 /// Something wrong with a reply, or a warning for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Apply, ApplyAnswer, Ask, AskAnswer, Build, Cause, Harness, Outcome, Restore, Text};
+use engine::{Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Cause, Harness, Outcome, Restore, Text};
 
 use crate::excerpt::middle_left_out;
 use crate::stuck::{At, Failure, notice};
@@ -11,6 +11,9 @@ use crate::stuck::{At, Failure, notice};
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
 /// [`Limits`] say otherwise. In bytes.
 pub const BUILD_OUTPUT_BYTES: usize = 1024 * 1024;
+
+/// A prompt names this many of the files that a build has changed.
+const MOST_NAMED: usize = 50;
 
 /// How far a run may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +83,7 @@ where
                 None => answered.reply(),
             },
         };
+        let mut by_build = String::new();
         let (at, output) = match harness.perform(Apply { round, reply: reply.clone() })? {
             ApplyAnswer::Rejected(rejected) => (At::Reply, rejected.report),
             ApplyAnswer::Applied(applied) => {
@@ -89,6 +93,7 @@ where
                 if built.passed() {
                     return Ok(Outcome::Done { rounds: round });
                 }
+                by_build = changed_by(&built);
                 (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output)
             }
         };
@@ -101,7 +106,7 @@ where
         if round >= limits.rounds {
             break Outcome::AttemptsUsedUp { rounds: round };
         }
-        let output = told(&output, limits, times, at);
+        let output = told(&output, limits, times, at) + &by_build;
         prompt = match at {
             At::Build | At::Unchanged => conversation.built(&reply.text, &output),
             At::Reply => conversation.refused(&reply.text, &output),
@@ -123,6 +128,19 @@ fn told(output: &Text, limits: &Limits, times: u32, at: At) -> String {
     let (text, limit) = (output.as_str(), limits.build_output_bytes);
     let shown = middle_left_out(text, output.whole_bytes(), limit);
     if times > 1 { format!("{shown}{}", notice(times, at)) } else { shown.into_owned() }
+}
+
+/// The build's own changes, which no reply has made: the model's idea of these files is not what they are.
+fn changed_by(built: &Built) -> String {
+    let changed = built.changes.iter().filter_map(|file| Some(format!("{} {}", file.letter()?, file.path)));
+    let restored = built.put_back.iter().map(|path| format!("{path} (not allowed: it was restored)"));
+    let lines: Vec<String> = changed.chain(restored).collect();
+    let named = lines.iter().take(MOST_NAMED).map(|line| format!("{line}\n")).collect::<String>();
+    match lines.len().saturating_sub(MOST_NAMED) {
+        _ if lines.is_empty() => String::new(),
+        0 => format!("[code-commit] The build itself changed:\n{named}"),
+        more => format!("[code-commit] The build itself changed:\n{named}and {more} more\n"),
+    }
 }
 
 #[cfg(test)]

@@ -30,19 +30,13 @@ pub struct Account {
     pub may_change: Policy,
     /// What the harness itself writes meanwhile, relative to the root.
     pub own: Vec<PathBuf>,
-    /// In the run folder: copies of what git has no object of, as long as a command runs.
     source: Source,
+    /// The tree as it was, between [`open`](Self::open) and the end of it.
+    before: Option<Survey>,
 }
 
 /// The folder of a run with what was before a command, as long as the command runs.
 const BEFORE: &str = "before";
-
-/// The tree before a command, and where what it held comes back from.
-pub struct Opened<'a> {
-    account: &'a mut Account,
-    before: Survey,
-    folder: PathBuf,
-}
 
 /// What a command has changed.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -58,11 +52,11 @@ pub struct Accounted {
 impl Account {
     /// Nothing is looked up yet.
     pub fn new(may_change: Policy, own: Vec<PathBuf>) -> Self {
-        Self { may_change, own, source: Source::default() }
+        Self { may_change, own, source: Source::default(), before: None }
     }
 
-    /// Looks at the tree before a command, and copies what could not be brought back otherwise.
-    pub fn open(&mut self, guard: &Guard, run: &RunFolder) -> Result<(Opened<'_>, Option<Problem>), Fault> {
+    /// Looks at the tree before a command, and copies what could not be brought back otherwise; a warning where that is too much.
+    pub fn open(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
         let folder = run.path().join(BEFORE);
         let before = self.look(guard)?;
         let tree = WorkTree::at(guard.root()).ok();
@@ -71,7 +65,13 @@ impl Account {
             .fill(guard.root(), tree.as_ref(), &before, &folder)
             .map_err(Fault::file("keep copies in", &folder))?;
         note::write(&folder, &before).map_err(Fault::file("note what the tree held in", &folder))?;
-        Ok((Opened { account: self, before, folder }, without))
+        self.before = Some(before);
+        Ok(without)
+    }
+
+    /// Whether it waits for a command to end.
+    pub fn is_open(&self) -> bool {
+        self.before.is_some()
     }
 
     fn look(&self, guard: &Guard) -> Result<Survey, Fault> {
@@ -92,17 +92,17 @@ pub fn settle(account: &mut Account, root: &Path, run: &RunFolder) -> Result<Vec
     for only in [Some(OsStr::new(".gitignore")), None] {
         let guard =
             Guard::open(root, account.may_change.clone()).map_err(|error| failed(io::Error::other(error)))?;
-        let mut differences = before.differences(&account.look(&guard)?);
+        let mut differences = account.differences(&before, &guard)?;
         differences.retain(|one| only.is_none_or(|only| one.path.file_name() == Some(only)));
-        let (mut attic, source) = (Attic::of(run.path()), &account.source);
-        let mut put_back =
-            PutBack::new(root, &before, source, &mut attic).map_err(Fault::file("open", root))?;
-        differences.retain(|one| !source.is_same(root, one));
-        differences.iter().for_each(|one| put_back.restore(one));
-        put_back.finish()?;
+        account.put_back(
+            root,
+            &before,
+            &differences.iter().collect::<Vec<_>>(),
+            &mut Attic::of(run.path()),
+        )?;
         restored.extend(differences.iter().map(|one| one.path.display().to_string()));
     }
-    account.source.forget(&folder).map_err(failed)?;
+    account.forget(run)?;
     Ok(restored.into_iter().collect())
 }
 
@@ -117,49 +117,41 @@ enum Fate {
     Dropped,
 }
 
-impl Opened<'_> {
-    /// Looks at the tree again, puts back what may not change, and takes what may into `undo`.
-    pub fn close(self, guard: &Guard, run: &RunFolder, undo: &Path) -> Result<Accounted, Fault> {
+impl Account {
+    /// Looks at the tree again, puts back what may not change, and takes what may into `undo`. Nothing where it is not open.
+    pub fn close(&mut self, guard: &Guard, run: &RunFolder, undo: &Path) -> Result<Accounted, Fault> {
+        let Some(before) = self.before.take() else { return Ok(Accounted::default()) };
         let root = guard.root();
-        let differences = self.differences(guard)?;
+        let differences = self.differences(&before, guard)?;
         let fates = self.fates(root, &differences);
+        let of = |wanted: Fate| {
+            let found = differences.iter().zip(&fates).filter(move |(_, fate)| **fate == wanted);
+            found.map(|(one, _)| one).collect::<Vec<&Difference>>()
+        };
+        let (back, stays) = (of(Fate::PutBack), of(Fate::Stays));
         let mut attic = Attic::of(run.path());
-        let mut accounted = Accounted::default();
-        let mut put_back = PutBack::new(root, &self.before, &self.account.source, &mut attic)
-            .map_err(Fault::file("open", root))?;
-        for (one, fate) in differences.iter().zip(&fates) {
-            match fate {
-                Fate::Stays | Fate::Follows => continue,
-                Fate::Dropped => {}
-                Fate::PutBack => accounted.put_back.push(one.path.display().to_string()),
-            }
-            put_back.restore(one);
-        }
-        put_back.finish()?;
-        let stays = differences.iter().zip(&fates).filter(|(_, fate)| **fate == Fate::Stays);
-        let stays: Vec<&Difference> = stays.map(|(one, _)| one).collect();
+        self.put_back(root, &before, &[of(Fate::Dropped), back.clone()].concat(), &mut attic)?;
         let made = differences.iter().filter(|one| is_made(one) && root.join(&one.path).is_dir());
         let folders: Vec<String> = made.filter_map(|one| Some(one.path.to_str()?.to_owned())).collect();
-        self.account.source.adopt(root, undo, &stays, folders, &mut accounted)?;
+        let put_back = back.iter().map(|one| one.path.display().to_string()).collect();
+        let mut accounted = Accounted { put_back, ..Accounted::default() };
+        self.source.adopt(root, undo, &stays, folders, &mut accounted)?;
         accounted.warnings.extend(warning(&accounted.put_back, attic.folder()));
-        self.forget()?;
+        self.forget(run)?;
         Ok(accounted)
     }
 
     /// Puts back everything: the command came to no end.
-    pub fn abandon(self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
-        let differences = self.differences(guard)?;
+    pub fn abandon(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
+        let Some(before) = self.before.take() else { return Ok(Accounted::default()) };
+        let differences = self.differences(&before, guard)?;
         let mut attic = Attic::of(run.path());
-        let root = guard.root();
-        let mut put_back = PutBack::new(root, &self.before, &self.account.source, &mut attic)
-            .map_err(Fault::file("open", root))?;
-        differences.iter().for_each(|one| put_back.restore(one));
-        put_back.finish()?;
-        self.forget()?;
+        self.put_back(guard.root(), &before, &differences.iter().collect::<Vec<_>>(), &mut attic)?;
+        self.forget(run)?;
         let mut accounted = Accounted::default();
         if let Some(attic) = attic.folder() {
             let message = format!(
-                "the build was ended, and what it had changed was restored; what was there is in {}",
+                "the command was ended, and what it had changed was restored; what was there is in {}",
                 attic.display()
             );
             accounted.warnings.push(Problem::new("put-back", message));
@@ -167,14 +159,39 @@ impl Opened<'_> {
         Ok(accounted)
     }
 
-    fn forget(self) -> Result<(), Fault> {
-        self.account.source.forget(&self.folder).map_err(Fault::file("remove", &self.folder))
+    fn put_back(
+        &self,
+        root: &Path,
+        before: &Survey,
+        differences: &[&Difference],
+        attic: &mut Attic<'_>,
+    ) -> Result<(), Fault> {
+        let mut put_back =
+            PutBack::new(root, before, &self.source, attic).map_err(Fault::file("open", root))?;
+        differences.iter().for_each(|one| put_back.restore(one));
+        put_back.finish()
     }
 
-    fn differences(&self, guard: &Guard) -> Result<Vec<Difference>, Fault> {
-        let mut differences = self.before.differences(&self.account.look(guard)?);
+    /// The run is over: nothing of what was before has to be brought back from the copies any more.
+    pub fn end(&mut self, run: &RunFolder) -> Result<(), Fault> {
+        let folder = run.path().join(BEFORE);
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Fault::file("remove the copies in", &folder)(error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn forget(&self, run: &RunFolder) -> Result<(), Fault> {
+        let folder = run.path().join(BEFORE);
+        note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
+    }
+
+    fn differences(&self, before: &Survey, guard: &Guard) -> Result<Vec<Difference>, Fault> {
+        let mut differences = before.differences(&self.look(guard)?);
         // Times say that a file may have changed, its content whether it has.
-        differences.retain(|one| !self.account.source.is_same(guard.root(), one));
+        differences.retain(|one| !self.source.is_same(guard.root(), one));
         Ok(differences)
     }
 
@@ -200,7 +217,7 @@ impl Opened<'_> {
     fn fate(&self, root: &Path, one: &Difference) -> Fate {
         let Difference { path, before, after } = one;
         let Some(text) = path.to_str() else { return Fate::PutBack };
-        if path.file_name() == Some(OsStr::new(".git")) || self.account.may_change.refuses(text).is_some() {
+        if path.file_name() == Some(OsStr::new(".git")) || self.may_change.refuses(text).is_some() {
             return Fate::PutBack;
         }
         if is_made(one) {

@@ -66,6 +66,7 @@ impl World for CommitWorld<'_, '_> {
     }
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
+        self.account.end(self.record.folder())?;
         Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
     }
 }
@@ -120,14 +121,14 @@ impl Live<Build> for CommitWorld<'_, '_> {
         self.cancel_point()?;
         let file = self.layout.build(*round);
         let (guard, run) = (&self.rules.guard, self.record.folder().clone());
-        let (opened, warning) = self.account.open(guard, &run)?;
-        warning.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        self.account.open(guard, &run)?.into_iter().try_for_each(|warning| self.record.warn(warning))?;
         let ran = self.build.run(*round, &file, &self.rules.root, &self.cancel, &mut self.record);
         let (accounted, built) = match ran {
-            Ok(built) => {
-                (opened.close(guard, &run, &run.path().join(UNDO).join(after_build(*round)))?, Ok(built))
-            }
-            Err(fault) => (opened.abandon(guard, &run)?, Err(fault)),
+            Ok(built) => (
+                self.account.close(guard, &run, &run.path().join(UNDO).join(after_build(*round)))?,
+                Ok(built),
+            ),
+            Err(fault) => (self.account.abandon(guard, &run)?, Err(fault)),
         };
         accounted.warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
         built.map(|built| Built { changes: accounted.changes, put_back: accounted.put_back, ..built })
@@ -213,9 +214,9 @@ fn written_over(
         let kept = kept.strip_prefix(&rules.root).unwrap_or(&kept).display();
         let happened = match change.before_sha256 {
             Some(_) => {
-                format!("changed since {since}, by the build or by a person; that content is kept in {kept}")
+                format!("changed since {since}, and not by its build; that content is kept in {kept}")
             }
-            None => format!("removed since {since}, by the build or by a person"),
+            None => format!("removed since {since}, and not by its build"),
         };
         let message = format!("`{}` had been {happened}.", change.path);
         let path = Some(change.path.clone());

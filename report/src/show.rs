@@ -1,6 +1,6 @@
 //! The record of a run, printed line by line for a person.
 
-use engine::{Changed, Committed, Line, Problem};
+use engine::{Built, Changed, Committed, Line, Problem};
 
 use crate::output::{BAD, DIM, GOOD, Output, WARN, printable};
 use crate::phrases;
@@ -51,6 +51,7 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
             let style = if built.passed() { GOOD } else { BAD };
             let text = format!("build: {}, {}", phrases::ended(built.ended), built.output.stored.file);
             say(&output.paint(style, &text));
+            by_build(built).iter().for_each(|text| say(text));
         }
         Line::Looked(looked) if !looked.failed.is_empty() => {
             say(&output.paint(BAD, "not as the order wants it:"));
@@ -107,3 +108,19 @@ pub(crate) fn round_of(line: &Line) -> Option<u32> {
         _ => None,
     }
 }
+
+/// What a build changed besides, in lines for a person.
+pub(crate) fn by_build(built: &Built) -> Vec<String> {
+    let changed =
+        built.changes.iter().filter_map(|file| Some(format!("{} {}", file.letter()?, printable(&file.path))));
+    let changed: Vec<String> = changed.collect();
+    let named =
+        (!changed.is_empty()).then(|| format!("the build changed: {}", phrases::first(&changed, NAMED)));
+    let restored: Vec<String> = built.put_back.iter().map(|path| printable(path)).collect();
+    let restored = (!restored.is_empty())
+        .then(|| format!("restored after the build: {}", phrases::first(&restored, NAMED)));
+    named.into_iter().chain(restored).collect()
+}
+
+/// This many files of a build are named.
+const NAMED: usize = 10;

@@ -27,6 +27,9 @@ pub struct FileStat {
     pub added: Option<usize>,
     /// Lines removed.
     pub removed: Option<usize>,
+    /// Whether a build changed it, and no reply did.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_build: bool,
 }
 
 /// A run in numbers.
@@ -81,6 +84,7 @@ impl Summary {
         };
         // A request without an answer or an error: the run was killed while the model worked.
         let mut open = false;
+        let (mut by_reply, mut by_build) = (BTreeSet::new(), BTreeSet::new());
         for line in lines {
             match line {
                 Line::Asked(asked) => {
@@ -97,14 +101,24 @@ impl Summary {
                     summary.usage += answered.usage;
                     summary.cost_usd = summary.cost_usd.zip(answered.cost_usd).map(|(sum, more)| sum + more);
                 }
-                Line::Applied(applied) => summary.warn(&applied.warnings),
+                Line::Applied(applied) => {
+                    let written = applied.changes.iter().filter(|change| change.letter().is_some());
+                    by_reply.extend(written.map(|change| change.path.as_str()));
+                    summary.warn(&applied.warnings);
+                }
                 Line::Restored(_) => summary.warnings.clear(),
-                Line::Built(_) => summary.has_built = true,
+                Line::Built(built) => {
+                    by_build.extend(built.changes.iter().map(|change| change.path.as_str()));
+                    summary.has_built = true;
+                }
                 _ => {}
             }
         }
         // A later round may have restored a file.
         let Self { warnings, files, .. } = &mut summary;
+        files.iter_mut().for_each(|file| {
+            file.by_build = by_build.contains(file.path.as_str()) && !by_reply.contains(file.path.as_str())
+        });
         let changed: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         warnings.retain(|warning| warning.path.as_deref().is_none_or(|path| changed.contains(path)));
         warnings.extend(others(lines));
@@ -195,5 +209,6 @@ pub fn file_line(file: &FileStat, output: &Output) -> String {
         }
         _ => "binary".to_owned(),
     };
-    format!("  {} {}  {counts}", output.paint(STRONG, &file.status.to_string()), printable(&file.path))
+    let by = if file.by_build { "  (by the build)" } else { "" };
+    format!("  {} {}  {counts}{by}", output.paint(STRONG, &file.status.to_string()), printable(&file.path))
 }

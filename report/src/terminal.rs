@@ -11,6 +11,7 @@ use parser::ErrorCode;
 use crate::live::LiveLine;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
 use crate::phrases;
+use crate::show::by_build;
 use crate::show::round_of;
 use printed::Printed;
 
@@ -193,6 +194,7 @@ impl Terminal {
     fn built(&mut self, built: &Built) {
         self.rest();
         let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
+        by_build(built).iter().for_each(|text| self.under(text));
         if built.passed() {
             return self.line(&self.output.paint_note(GOOD, &format!("the build passes ({took})")));
         }

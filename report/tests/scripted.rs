@@ -225,7 +225,13 @@ fn a_record_is_read_line_by_line() {
 fn a_run_is_summed_up_from_its_record() {
     let (output, out, _) = output();
     let recorded: Vec<Line> = journal().into_iter().map(line).collect();
-    let file = FileStat { path: "src/a.rs".to_owned(), status: 'A', added: Some(3), removed: Some(1) };
+    let file = FileStat {
+        path: "src/a.rs".to_owned(),
+        status: 'A',
+        added: Some(3),
+        removed: Some(1),
+        by_build: false,
+    };
     let outcome = Outcome::Done { rounds: 3 };
     let log = "logs/a-run".to_owned();
     Summary::of(&recorded, outcome, vec![file], Duration::from_secs(75), log).print(&output);

@@ -88,7 +88,7 @@ impl FileChange {
             (Some(_), Some(_)) => 'M',
         };
         let (added, removed) = self.texts().map(count_lines).unzip();
-        FileStat { path: self.path.clone(), status, added, removed }
+        FileStat { path: self.path.clone(), status, added, removed, by_build: false }
     }
 
     /// A unified diff with git's headers.

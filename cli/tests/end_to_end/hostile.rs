@@ -215,10 +215,19 @@ fn restoring_also_takes_back_what_the_build_has_put_in_the_place_of_a_file() {
         let ran = scene.commit(&["--rounds", "1", "--on-failure", "restore"]);
         assert_eq!((ran.code, scene.project.status().unwrap().as_str()), (Some(1), ""), "{does}: {ran}");
         let run = scene.runs().pop().unwrap();
-        let mut left = std::fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
-        let left =
-            left.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("left-")).unwrap();
-        assert!(left.join("src/greet.sh").symlink_metadata().is_ok(), "{does}: what stood there is kept");
+        let mut todo = vec![run.clone()];
+        let mut kept = false;
+        while let Some(path) = todo.pop() {
+            let found = path.symlink_metadata().unwrap();
+            if found.is_dir() {
+                todo.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let is_aside = path.strip_prefix(&run).unwrap().to_string_lossy().starts_with("left-");
+            let is_precious = || std::fs::read(&path).unwrap() == b"precious\n";
+            kept |= (is_aside && path.ends_with("src/greet.sh")) || (found.is_file() && is_precious());
+        }
+        assert!(kept, "{does}: what stood there is kept");
     }
 }
 

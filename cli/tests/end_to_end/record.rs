@@ -478,8 +478,7 @@ fn what_stood_between_two_writes_of_a_run_is_kept_and_named() {
     scene.project.commit("a build that writes").unwrap();
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let (_, kept) = ran.err.split_once("that content is kept in ").unwrap();
-    assert!(kept.split_once(".old").unwrap().0.contains("/undo/2/"), "{ran}");
+    assert!(ran.err.contains("the build changed: M src/greet.sh\n"), "{ran}");
     let folder = scene.runs().pop().unwrap().join("undo/2");
     let old = std::fs::read_dir(folder)
         .unwrap()
@@ -493,9 +492,10 @@ fn of_a_file_that_was_removed_between_two_writes_nobody_says_that_it_is_kept() {
     scene.project.write("build.sh", b"#!/bin/sh\nrm src/greet.sh\nexit 1\n").unwrap();
     let ran = scene.commit(&["--rounds", "2"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    let warning =
-        "`src/greet.sh` had been removed since this run last wrote it, by the build or by a person.\n";
-    assert!(ran.err.contains(warning) && !ran.err.contains("is kept in"), "{ran}");
+    assert!(ran.err.contains("the build changed: D src/greet.sh\n"), "{ran}");
+    assert!(!ran.err.contains("is kept in"), "{ran}");
+    let prompt = std::fs::read_to_string(scene.runs().pop().unwrap().join("2-query.txt")).unwrap();
+    assert!(prompt.contains("[code-commit] The build itself changed:\nD src/greet.sh\n"), "{prompt}");
 }
 
 #[test]

@@ -134,6 +134,22 @@ const A: &str = "^^^a\none\n^^^end\n";
 const TOUCHES_GIT: &str = "^^^.git/config\n^^^end\n";
 
 #[test]
+fn the_next_prompt_names_what_the_build_itself_changed() {
+    let Says::Build(failed) = built(1, "failed\n") else { unreachable!() };
+    let Says::Apply(ApplyAnswer::Applied(Applied { changes, .. })) = applied() else { unreachable!() };
+    let by_build =
+        changes.into_iter().map(|change| Changed { path: "gen.rs".to_owned(), created: true, ..change });
+    let failed = Built { changes: by_build.collect(), put_back: vec![".gitignore".to_owned()], ..failed };
+    let prompt = prompt(2, &[answered(A), applied(), Says::Build(failed)]);
+    let (_, told) = prompt.split_once("failed\n").unwrap();
+    insta::assert_snapshot!(told.lines().take(4).collect::<Vec<_>>().join("\n"), @r"
+    [code-commit] The build itself changed:
+    A gen.rs
+    .gitignore (not allowed: it was restored)
+    ");
+}
+
+#[test]
 fn a_build_that_passes_at_once_ends_the_run() {
     let facts = [answered(A), applied(), built(0, "")];
     insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → done(1)");

@@ -12,7 +12,7 @@ use engine::Problem;
 use guard::{Difference, Seen, Survey};
 use repo::{Committed, WorkTree};
 
-use super::{Accounted, named, note};
+use super::{Accounted, named};
 use crate::fault::Fault;
 use crate::translate::changes;
 
@@ -180,11 +180,6 @@ impl Source {
         // Putting something else back has taken it away again.
         let is_there = fs::symlink_metadata(root.join(&path)).is_ok_and(|found| found.is_file());
         (before.is_some() || is_there).then_some(Found { path, before })
-    }
-
-    /// The command is over. Copies serve the next one.
-    pub(super) fn forget(&self, folder: &Path) -> io::Result<()> {
-        note::remove(folder)
     }
 }
 

@@ -51,10 +51,9 @@ impl Project {
         let root = self.root();
         let guard = Guard::open(&root, Policy::commit()).unwrap();
         let (run, undo) = (self.run.clone(), self.undo_folder());
-        let (opened, without) = self.account.open(&guard, &run).unwrap();
-        assert_eq!(without, None);
+        assert_eq!(self.account.open(&guard, &run).unwrap(), None);
         command(&root);
-        opened.close(&guard, &run, &undo).unwrap()
+        self.account.close(&guard, &run, &undo).unwrap()
     }
 
     fn undo(&self) {
@@ -194,15 +193,14 @@ fn a_command_that_comes_to_no_end_leaves_nothing() {
         fs::write(root.join(".gitignore"), "hidden\n").unwrap();
         fs::write(root.join("hidden"), "hidden\n").unwrap();
     };
-    let (opened, _) = project.account.open(&guard, &run).unwrap();
+    project.account.open(&guard, &run).unwrap();
     change();
-    let accounted = opened.abandon(&guard, &run).unwrap();
+    let accounted = project.account.abandon(&guard, &run).unwrap();
     assert_eq!(accounted.warnings.len(), 1);
     assert_eq!(project.all(), before);
     // The same where the harness was killed: another process knows only what is on disk.
-    let (opened, _) = project.account.open(&guard, &run).unwrap();
+    project.account.open(&guard, &run).unwrap();
     change();
-    drop(opened);
     let mut later = Account::new(Policy::build(Binds::Commit), vec![PathBuf::from("target")]);
     let restored = settle(&mut later, &root, &run).unwrap();
     insta::assert_snapshot!(restored.join("\n"), @r"
