@@ -35,12 +35,12 @@ pub fn implement_logs(root: &Path) -> PathBuf {
 }
 
 /// A new run folder. Unless its run begins, it is removed again: nothing was touched yet, and nothing of the record stays.
-pub(crate) struct Beginning {
+pub(crate) struct NewRun {
     folder: RunFolder,
     has_begun: bool,
 }
 
-impl Beginning {
+impl NewRun {
     /// Makes the folder; `help` says what to do where it cannot be made.
     pub(crate) fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
         let folder =
@@ -65,7 +65,7 @@ impl Beginning {
     }
 }
 
-impl Drop for Beginning {
+impl Drop for NewRun {
     fn drop(&mut self) {
         if !self.has_begun {
             discard(&self.folder);

@@ -9,16 +9,16 @@ use report::Output;
 
 use crate::commit::plan::Task;
 use crate::exit::Failure;
-use crate::records::{self, Beginning};
+use crate::records::{self, NewRun};
 
 /// Makes the run folder.
-pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result<Beginning, Failure> {
+pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result<NewRun, Failure> {
     let logs = task.logs(tree.root());
     hide(tree, &logs)?;
     let name = task.folder_name(&Stamp::now().folder_name());
-    let beginning = Beginning::create(&logs, &name, redactor, "make the folder writable")?;
-    stays_inside(tree.root(), beginning.folder())?;
-    Ok(beginning)
+    let new = NewRun::create(&logs, &name, redactor, "make the folder writable")?;
+    stays_inside(tree.root(), new.folder())?;
+    Ok(new)
 }
 
 /// No untracked file of ours is ever seen by git. A folder that was there before is its owner's to hide.

@@ -25,7 +25,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::model::asking;
 use crate::observer;
-use crate::records::{self, Beginning};
+use crate::records::{self, NewRun};
 use crate::registry;
 use crate::sandbox::{self, Otherwise};
 
@@ -66,11 +66,11 @@ pub struct Finished {
 pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
     let Prepared { plan, tree, host, .. } = &prepared;
     let (tree, output) = (*tree, host.output);
-    let beginning = files::record(&plan.task, tree, prepared.redactor.clone())?;
+    let new = files::record(&plan.task, tree, prepared.redactor.clone())?;
     let said_log = files::said_log(&plan.task, tree.root())?;
     let keep_said = || said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
-    let mut observer = observer(&prepared, beginning.folder());
-    let (confinement, record) = enter(&prepared, beginning, &mut *observer).inspect_err(|_| keep_said())?;
+    let mut observer = observer(&prepared, new.folder());
+    let (confinement, record) = enter(&prepared, new, &mut *observer).inspect_err(|_| keep_said())?;
     let finished = lead(prepared, confinement, record, Past::default());
     keep_said();
     finished
@@ -79,14 +79,14 @@ pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
 /// What has to be there before the first step. A run that cannot have it has not begun.
 fn enter<'o>(
     prepared: &Prepared<'_>,
-    beginning: Beginning,
+    new: NewRun,
     observer: &'o mut dyn perform::Observer,
 ) -> Result<(Confinement, Record<'o>), Failure> {
-    let plan = beginning.store(&prepared.plan)?;
+    let plan = new.store(&prepared.plan)?;
     // The sandbox holds what is there, and hides the records that are listed.
-    registry::add(prepared.tree, beginning.folder().path(), Some(plan))?;
+    registry::add(prepared.tree, new.folder().path(), Some(plan))?;
     let confinement = confine(prepared)?;
-    let record = beginning.record(observer).map_err(Failure::no_record)?;
+    let record = new.record(observer).map_err(Failure::no_record)?;
     Ok((confinement, record))
 }
 

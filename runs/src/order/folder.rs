@@ -21,13 +21,13 @@ use crate::order::recorded::summary;
 use crate::order::setting::not_restored;
 use crate::order::settle::settle;
 use crate::order::unfinished::Unfinished;
-use crate::records::{self, Beginning};
+use crate::records::{self, NewRun};
 use crate::registry::{self, RUN_JSON};
 
 /// How a run begins.
 pub(super) enum Start {
     /// With nothing behind it.
-    New(Beginning),
+    New(NewRun),
     /// With the facts of a run that was not finished.
     Resumed(RunFolder),
 }
@@ -35,7 +35,7 @@ pub(super) enum Start {
 impl Start {
     pub(super) fn folder(&self) -> &RunFolder {
         match self {
-            Self::New(beginning) => beginning.folder(),
+            Self::New(new) => new.folder(),
             Self::Resumed(folder) => folder,
         }
     }
@@ -44,9 +44,7 @@ impl Start {
     pub(super) fn record(self, observer: &mut dyn Observer) -> Result<(Record<'_>, Past), Failure> {
         let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
         match self {
-            Self::New(beginning) => {
-                Ok((beginning.record(observer).map_err(Failure::no_record)?, Past::default()))
-            }
+            Self::New(new) => Ok((new.record(observer).map_err(Failure::no_record)?, Past::default())),
             Self::Resumed(folder) => {
                 let (mut record, mut past) = Record::resume(folder, observer).map_err(kept)?;
                 let holds = still_holds(&past.answers);
@@ -82,7 +80,7 @@ pub(super) fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Resul
         }
     }
     let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    Beginning::create(base, &name.to_string_lossy(), redactor.clone(), "make the folder writable")
+    NewRun::create(base, &name.to_string_lossy(), redactor.clone(), "make the folder writable")
         .map(Start::New)
 }
 

@@ -29,7 +29,7 @@ use crate::phase::lines::{Facts, Lines};
 use crate::phase::past::{LOGS, settle, start_of, unfinished};
 use crate::phase::project::{self, Project};
 use crate::place;
-use crate::records::{Beginning, cannot_begin};
+use crate::records::{NewRun, cannot_begin};
 
 /// What a phase says where it cannot go on.
 const WORDS: Words = Words {
@@ -222,15 +222,15 @@ impl Setup<'_> {
                 Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
             }
             None => {
-                let beginning = self.beginning(logs, inputs, redactor)?;
-                Ok((beginning.record(observer).map_err(cannot_begin)?, Past::default()))
+                let new = self.new_run(logs, inputs, redactor)?;
+                Ok((new.record(observer).map_err(cannot_begin)?, Past::default()))
             }
         }
     }
 
-    fn beginning(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<Beginning, Failure> {
+    fn new_run(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<NewRun, Failure> {
         let name = format!("{}-phase{}", Stamp::now().folder_name(), inputs.phase);
-        let beginning = Beginning::create(logs, &name, redactor, "make the folder writable")?;
+        let new = NewRun::create(logs, &name, redactor, "make the folder writable")?;
         let Start { iteration, builder_done, failures } = &inputs.start;
         let run = json!({
             "loop": "phase",
@@ -241,8 +241,8 @@ impl Setup<'_> {
             "sandbox": self.probed.rung,
             "start": { "iteration": iteration, "builder_done": builder_done, "failures": failures.as_deref() },
         });
-        beginning.store(&run)?;
-        Ok(beginning)
+        new.store(&run)?;
+        Ok(new)
     }
 
     fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {

@@ -17,7 +17,7 @@ use settings::{CommitScope as Scope, Origin, Settings};
 use crate::agents::{Words, Work, limits};
 use crate::commit::run::UNLIKE_RECORDED;
 use crate::exit::Failure;
-use crate::records::{self, Beginning, cannot_begin, outcome_of};
+use crate::records::{self, NewRun, cannot_begin, outcome_of};
 use crate::registry::RUN_JSON;
 use crate::spec::lines::{Ear, Lines};
 use crate::spec::mending::Mending;
@@ -104,14 +104,13 @@ pub(super) fn begin(
     }
     leave_unfinished(workspace)?;
     let (name, redactor) = (Stamp::now().folder_name(), workspace.redactor.clone());
-    let beginning =
-        Beginning::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
+    let new = NewRun::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
     let (which, version) = ("spec".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     let (limits, agent) = (limits(&workspace.settings), workspace.args.clone());
     let begun = Begun { which, version, inputs, limits, item, agent };
-    beginning.store(&begun)?;
+    new.store(&begun)?;
     let mut observer = lines.clone();
-    let record = beginning.record(&mut observer).map_err(cannot_begin)?;
+    let record = new.record(&mut observer).map_err(cannot_begin)?;
     lead(workspace, &begun, record, Past::default(), lines)
 }
 

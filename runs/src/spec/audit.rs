@@ -15,7 +15,7 @@ use settings::Limits;
 use crate::agents::limits;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::records::{Beginning, cannot_begin};
+use crate::records::{NewRun, cannot_begin};
 use crate::spec::history::AUDIT;
 use crate::spec::lines::{Ear, Lines};
 use crate::spec::options::AgentOptions;
@@ -65,15 +65,14 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
 pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audited, Failure> {
     let name = format!("{}-{AUDIT}", Stamp::now().folder_name());
     let redactor = workspace.redactor.clone();
-    let beginning =
-        Beginning::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
-    let folder = beginning.folder().clone();
+    let new = NewRun::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
+    let folder = new.folder().clone();
     let id = uuid::v7()?;
     lines.of_run(&folder);
     let mut ear = Ear::new(lines.clone(), &workspace.root, None);
     let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
     let mut observer = lines.clone();
-    let record = beginning.record(&mut observer).map_err(cannot_begin)?;
+    let record = new.record(&mut observer).map_err(cannot_begin)?;
     let cast = workspace.team("", &Files::of(&id));
     let mut world = AgentWorld {
         limits: limits(&workspace.settings),
