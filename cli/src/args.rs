@@ -13,14 +13,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use settings::Sandbox;
-
-use crate::exit::Product;
-
 pub use flags::{LimitArgs, SettingArgs, TurnLimitArgs, sandbox};
 pub use later::Later;
 pub use record::{CleanArgs, ReplayArgs, ResumeArgs, RunName, UndoArgs};
-
+use runs::{Product, commit};
+use settings::Sandbox;
 pub use setup::{CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, TrustArgs};
 
 /// The model proposes, the harness decides.
@@ -169,6 +166,23 @@ pub struct RunArgs {
     /// Give up after this many rounds in a row with the same failure
     #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
     pub stop_when_stuck: Option<u32>,
+}
+
+impl RunArgs {
+    /// What a run is asked for.
+    pub fn request(&self) -> commit::Request {
+        commit::Request {
+            layer: self.settings.layer.clone(),
+            edit: self.edit,
+            require_clean: self.require_clean,
+            on_failure: match self.on_failure {
+                OnFailure::Keep => commit::OnFailure::Keep,
+                OnFailure::Restore => commit::OnFailure::Restore,
+            },
+            early_stop: self.early_stop,
+            same_failures: self.stop_when_stuck,
+        }
+    }
 }
 
 /// The tree that a failed run leaves.

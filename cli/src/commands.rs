@@ -1,74 +1,61 @@
 //! One file a command.
 
-mod agents;
 mod apply;
-mod clean;
-mod commit;
 mod completions;
 mod config;
 mod costs;
 mod demo;
-pub mod doctor;
+mod doctor;
 mod guard;
 mod init;
-pub mod order;
+mod order;
 mod parse;
 pub mod phase;
-pub mod registry;
-mod replay;
-mod resume;
 mod rollup;
-pub mod run;
-pub mod runs;
-mod sandbox;
 mod show;
-pub mod spec;
-mod text;
+mod spec;
 mod trust;
-mod undo;
 
 use std::path::Path;
 
-use report::Output;
-use settings::Environment;
+use runs::commit::{self, Which};
+use runs::{Exit, Failure, Host, clean, lock, replay, resume, undo};
 
 use crate::args::{Cli, Command};
-use crate::commands::commit::Which;
-use crate::exit::{Exit, Failure};
-use crate::lock;
 
 /// Runs the command that was given.
-pub fn run(cli: &Cli, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    recover_first(cli.command.as_ref(), output)?;
+pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    recover_first(cli.command.as_ref(), host)?;
     match &cli.command {
-        None => commit::run(Which::Commit, &cli.run, environment, output),
-        Some(Command::Implement(args)) => commit::run(Which::Implement, args, environment, output),
-        Some(Command::Runs) => show::list(output),
-        Some(Command::Show(args)) => show::show(args, output),
-        Some(Command::Replay(args)) => replay::run(args, environment, output),
-        Some(Command::Resume(args)) => resume::run(args, environment, output),
-        Some(Command::Phase(args)) => phase::run(args, environment, output),
-        Some(Command::Spec(args)) => spec::run(args, environment, output),
-        Some(Command::Costs) => costs::run(environment, output),
-        Some(Command::Init(args)) => init::run(args, output),
-        Some(Command::Rollup(args)) => rollup::run(args, environment, output),
+        None => commit::run(Which::Commit, &cli.run.request(), host),
+        Some(Command::Implement(args)) => commit::run(Which::Implement, &args.request(), host),
+        Some(Command::Runs) => show::list(host),
+        Some(Command::Show(args)) => show::show(args, host),
+        Some(Command::Replay(args)) => replay::run(&args.request(), host),
+        Some(Command::Resume(args)) => resume::run(&args.request(), host),
+        Some(Command::Phase(args)) => phase::run(args, host),
+        Some(Command::Spec(args)) => spec::run(args, host),
+        Some(Command::Costs) => costs::run(host),
+        Some(Command::Init(args)) => init::run(args, host),
+        Some(Command::Rollup(args)) => rollup::run(args, host),
         Some(Command::Parse(args)) => parse::run(args, output),
-        Some(Command::Guard(args)) => guard::run(args, environment, output),
-        Some(Command::Apply(args)) => apply::run(args, environment, output),
-        Some(Command::Undo(args)) => undo::run(args, output),
-        Some(Command::Clean(args)) => clean::run(args, output),
-        Some(Command::Order(args)) => order::run(args, environment, output),
-        Some(Command::Demo(args)) => demo::run(args, environment, output),
-        Some(Command::Config(args)) => config::run(args, environment, output),
-        Some(Command::Trust(args)) => trust::run(args, environment, output),
-        Some(Command::Doctor(args)) => doctor::run(args, environment, output),
+        Some(Command::Guard(args)) => guard::run(args, host),
+        Some(Command::Apply(args)) => apply::run(args, host),
+        Some(Command::Undo(args)) => undo::run(args.run.as_deref(), args.force(), host),
+        Some(Command::Clean(args)) => clean::run(&args.request(), host),
+        Some(Command::Order(args)) => order::run(args, host),
+        Some(Command::Demo(args)) => demo::run(args, host),
+        Some(Command::Config(args)) => config::run(args, host),
+        Some(Command::Trust(args)) => trust::run(args, host),
+        Some(Command::Doctor(args)) => doctor::run(args, host),
         Some(Command::Completions(args)) => Ok(completions::completions(args, output)),
         Some(Command::Man(args)) => completions::man(args, output),
     }
 }
 
 /// Puts right what a killed run has left, whatever the command.
-fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failure> {
+fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failure> {
     let folder = match command {
         Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_)) => return Ok(()),
         Some(Command::Guard(args)) => &args.root,
@@ -94,5 +81,5 @@ fn recover_first(command: Option<&Command>, output: &Output) -> Result<(), Failu
             | Command::Doctor(_),
         ) => Path::new("."),
     };
-    lock::recover_in(folder, output)
+    lock::recover_in(folder, host)
 }

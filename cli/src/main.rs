@@ -5,18 +5,8 @@
 #![expect(unreachable_pub, reason = "a program has no outside: `pub` is for the rest of it")]
 
 mod args;
-mod changes;
 mod commands;
-mod config;
-mod deciders;
-mod edit;
-mod exit;
-mod interrupt;
-mod lock;
 mod models;
-mod place;
-mod plan;
-mod preflight;
 mod printing;
 mod process;
 
@@ -26,9 +16,10 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use logging::Redactor;
+use runs::{Exit, Failure, Host, Product};
 use settings::{Bases, Environment, Keys};
 
-use crate::exit::Failure;
+use crate::models::Services;
 
 fn main() -> ExitCode {
     process::protect();
@@ -36,8 +27,9 @@ fn main() -> ExitCode {
     if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment) {
         return ExitCode::from(code);
     }
-    let (root, home) = (std::env::current_dir().unwrap_or_default(), environment.folder("HOME"));
-    let bases = Bases { root: &root, home: home.as_deref() };
+    let (folder, home) = (std::env::current_dir(), environment.folder("HOME"));
+    let folder = folder.as_deref();
+    let bases = Bases { root: folder.unwrap_or(Path::new("")), home: home.as_deref() };
     let read = args::Cli::read(std::env::args_os(), bases);
     let arguments = match read {
         Ok(arguments) => arguments,
@@ -47,7 +39,8 @@ fn main() -> ExitCode {
     printing::redact_panics(&output);
     // Before anything is printed; a command that works elsewhere looks for the keys of that place, too.
     output.strike_out(keys(&environment).exposed());
-    let done = or_fault(|| commands::run(&arguments, &environment, &output));
+    let host = Host { folder, environment: &environment, output: &output, models: &Services };
+    let done = or_fault(|| commands::run(&arguments, host));
     let exit = done.unwrap_or_else(|failure| failure.tell(&output));
     ExitCode::from(exit.closing(arguments.product(), &output))
 }
@@ -72,7 +65,8 @@ fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
             "event": "error", "exit": code,
             "message": message.join(" "), "help": help.trim(),
         }));
-        exit::Exit::Failed.closing(exit::Product::Words, &output);
+        // The code stays that of a usage error; what could not be printed is told.
+        let _ = Exit::Failed.closing(Product::Words, &output);
     }
     if error.use_stderr() && redactor.finds_key(&text) {
         printing::raw_note(&redactor.redact(&text));
@@ -82,7 +76,7 @@ fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
             && lost.kind() != std::io::ErrorKind::BrokenPipe
         {
             printing::raw_note(&format!("error: cannot write to standard output: {lost}\n"));
-            return exit::Exit::Fault.into();
+            return Exit::Fault.into();
         }
     }
     ExitCode::from(code)
@@ -102,7 +96,7 @@ fn keys(environment: &Environment) -> Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::Exit;
+    use runs::Exit;
 
     #[test]
     fn a_panic_ends_as_a_fault_of_ours() {

@@ -6,45 +6,48 @@ use std::time::Duration;
 
 use llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
 use llm::scripted::ScriptError;
-use llm::{Day, Model, Provider, Recorded, Retry, Scripted};
+use llm::{Model, Provider, Recorded, Retry, Scripted};
 use llm_gemini::Gemini;
 use llm_openai::{OpenAi, OutputLimit, Schema, Switches, SystemRole};
-use logging::Stamp;
-use perform::{Asking, Spending};
 use repo::WorkTree;
 use report::Output;
+use runs::model::{OpenModel, warn_in_the_clear};
+use runs::{Failure, Host, records};
 use settings::{Environment, Keys, Settings};
 
-use crate::exit::Failure;
+/// All services that have a client here.
+pub struct Services;
 
-/// A client for the model that the settings name.
-pub fn open(
-    settings: &Settings,
-    keys: &Keys,
-    environment: &Environment,
-    tree: &WorkTree,
-    output: &Output,
-) -> Result<Box<dyn Model>, Failure> {
-    let model = &settings.model.value;
-    let key = keys.of(model.provider()).cloned().unwrap_or_default();
-    let agent = || agent(environment, settings.timeout.value);
-    let retry = Retry::default().seeded_at_random();
-    match model.provider() {
-        Provider::Gemini => {
-            let base = base(settings, llm_gemini::BASE_URL, "http://127.0.0.1:8080", output)?;
-            Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key).with_retry(retry)))
-        }
-        Provider::OpenAi => {
-            let base = base(settings, llm_openai::BASE_URL, "http://127.0.0.1:8080/v1", output)?;
-            let switches = switches(settings, Switches::of(&base));
-            let open = OpenAi::new(agent()?, base, model.clone(), key);
-            Ok(Box::new(open.with_switches(switches).with_retry(retry)))
-        }
-        Provider::Scripted => Ok(Box::new(Scripted::read(Path::new(model.name())).map_err(no_script)?)),
-        Provider::Recorded => {
-            let run = crate::commands::runs::find(tree, Some(model.name()))?;
-            let replies = crate::commands::runs::replies(&run)?;
-            Ok(Box::new(Recorded::new(model.clone(), replies)))
+impl OpenModel for Services {
+    fn open(
+        &self,
+        settings: &Settings,
+        keys: &Keys,
+        tree: &WorkTree,
+        host: Host<'_>,
+    ) -> Result<Box<dyn Model>, Failure> {
+        let Host { environment, output, .. } = host;
+        let model = &settings.model.value;
+        let key = keys.of(model.provider()).cloned().unwrap_or_default();
+        let agent = || agent(environment, settings.timeout.value);
+        let retry = Retry::default().seeded_at_random();
+        match model.provider() {
+            Provider::Gemini => {
+                let base = base(settings, llm_gemini::BASE_URL, "http://127.0.0.1:8080", output)?;
+                Ok(Box::new(Gemini::new(agent()?, base, model.clone(), key).with_retry(retry)))
+            }
+            Provider::OpenAi => {
+                let base = base(settings, llm_openai::BASE_URL, "http://127.0.0.1:8080/v1", output)?;
+                let switches = switches(settings, Switches::of(&base));
+                let open = OpenAi::new(agent()?, base, model.clone(), key);
+                Ok(Box::new(open.with_switches(switches).with_retry(retry)))
+            }
+            Provider::Scripted => Ok(Box::new(Scripted::read(Path::new(model.name())).map_err(no_script)?)),
+            Provider::Recorded => {
+                let run = records::find(tree, Some(model.name()))?;
+                let replies = records::replies(&run)?;
+                Ok(Box::new(Recorded::new(model.clone(), replies)))
+            }
         }
     }
 }
@@ -90,17 +93,6 @@ fn base(settings: &Settings, default: &str, example: &str, output: &Output) -> R
     Ok(base)
 }
 
-/// Whoever sits on the way reads the key and the code, and can answer in the service's place.
-pub fn warn_in_the_clear(base: &BaseUrl, output: &Output) {
-    if base.is_in_the_clear() {
-        output.warn(&format!(
-            "{} is not encrypted: the key and the code travel in the clear, and anybody on the way can change the answer; use \
-             https, or a tunnel that ends on this machine",
-            base.join("")
-        ));
-    }
-}
-
 /// One agent for the run: its connections and certificates are made once.
 fn agent(environment: &Environment, timeout: Duration) -> Result<Arc<Agent>, Failure> {
     let network = Network::from_env(|name| environment.text(name)).map_err(no_way)?;
@@ -115,26 +107,4 @@ fn no_way(error: NetworkError) -> Failure {
         "name a file of PEM certificates with SSL_CERT_FILE, or unset it"
     };
     Failure::refused(error, help)
-}
-
-/// How the model is asked.
-pub fn asking(settings: &Settings) -> Asking {
-    Asking {
-        early_stop: false,
-        stream: settings.stream.value,
-        temperature: settings.temperature.value,
-        timeout: Some(settings.timeout.value),
-        spending: spending(settings),
-    }
-}
-
-/// What a run under these settings may spend; its clock begins.
-pub fn spending(settings: &Settings) -> Spending {
-    Spending::new(settings.budget(), settings.prices(), today())
-}
-
-/// The day whose prices hold (UTC); none by a clock that is off by thousands of years.
-pub fn today() -> Option<Day> {
-    let now = Stamp::now().rfc3339();
-    Day::try_from(now.split_once('T')?.0.to_owned()).ok()
 }

@@ -2,10 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use llm::ModelId;
-use logging::{Redactor, RunFolder};
-use perform::{Observer, output_text};
-use report::{Counts, Ndjson, Output, Printout, Stream, Terminal, Volume};
+use logging::Redactor;
+use report::{Output, Stream, Volume};
 use settings::Environment;
 use terminal_size::{Width, terminal_size_of};
 
@@ -48,26 +46,6 @@ fn streams(colour_out: bool, colour_err: bool) -> Output {
 fn columns(sink: &(impl std::os::fd::AsFd + io::IsTerminal)) -> Option<usize> {
     let (Width(columns), _) = terminal_size_of(sink).filter(|_| sink.is_terminal())?;
     Some(columns.into())
-}
-
-/// Who watches a run that is recorded in `folder`, which a person is told as `log`.
-pub fn observer(
-    output: &Output,
-    model: &ModelId,
-    counts: Counts,
-    folder: &RunFolder,
-    log: String,
-) -> Box<dyn Observer> {
-    if output.json {
-        return Box::new(Ndjson::new(output.clone()));
-    }
-    let folder = folder.clone();
-    let read = move |file: &str| {
-        let text = output_text(&folder, file).ok()?;
-        let is_whole = text.whole_bytes() == text.as_str().len();
-        Some(Printout { text: text.as_str().to_owned(), is_whole })
-    };
-    Box::new(Terminal::new(output.clone(), model.to_string(), counts, log, Box::new(read)))
 }
 
 /// Strikes the keys out of what a panic says, too.

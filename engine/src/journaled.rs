@@ -179,12 +179,21 @@ impl<W: World> Journaled<W> {
         Self { world, recorded: recorded.into(), round: 0 }
     }
 
-    /// The loop has ended with this outcome.
+    /// Runs a loop to its end. A live world records the outcome; a replay compares it.
     ///
     /// # Errors
     ///
-    /// Fails if the record has more answers than the loop asked for: then it is of another run.
-    pub fn ends(&mut self, outcome: &Outcome) -> Result<(), Stop<W::Fault>> {
+    /// Fails if the loop was stopped, or if the record has more answers than it asked for: then it is of another run.
+    pub fn run<T: AsRef<Outcome>>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Stop<W::Fault>>,
+    ) -> Result<T, Stop<W::Fault>> {
+        let ended = run(self)?;
+        self.ends(ended.as_ref())?;
+        Ok(ended)
+    }
+
+    fn ends(&mut self, outcome: &Outcome) -> Result<(), Stop<W::Fault>> {
         let Some(more) = self.recorded.pop_front() else { return Ok(self.world.end(outcome)?) };
         let now = serde_json::to_value(outcome).unwrap_or_default();
         Err(self.differs("the end", &shown(&more.kind, &more.request), &shown("end", &now)))

@@ -39,6 +39,12 @@ pub enum Outcome {
     },
 }
 
+impl AsRef<Self> for Outcome {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Outcome {
     /// Its name, as JSON has it under `outcome`.
     pub fn code(&self) -> &'static str {

@@ -56,6 +56,12 @@ pub struct Finished {
     pub not_committed: Option<String>,
 }
 
+impl AsRef<Outcome> for Finished {
+    fn as_ref(&self) -> &Outcome {
+        &self.outcome
+    }
+}
+
 /// Why an attempt, or the preparation of the first one, ends early.
 enum Halt<S> {
     /// The harness was stopped.

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use code_commit_perform::Account;
 use guard::{Guard, Policy};
 use logging::{Redactor, RunFolder};
 use names::Binds;
-use code_commit_perform::Account;
 
 const FOLDERS: usize = 1_000;
 const FILES: usize = 100;
@@ -30,7 +30,8 @@ fn main() {
     for folder in 0..FOLDERS {
         let folder = root.join(format!("{:02}/{folder:04}", folder % 32));
         fs::create_dir_all(&folder).unwrap();
-        (0..FILES).for_each(|file| fs::write(folder.join(format!("{file:03}.rs")), "fn main() {}\n").unwrap());
+        (0..FILES)
+            .for_each(|file| fs::write(folder.join(format!("{file:03}.rs")), "fn main() {}\n").unwrap());
     }
     git(&root, &["init", "-q"]);
     git(&root, &["add", "-A"]);
@@ -42,7 +43,9 @@ fn main() {
     for round in 0..ROUNDS {
         status.push(timed(|| git(&root, &["status", "--porcelain"])));
         opened.push(timed(|| drop(account.open(&guard, &run).unwrap())));
-        (0..10).for_each(|file| fs::write(root.join(format!("00/0000/{file:03}.rs")), format!("{round}")).unwrap());
+        (0..10).for_each(|file| {
+            fs::write(root.join(format!("00/0000/{file:03}.rs")), format!("{round}")).unwrap()
+        });
         let undo = scratch.path().join(format!("undo-{round}"));
         closed.push(timed(|| drop(account.close(&guard, &run, &undo).unwrap())));
     }

@@ -136,7 +136,7 @@ pub fn sandbox() -> impl TypedValueParser<Value = Sandbox> {
     words(Sandbox::WORDS).try_map(|word| word.parse())
 }
 
-fn words(words: &'static [(&str, &str)]) -> PossibleValuesParser {
+pub(super) fn words(words: &'static [(&str, &str)]) -> PossibleValuesParser {
     words.iter().map(|(word, help)| PossibleValue::new(*word).help(help.trim())).collect::<Vec<_>>().into()
 }
 

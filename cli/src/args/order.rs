@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use runs::order::{Request, Terms};
 use settings::{Address, Isolation, Layer, Model, ModelName, Sandbox, Temperature, Time};
 
 use super::{LimitArgs, sandbox};
@@ -124,8 +125,26 @@ impl FromStr for LlmModel {
 }
 
 impl RunOrderArgs {
+    /// What is to be done.
+    pub fn request(&self) -> Request {
+        Request {
+            files: self.work_order.iter().chain(&self.files).cloned().collect(),
+            repo: self.repo.clone(),
+            out: self.out.clone(),
+            terms: Terms {
+                llm_model: self.llm_model.text.clone(),
+                llm_temperature: self.llm_temperature.0,
+                max_attempts: self.max_attempts,
+                timeout_seconds: self.timeout_seconds,
+                commit: self.commit,
+            },
+            layer: self.layer(),
+            keep_going: self.keep_going,
+        }
+    }
+
     /// As the topmost layer of the configuration. Answers are never streamed (S2 §2.12).
-    pub fn layer(&self) -> Layer {
+    fn layer(&self) -> Layer {
         Layer {
             model: Model {
                 name: Some(self.llm_model.name.clone()),

@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use runs::phase::Request;
 use settings::{Address, Layer, Sandbox, duration};
 
 use super::{TurnLimitArgs, sandbox};
@@ -44,8 +45,23 @@ pub struct PhaseArgs {
 }
 
 impl PhaseArgs {
+    /// How a phase is worked on.
+    pub fn request(&self) -> Request {
+        Request {
+            phase: if let Action::Number(number) = self.action { Some(number) } else { None },
+            model: self.model.clone(),
+            builder_model: self.builder_model.clone(),
+            verifier_model: self.verifier_model.clone(),
+            base_url: self.base_url.clone(),
+            layer: self.layer(),
+            turn_timeout: self.turn_timeout,
+            idle_timeout: self.idle_timeout,
+            command_timeout: self.command_timeout,
+        }
+    }
+
     /// As the topmost layer of the configuration.
-    pub fn layer(&self) -> Layer {
+    fn layer(&self) -> Layer {
         let mut layer = self.limits.layer.clone();
         layer.sandbox.mode = self.sandbox;
         layer

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
+use runs::replay::Other;
+use runs::undo::Force;
+use runs::{clean, replay, resume};
 
 use super::LimitArgs;
 use super::flags::whole_number;
@@ -63,4 +66,33 @@ pub struct CleanArgs {
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+impl ResumeArgs {
+    /// Which run goes on, and how.
+    pub fn request(&self) -> resume::Request {
+        resume::Request { run: self.run.clone(), force: self.force, limits: self.limits.layer.clone() }
+    }
+}
+
+impl ReplayArgs {
+    /// Which run is repeated.
+    pub fn request(&self) -> replay::Request {
+        let other = self.from_round.zip(self.reply.clone()).map(|(round, reply)| Other { round, reply });
+        replay::Request { run: self.run.clone(), other }
+    }
+}
+
+impl UndoArgs {
+    /// Whether files that have changed since are put back, too.
+    pub fn force(&self) -> Force {
+        if self.force { Force::Yes } else { Force::No }
+    }
+}
+
+impl CleanArgs {
+    /// Which runs make room.
+    pub fn request(&self) -> clean::Request {
+        clean::Request { keep: self.keep, older_than: self.older_than, dry_run: self.dry_run }
+    }
 }

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
-use settings::{Address, Layer, Sandbox, duration};
+use clap::builder::TypedValueParser;
+use clap::{Args, Subcommand};
+use runs::spec::{Agent, AgentOptions, Permissions, Request};
+use serde::de::DeserializeOwned;
+use settings::{Address, Sandbox, duration};
 
+use super::flags::words;
 use super::{TurnLimitArgs, sandbox};
 
 /// What to do.
@@ -81,17 +84,16 @@ pub struct WatchArgs {
 }
 
 /// Who works, and within which sandbox. A run that goes on takes what is not given from the record of its beginning.
-#[derive(Debug, Clone, Default, Args, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Args)]
 pub struct AgentArgs {
     /// Which agent [default: claude]
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", value_parser = named::<Agent>(AGENTS))]
     pub agent: Option<Agent>,
     /// Its model, if not the one that it is set up for
     #[arg(long = "model", value_name = "NAME")]
     pub agent_model: Option<String>,
     /// Whether it may use its tools without asking; nobody is there to ask [default: skip]
-    #[arg(long, value_name = "WHETHER")]
+    #[arg(long, value_name = "WHETHER", value_parser = named::<Permissions>(PERMISSIONS))]
     pub permissions: Option<Permissions>,
     /// Where its service is, if not where it looks by itself; for Claude Code and Gemini CLI
     #[arg(long, value_name = "URL")]
@@ -110,51 +112,60 @@ pub struct AgentArgs {
     pub command_timeout: Option<Duration>,
 }
 
-/// The agents that can be driven.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Agent {
-    /// Claude Code
-    #[default]
-    Claude,
-    /// Gemini CLI
-    Gemini,
-    /// Codex
-    Codex,
-}
+/// The words of `--agent`, with their help.
+const AGENTS: &[(&str, &str)] = &[("claude", "Claude Code"), ("gemini", "Gemini CLI"), ("codex", "Codex")];
 
-/// Whether an agent may use its tools without asking.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Permissions {
-    /// All of them; the sandbox is what holds
-    #[default]
-    Skip,
-    /// Those that it is set up for; others are denied
-    Ask,
+/// And those of `--permissions`.
+const PERMISSIONS: &[(&str, &str)] = &[
+    ("skip", "All of them; the sandbox is what holds"),
+    ("ask", "Those that it is set up for; others are denied"),
+];
+
+/// A value by the word that a record has for it, too.
+fn named<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    known: &'static [(&str, &str)],
+) -> impl TypedValueParser<Value = T> {
+    words(known).try_map(|word| serde_json::from_value::<T>(word.into()))
 }
 
 impl AgentArgs {
-    /// These flags, and those of `begun` where they are not given.
-    #[must_use]
-    pub fn over(&self, begun: &Self) -> Self {
-        let (flags, begun) = (self.clone(), begun.clone());
-        Self {
-            agent: flags.agent.or(begun.agent),
-            agent_model: flags.agent_model.or(begun.agent_model),
-            permissions: flags.permissions.or(begun.permissions),
-            base_url: flags.base_url.or(begun.base_url),
-            sandbox: flags.sandbox.or(begun.sandbox),
-            turn_timeout: flags.turn_timeout.or(begun.turn_timeout),
-            idle_timeout: flags.idle_timeout.or(begun.idle_timeout),
-            command_timeout: flags.command_timeout.or(begun.command_timeout),
+    /// Who works.
+    pub fn options(&self) -> AgentOptions {
+        let flags = self.clone();
+        AgentOptions {
+            agent: flags.agent,
+            agent_model: flags.agent_model,
+            permissions: flags.permissions,
+            base_url: flags.base_url,
+            sandbox: flags.sandbox,
+            turn_timeout: flags.turn_timeout,
+            idle_timeout: flags.idle_timeout,
+            command_timeout: flags.command_timeout,
         }
     }
+}
 
-    /// As the topmost layer of the configuration.
-    pub fn layer(&self) -> Layer {
-        let mut layer = Layer::default();
-        layer.sandbox.mode = self.sandbox;
-        layer
+fn request(focus: Option<&String>, limits: &TurnLimitArgs, agent: &AgentArgs) -> Request {
+    Request { focus: focus.cloned(), limits: limits.layer.limits.clone(), agent: agent.options() }
+}
+
+impl RunArgs {
+    /// What agents work on, and how far they may go.
+    pub fn request(&self) -> Request {
+        request(self.focus.as_ref(), &self.limits, &self.agent)
+    }
+}
+
+impl ReviewArgs {
+    /// The same after a review.
+    pub fn request(&self) -> Request {
+        request(self.focus.as_ref(), &self.limits, &self.agent)
+    }
+}
+
+impl WatchArgs {
+    /// The same for each file of the backlog.
+    pub fn request(&self) -> Request {
+        request(None, &self.limits, &self.agent)
     }
 }

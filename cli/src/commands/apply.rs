@@ -12,30 +12,26 @@ use parser::Errors;
 use perform::{Fault, Intake, Rules, UNDO, changes, reply_of};
 use repo::WorkTree;
 use report::{BAD, Output, phrases, printable};
+use runs::commit::leaves_tree_changed;
+use runs::{Exit, Failure, Host, commit, lock, place, preflight, records, registry, text};
 use serde_json::{Value, json};
-use settings::{Environment, Keys, Layer};
+use settings::{Keys, Layer};
 
 use crate::args::ApplyArgs;
-use crate::commands::run::leaves_tree_changed;
-use crate::commands::text;
-use crate::commands::{parse, registry, runs};
-use crate::exit::{Exit, Failure};
-use crate::lock;
-use crate::place;
-use crate::plan;
-use crate::preflight;
+use crate::commands::parse;
 
 /// Parses, judges and writes; or says what would be written.
-pub fn run(args: &ApplyArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
     let bytes = text::read_input(&args.file)?;
     let reply = match parser::parse_bytes(&bytes) {
         Ok(reply) => reply,
         Err(errors) => return Ok(unreadable(&errors, &bytes, args, output)),
     };
-    let tree = place::work_tree(&place::here()?)?;
-    let lock = lock::take(&tree, output)?;
-    let settings = crate::config::load(tree.root(), environment, Layer::default(), output)?;
-    let guard = Guard::open(tree.root(), plan::policy(&settings, tree.root()))
+    let tree = place::work_tree(place::here(host)?)?;
+    let lock = lock::take(&tree, host)?;
+    let settings = runs::config::load(tree.root(), Layer::default(), host)?;
+    let guard = Guard::open(tree.root(), commit::policy(&settings, tree.root()))
         .map_err(|error| Failure::refused(error, "make the folder readable"))?;
     let rules = Rules { root: tree.root().to_owned(), guard, lock };
     let answer = answer(reply.text(), &Keys::find(environment, tree.root()));
@@ -67,7 +63,7 @@ fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Res
             if is_as_before {
                 let _ = std::fs::remove_dir_all(folder.path());
             } else {
-                output.note(&format!("undo with: code-commit undo {}", runs::name(folder.path())));
+                output.note(&format!("undo with: code-commit undo {}", records::name(folder.path())));
             }
             Ok(exit)
         }
@@ -87,7 +83,7 @@ fn failed(error: Fault, record: &RunFolder) -> Failure {
         );
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
-    runs::discard(record);
+    records::discard(record);
     Failure::refused(error, "fix that and try again; the work tree is unchanged")
 }
 
@@ -103,7 +99,7 @@ fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
         .context("cannot keep a record")
         .map_err(|error| Failure::refused(error, "make the folder writable"))
         .and_then(|folder| {
-            registry::add(tree, folder.path(), None).inspect_err(|_| runs::discard(&folder))?;
+            registry::add(tree, folder.path(), None).inspect_err(|_| records::discard(&folder))?;
             Ok(folder)
         })
 }
@@ -161,8 +157,8 @@ fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
     let hidden = preflight::agent_config_is_ignored(tree.root()).is_ok();
     let is_own = preflight::own_or_absent(tree.root()).is_ok();
     if hidden && is_own && tree.root().join(AGENT_CONFIG).is_dir() {
-        return Ok(runs::logs(tree.root()));
+        return Ok(records::logs(tree.root()));
     }
     let state = tree.state_of_root()?;
-    Ok(state.join(runs::RUNS))
+    Ok(state.join(records::RUNS))
 }

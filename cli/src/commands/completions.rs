@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
+use report::Output;
+use runs::{Exit, Failure};
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
-use crate::exit::{Exit, Failure};
-use report::Output;
 
 /// The completion script of a shell on standard output.
 pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {

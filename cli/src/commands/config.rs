@@ -1,15 +1,15 @@
 //! `code-commit config`: every setting in force, and where it is from.
 
 use report::{DIM, Output, printable};
+use runs::{Exit, Failure, Host, place};
 use serde_json::json;
-use settings::{Environment, Files, Keys, Standing};
+use settings::{Files, Keys, Standing};
 
 use crate::args::ConfigArgs;
-use crate::exit::{Exit, Failure};
-use crate::place;
 
 /// Prints the settings as a run with these flags would have them.
-pub fn run(args: &ConfigArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
     if args.schema {
         let schema = settings::schema();
         output.object(&schema);
@@ -18,7 +18,7 @@ pub fn run(args: &ConfigArgs, environment: &Environment, output: &Output) -> Res
         }
         return Ok(Exit::Done);
     }
-    let root = place::root()?;
+    let root = place::root(host)?;
     output.strike_out(Keys::find(environment, &root).exposed());
     let files = Files::read(&root, environment)?;
     print_files(&files, output);

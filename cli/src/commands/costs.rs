@@ -6,13 +6,13 @@ mod prices;
 use std::collections::BTreeMap;
 
 use report::{Output, STRONG, printable};
+use runs::place::here;
+use runs::{Exit, Failure, Host};
 use serde_json::{Value, json};
-use settings::{Environment, Layer};
+use settings::Layer;
 
 use crate::commands::costs::calls::{Call, find};
 use crate::commands::costs::prices::Today;
-use crate::exit::{Exit, Failure};
-use crate::place::here;
 
 /// Sums of some calls.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -88,10 +88,11 @@ const TABLES: [(&str, Key); 5] = [
 ];
 
 /// Prints sums by loop, phase, role and model.
-pub fn run(environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let root = here()?;
-    let settings = crate::config::load(&root, environment, Layer::default(), output)?;
-    let found = find(&root, &Today::of(&settings))?;
+pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let root = here(host)?;
+    let settings = runs::config::load(root, Layer::default(), host)?;
+    let found = find(root, &Today::of(&settings))?;
     found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));
     if found.calls.is_empty() {
         output.report("No call of a model is on record here.");

@@ -9,26 +9,21 @@ use fixtures::server::{Script, Server, Step};
 use llm::Secret;
 use logging::Redactor;
 use repo::WorkTree;
-use report::Output;
+use runs::commit::{self, Plan, Prepared, Task, begin};
+use runs::preflight::{CODE_ROLLUP, QUERY, on_path};
+use runs::sandbox::Otherwise;
+use runs::{Exit, Failure, Host, changes, lock, place};
 use settings::{Environment, Keys, Layer, Settings};
 
 use crate::args::DemoArgs;
-use crate::changes;
-use crate::commands::run::{self, Prepared, begin};
-use crate::commands::sandbox::Otherwise;
-use crate::exit::{Exit, Failure};
-use crate::lock;
-use crate::place;
-use crate::plan::{Plan, Task};
-use crate::preflight::on_path;
-use crate::preflight::{CODE_ROLLUP, QUERY};
 
 /// Nobody's: it exists so that the record can be seen to hide it.
 const KEY: &str = "demo-key-that-opens-nothing-42";
 const MODEL: &str = "gemini/demo";
 
 /// Makes the project, starts the server, runs the loop, shows what came of it.
-pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
     let project = Project::with(&FILES).map_err(|error| no_project(error, environment))?;
     let tree = place::work_tree(project.root())?;
     let rollup = super::rollup::roll_up(&tree, &Redactor::default())?;
@@ -43,14 +38,13 @@ pub fn run(args: &DemoArgs, environment: &Environment, output: &Output) -> Resul
     ));
 
     let settings = settings(args, &server)?;
-    let client = crate::models::open(&settings, &Keys::just(Secret::new(KEY)), environment, &tree, output)?;
+    let client = host.models.open(&settings, &Keys::just(Secret::new(KEY)), &tree, host)?;
     let plan = plan(settings, &project, &tree, &rollup.text)?;
-    let lock = lock::take(&tree, output)?;
-    let cancel = crate::interrupt::watched()?;
-    let guard = run::guard(&tree, &plan)?;
+    let lock = lock::take(&tree, host)?;
+    let cancel = runs::interrupt::watched()?;
+    let guard = commit::guard(&tree, &plan)?;
     let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::GoWithout);
-    let prepared =
-        Prepared { tree, lock, guard, plan, model, environment, redactor, cancel, output, without_sandbox };
+    let prepared = Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox };
     let finished = begin(prepared)?;
     for change in &finished.changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
@@ -83,6 +77,6 @@ fn settings(args: &DemoArgs, server: &Server) -> Result<Settings, Failure> {
 fn plan(settings: Settings, project: &Project, tree: &WorkTree, rollup: &[u8]) -> Result<Plan, Failure> {
     let query = project.read(QUERY).context("cannot read the demo's query")?;
     let code = String::from_utf8_lossy(rollup).into_owned();
-    let task = Task::commit(query, code, super::commit::protected_for_model(&settings, project.root()));
-    super::commit::plan(settings, tree, task)
+    let task = Task::commit(query, code, commit::protected_for_model(&settings, project.root()));
+    commit::plan(settings, tree, task)
 }

@@ -3,11 +3,10 @@
 mod checks;
 
 use report::{BAD, DIM, GOOD, Output, STRONG, printable};
+use runs::{Exit, Failure, Host};
 use serde_json::json;
-use settings::Environment;
 
 use crate::args::DoctorArgs;
-use crate::exit::{Exit, Failure};
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +76,9 @@ impl Check {
 const NAME_WIDTH: usize = 16;
 
 /// Looks at everything, whatever comes of each; exit code 0 if a run of the default loop could start.
-pub fn run(args: &DoctorArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let checks = checks::all(args, environment, output)?;
+pub fn run(args: &DoctorArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let checks = checks::all(args, host)?;
     for check in &checks {
         check.print(output);
     }

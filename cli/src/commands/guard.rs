@@ -7,19 +7,19 @@ use std::os::unix::ffi::OsStrExt as _;
 use anyhow::{Context as _, anyhow};
 use guard::{Guard, Op, OpenError, Request, Verdict};
 use logging::name_as_text;
-use report::{BAD, GOOD, Output, printable};
+use report::{BAD, GOOD, printable};
+use runs::{Exit, Failure, Host, commit};
 use serde_json::json;
-use settings::{Environment, Layer};
+use settings::Layer;
 
 use crate::args::GuardArgs;
-use crate::exit::{Exit, Failure};
-use crate::plan;
 
 /// Judges the paths as one reply and prints a verdict for each.
-pub fn run(args: &GuardArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
     let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
-    let settings = crate::config::load(&args.root, environment, Layer::default(), output)?;
-    let guard = Guard::open(&args.root, plan::policy(&settings, &args.root)).map_err(cannot_judge)?;
+    let settings = runs::config::load(&args.root, Layer::default(), host)?;
+    let guard = Guard::open(&args.root, commit::policy(&settings, &args.root)).map_err(cannot_judge)?;
     let requests: Vec<Request<'_>> = paths
         .iter()
         .map(|path| Request { path: path.as_bytes(), op: Op::Write, base_sha256: None })

@@ -8,23 +8,21 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use names::ours::{AGENT_CONFIG, BUILD};
 use repo::{OpenError, WorkTree};
-use report::Output;
+use runs::preflight::{self, QUERY};
+use runs::{Exit, Failure, Host, place};
 
 use crate::args::InitArgs;
 use crate::commands::commit;
-use crate::exit::{Exit, Failure};
-use crate::place;
-use crate::preflight::{self, QUERY};
 
 /// Makes what is missing and says what to do next.
-pub fn run(args: &InitArgs, output: &Output) -> Result<Exit, Failure> {
-    let here = place::here()?;
-    preflight::own_or_absent(&here).map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
-    if let Err(OpenError::NotARepository { .. }) = WorkTree::at(&here) {
-        repo::init(&here).map_err(|error| Failure::refused(error, "make the folder writable"))?;
+pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let (output, here) = (host.output, place::here(host)?);
+    preflight::own_or_absent(here).map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
+    if let Err(OpenError::NotARepository { .. }) = WorkTree::at(here) {
+        repo::init(here).map_err(|error| Failure::refused(error, "make the folder writable"))?;
         output.report("created a git repository");
     }
-    let tree = place::work_tree(&here)?;
+    let tree = place::work_tree(here)?;
     if tree.root().starts_with(tree.git_dir()) {
         let why = anyhow!("{} belongs to git", tree.root().display());
         return Err(Failure::refused(why, "change to the folder of the project"));

@@ -3,11 +3,10 @@
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use parser::{Diagnostic, FileAction, Reply, Wording};
 use report::{Output, phrases, printable};
+use runs::{Exit, Failure, text};
 use serde_json::{Value, json};
 
 use crate::args::ParseArgs;
-use crate::commands::text;
-use crate::exit::{Exit, Failure};
 
 /// Prints one report.
 pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {

@@ -1,57 +1,47 @@
 //! `code-commit phase`: a builder and a verifier, isolated from each other (S3).
 
-mod access;
-mod act;
-pub mod agents;
 mod client;
-mod desk;
-mod folders;
 mod init;
-mod lines;
-pub mod past;
-mod project;
-
-mod request;
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::anyhow;
-
-pub use self::project::read;
 use report::{Output, phrases};
+use runs::phase::{self, SPECS};
+use runs::place::root;
+use runs::{Exit, Failure, Host};
 use settings::Environment;
 
 use crate::args::phase::{Action, PhaseArgs};
-use crate::exit::{Exit, Failure};
-use crate::place::root;
 
 /// Does what was asked for in the current folder.
-pub fn run(args: &PhaseArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let root = root()?;
-    folders::refuse_links(&root)?;
+pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let root = root(host)?;
+    phase::refuse_links(&root)?;
     match args.action {
         Action::Init => init::run(&root, output),
         Action::Check => check(&root, output),
-        Action::Run | Action::Number(_) => act::run(&root, args, environment, output),
+        Action::Run | Action::Number(_) => phase::run(&root, &args.request(), host),
     }
 }
 
 /// The program under another of its names: `abl-cmd`, which a role calls, or the desk that answers it. `None` for its own name.
 pub fn applet(name: Option<&OsStr>, environment: &Environment) -> Option<u8> {
     match Path::new(name?).file_name()?.to_str()? {
-        client::NAME => Some(client::run(environment)),
-        desk::NAME => Some(desk::serve()),
+        phase::request::CLIENT => Some(client::run(environment)),
+        phase::DESK => Some(phase::serve(std::io::stdin(), std::io::stdout())),
         _ => None,
     }
 }
 
 /// What is wrong with the specs, one line each.
 fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
-    let specs = project::specs(root)?;
+    let specs = phase::specs(root)?;
     if specs.is_empty() {
         return Err(Failure::refused(
-            anyhow!("there are no specs in {}", project::SPECS),
+            anyhow!("there are no specs in {SPECS}"),
             "code-commit phase init makes a first one",
         ));
     }
@@ -63,7 +53,7 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
             .object(&serde_json::json!({"event": "finding", "file": file, "line": line, "message": message}));
     };
     for (number, text) in &specs {
-        let file = format!("{}/phase{number}.md", project::SPECS);
+        let file = format!("{SPECS}/phase{number}.md");
         for finding in loop_phase::spec::check(text, *number) {
             tell(&file, finding.line, &finding.message);
         }

@@ -1,6 +1,5 @@
 //! `code-commit rollup`: the files that git tracks, as one text for the model.
 
-pub mod age;
 mod on_disk;
 
 use std::fs;
@@ -13,15 +12,12 @@ use names::ours::AGENT_CONFIG;
 use prompt::rollup::{LeftOut, append};
 use repo::{Besides, Tracked, WorkTree};
 use report::{Output, phrases, printable_name};
+use runs::{Exit, Failure, Host, place, preflight};
 use serde_json::json;
+use settings::Keys;
 
 use self::on_disk::{Found, OnDisk};
-use settings::{Environment, Keys};
-
 use crate::args::RollupArgs;
-use crate::exit::{Exit, Failure};
-use crate::place;
-use crate::preflight;
 
 /// Of the files left out so many are named.
 const NAMED_FILES: usize = 10;
@@ -55,8 +51,9 @@ impl RollUp {
 }
 
 /// Writes the roll-up, and says what is in it and what is not.
-pub fn run(args: &RollupArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let tree = place::work_tree(&place::here()?)?;
+pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let tree = place::work_tree(place::here(host)?)?;
     if args.output.starts_with(AGENT_CONFIG) {
         preflight::own_or_absent(tree.root())
             .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;

@@ -1,25 +1,25 @@
 //! `code-commit runs` and `code-commit show`: what happened.
 
+mod order;
+mod spec;
+
 use std::path::Path;
 
 use engine::Line;
-use logging::{Redactor, RunFolder};
 use perform::Past;
-use report::{GOOD, Output, STRONG, WARN, lines, rounds_asked};
+use report::{GOOD, STRONG, WARN, lines, rounds_asked};
+use runs::order::Recorded;
+use runs::records::account::Account;
+use runs::spec::history;
+use runs::{Exit, Failure, Host, changes, place, records, registry};
 use serde_json::json;
 
 use crate::args::RunName;
-use crate::changes;
-use crate::commands::order;
-use crate::commands::order::recorded::Recorded;
-use crate::commands::runs::account::Account;
-use crate::commands::{registry, runs, spec};
-use crate::exit::{Exit, Failure};
-use crate::place;
 
 /// Lists the runs of this project, the newest first.
-pub fn list(output: &Output) -> Result<Exit, Failure> {
-    let tree = place::work_tree(&place::here()?)?;
+pub fn list(host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let tree = place::work_tree(place::here(host)?)?;
     let all = registry::all(&tree)?;
     for known in &all {
         let run = &known.path(tree.root());
@@ -27,12 +27,12 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
             order::list(known, &tree, output);
             continue;
         }
-        let (name, undone) = (runs::name(run), known.undone);
+        let (name, undone) = (records::name(run), known.undone);
         let (ended, rounds) = ending(run).unwrap_or((Some("damaged"), 0));
-        let made_by = runs::loop_of(known, tree.root());
+        let made_by = records::loop_of(known, tree.root());
         // What a summary says of a run whose journal is not to be believed is not to be believed either.
         let believed = ended != Some("damaged");
-        let account = believed.then(|| Account::of(&RunFolder::open(run.clone(), Redactor::default())));
+        let account = believed.then(|| Account::of(&records::open(run)));
         let account = account.unwrap_or_default();
         let mut object = json!({
             "run": name, "loop": made_by, "outcome": ended, "rounds": rounds, "undone": undone, "folder": run.to_string_lossy(),
@@ -45,7 +45,7 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
         let (spent, asked) = (account.spent(), account.asked());
         output.report_prose(&format!("{name}  {ended}, rounds {rounds}{spent}{since}{asked}"));
     }
-    if spec::history::list(tree.root(), output) + all.len() == 0 {
+    if spec::list(tree.root(), output) + all.len() == 0 {
         output.note("there is no run yet");
     }
     Ok(Exit::Done)
@@ -54,7 +54,7 @@ pub fn list(output: &Output) -> Result<Exit, Failure> {
 /// How a run ended, as far as its journal says, and how many rounds it took; none if the journal cannot be read.
 fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
     if !run.join(perform::JOURNAL).exists() {
-        let ended = if runs::is_applied(run) { "applied" } else { "nothing was done" };
+        let ended = if records::is_applied(run) { "applied" } else { "nothing was done" };
         return Some((Some(ended), 0));
     }
     let past = Past::read(run).ok()?;
@@ -67,29 +67,30 @@ fn ending(run: &Path) -> Option<(Option<&'static str>, u32)> {
 }
 
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, and what it changed.
-pub fn show(args: &RunName, output: &Output) -> Result<Exit, Failure> {
-    let tree = place::work_tree(&place::here()?)?;
-    let known = runs::find_known(&tree, args.run.as_deref());
-    if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
-        return spec::history::show(&past, output).map(|()| Exit::Done);
+pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let tree = place::work_tree(place::here(host)?)?;
+    let known = records::find_known(&tree, args.run.as_deref());
+    if let Some(past) = history::meant(&tree, args.run.as_deref(), &known) {
+        return spec::show(&past, output).map(|()| Exit::Done);
     }
     let known = known?;
     let run = known.path(tree.root());
     if Recorded::is_in(&run) {
         return order::show(&known, &tree, output).map(|()| Exit::Done);
     }
-    let past = runs::past(&run)?;
+    let past = records::past(&run)?;
     let changes = changes::of_run(tree.root(), &run)?;
     if output.json {
         let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
         output.object(&json!({
-            "run": runs::name(&run), "loop": runs::loop_of(&known, tree.root()), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
+            "run": records::name(&run), "loop": records::loop_of(&known, tree.root()), "undone": known.undone, "folder": run.to_string_lossy(), "facts": past.json, "files": stats,
         }));
         return Ok(Exit::Done);
     }
-    output.report(&format!("{}{}", output.paint(STRONG, &runs::name(&run)), known.since()));
+    output.report(&format!("{}{}", output.paint(STRONG, &records::name(&run)), known.since()));
     lines("round", &past.lines, output);
-    if runs::is_applied(&run) {
+    if records::is_applied(&run) {
         output.report("applied: a reply that was given as text");
     }
     output.report(&format!("files: {}", run.strip_prefix(tree.root()).unwrap_or(&run).display()));

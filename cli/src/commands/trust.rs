@@ -5,16 +5,16 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use anyhow::{Context as _, anyhow};
 use names::ours::PROJECT_FILE;
 use report::{Output, printable};
+use runs::{Exit, Failure, Host, place};
 use serde_json::json;
-use settings::{Environment, File, Files, Standing};
+use settings::{File, Files, Standing};
 
 use crate::args::TrustArgs;
-use crate::exit::{Exit, Failure};
-use crate::place;
 
 /// Shows what the file would weaken, asks, and pins the bytes that were shown.
-pub fn run(args: &TrustArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
-    let files = Files::read(&place::root()?, environment)?;
+pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let files = Files::read(&place::root(host)?, environment)?;
     let Some(file) = &files.project else {
         return Err(Failure::refused(
             anyhow!("there is no {PROJECT_FILE} here"),

@@ -76,9 +76,12 @@ fn a_run(harness: &mut Journaled<Counting>, prompt: &str) -> Result<String, Stop
 
 fn recorded(prompt: &str) -> Counting {
     let mut harness = Journaled::new(Counting::default(), []);
-    assert_eq!(a_run(&mut harness, prompt).unwrap(), "1");
     let done = Outcome::Done { rounds: 2 };
-    harness.ends(&done).unwrap();
+    let ended = harness.run(|harness| {
+        assert_eq!(a_run(harness, prompt)?, "1");
+        Ok(done.clone())
+    });
+    assert_eq!(ended.unwrap(), done);
     let world = harness.into_world();
     assert_eq!(world.ended, Some(done));
     world
@@ -123,7 +126,7 @@ fn the_first_request_that_differs_is_named_with_the_line_that_differs() {
 fn a_record_that_holds_more_than_the_run_asks_for_is_of_another_run() {
     let before = recorded("p");
     let mut harness = Journaled::new(Counting::default(), before.journal);
-    let stop = harness.ends(&Outcome::Done { rounds: 1 }).unwrap_err();
+    let stop = harness.run(|_| Ok(Outcome::Done { rounds: 1 })).unwrap_err();
     insta::assert_snapshot!(stop, @r#"the end of round 0 differs: recorded `stamp`, now `end {"outcome":"done","rounds":1}`"#);
     assert_eq!(harness.into_world().ended, None);
 }

@@ -11,15 +11,13 @@ use loop_phase::tokens::{self, Row, Table};
 use names::ours::{ABL, STATE};
 use repo::WorkTree;
 use report::phrases;
+use runs::phase::{LOGS, read};
+use runs::registry::RUN_JSON;
+use runs::{Failure, records, registry, spec};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::commands::costs::prices::Today;
-use crate::commands::phase::past::LOGS;
-use crate::commands::phase::read;
-use crate::commands::registry::RUN_JSON;
-use crate::commands::{registry, runs, spec};
-use crate::exit::Failure;
 
 /// Where a phase's calls come from.
 const PHASE: &str = "phase";
@@ -160,9 +158,9 @@ fn folders(root: &Path) -> Result<(BTreeSet<PathBuf>, usize), Failure> {
         own.extend(registry::all(&tree)?.iter().map(|run| run.path(tree.root())));
         state = tree.state_of_root()?;
     }
-    own.extend([runs::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));
+    own.extend([records::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));
     own.retain(|folder| folder.join(perform::JOURNAL).is_file());
-    let in_the_tree = [runs::logs(root), runs::implement_logs(root)];
+    let in_the_tree = [records::logs(root), records::implement_logs(root)];
     let mut count = 0;
     for folder in in_the_tree.iter().flat_map(|place| folders_in(place)) {
         count += usize::from(own.insert(folder));

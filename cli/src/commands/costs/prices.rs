@@ -3,9 +3,8 @@
 use engine::Usage;
 use llm::{Day, Money, Prices};
 use perform::client_usage;
+use runs::model::today;
 use settings::Settings;
-
-use crate::models::today;
 
 /// The prices of today: those of the configuration, then the built-in list.
 pub struct Today {

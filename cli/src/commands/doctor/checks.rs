@@ -5,26 +5,19 @@ use std::path::Path;
 
 use llm::{Blind, Provider};
 use repo::{Asked, WorkTree};
-use report::Output;
 use runner::Rung;
+use runs::commit::rollup::Rollup;
+use runs::preflight::{self, CODE_ROLLUP, Missing, QUERY, on_path};
+use runs::{Failure, Host, place, sandbox};
 use settings::{Environment, Files, Keys, Settings, Standing, keys};
 
 use super::Check;
 use crate::args::DoctorArgs;
-use crate::commands::rollup::age::Rollup;
-use crate::commands::sandbox;
-use crate::exit::Failure;
-use crate::models;
-use crate::place;
-use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY, on_path};
 
 /// Every check, in the order in which a person would put things right.
-pub(super) fn all(
-    args: &DoctorArgs,
-    environment: &Environment,
-    output: &Output,
-) -> Result<Vec<Check>, Failure> {
-    let root = place::root()?;
+pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failure> {
+    let Host { environment, output, .. } = host;
+    let root = place::root(host)?;
     let keys = Keys::find(environment, &root);
     output.strike_out(keys.exposed());
     let mut checks = vec![git(environment)];
@@ -34,7 +27,7 @@ pub(super) fn all(
     checks.extend(keys_found(&settings, &keys));
     match place::work_tree(&root) {
         Ok(tree) => {
-            checks.extend(model(args, &settings, &keys, environment, &tree, output));
+            checks.extend(model(args, &settings, &keys, &tree, host));
             checks.push(state_folder(&tree));
             checks.extend(project(&tree, &settings, environment));
         }
@@ -124,16 +117,9 @@ fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
     checks
 }
 
-fn model(
-    args: &DoctorArgs,
-    settings: &Settings,
-    keys: &Keys,
-    environment: &Environment,
-    tree: &WorkTree,
-    output: &Output,
-) -> Vec<Check> {
+fn model(args: &DoctorArgs, settings: &Settings, keys: &Keys, tree: &WorkTree, host: Host<'_>) -> Vec<Check> {
     let name = settings.model.value.to_string();
-    let client = match models::open(settings, keys, environment, tree, output) {
+    let client = match host.models.open(settings, keys, tree, host) {
         Ok(client) => client,
         Err(failure) => return vec![Check::failed("model", failure)],
     };

@@ -6,25 +6,26 @@ use std::path::Path;
 use anyhow::Context as _;
 use loop_order::{FieldProblem, WorkOrder};
 use report::{BAD, GOOD, Output, STRONG, phrases, printable};
+use runs::order::{self, preflight};
+use runs::{Exit, Failure, Host};
 use serde_json::json;
-use settings::{Environment, Layer, Settings};
+use settings::{Layer, Settings};
 
 use crate::args::order::CheckArgs;
-use crate::commands::order::{files, preflight, startable};
-use crate::exit::{Exit, Failure};
 
 /// Everything that speaks against it, at once.
-pub fn run(args: &CheckArgs, environment: &Environment, output: &Output) -> Result<Exit, Failure> {
+pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
     let tree = preflight::repository(&args.repo)?;
-    let settings = crate::config::load(tree.root(), environment, Layer::default(), output)?;
+    let settings = runs::config::load(tree.root(), Layer::default(), host)?;
     let bytes = read(&args.file)?;
     let order = WorkOrder::parse(&bytes);
     let mut problems = Vec::new();
     match &order {
         Ok(order) => {
             problems.extend(against(order, tree.root(), &settings)?);
-            problems.extend(startable::programs(order, tree.root(), environment));
-            startable::warn_of_verification(order, tree.root(), environment, output);
+            problems.extend(order::programs(order, tree.root(), environment));
+            order::warn_of_verification(order, tree.root(), host);
         }
         Err(found) => problems.clone_from(found),
     }
@@ -52,7 +53,7 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 fn against(order: &WorkOrder, root: &Path, settings: &Settings) -> Result<Vec<FieldProblem>, Failure> {
     let guard = preflight::open(root, order, settings)?;
     let mut problems = preflight::unwritable(&guard, order);
-    problems.extend(files::read(root, order).err().into_iter().flatten());
+    problems.extend(order::read_files(root, order).err().into_iter().flatten());
     Ok(problems)
 }
 

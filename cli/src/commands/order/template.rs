@@ -5,11 +5,10 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use report::Output;
+use runs::{Exit, Failure, place};
 
 use crate::args::order::NewArgs;
-use crate::exit::{Exit, Failure};
-use crate::place;
-use report::Output;
 
 /// Every field of S2 §4.1. Its example is an order that can be checked as it stands.
 pub const TEMPLATE: &str = include_str!("template.json");

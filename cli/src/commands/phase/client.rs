@@ -4,12 +4,8 @@ use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
+use runs::phase::request::{Answer, Request, SOCKET};
 use settings::Environment;
-
-use crate::commands::phase::request::{Answer, Request, SOCKET};
-
-/// The name that a role calls it by.
-pub const NAME: &str = "abl-cmd";
 
 /// Passes its arguments on and prints what comes back. The exit code is the command's.
 pub fn run(environment: &Environment) -> u8 {

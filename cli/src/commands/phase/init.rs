@@ -6,10 +6,9 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use names::ours::PHASE_CONFIG;
-
-use crate::commands::phase::project::{PROJECT, SPECS};
-use crate::exit::{Exit, Failure};
 use report::Output;
+use runs::phase::{PROJECT, SPECS};
+use runs::{Exit, Failure};
 
 const CONFIG: &str = include_str!("init/abl.config.yaml");
 const DESCRIPTION: &str = include_str!("init/project.md");

@@ -6,11 +6,9 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use names::ours::SPEC_CONFIG;
 use report::Output;
+use runs::spec::{config, project};
+use runs::{Exit, Failure};
 use settings::spec::Config;
-
-use crate::commands::spec::config;
-use crate::commands::spec::project;
-use crate::exit::{Exit, Failure};
 
 /// Takes a value away.
 const CLEAR: &str = "-";
@@ -23,7 +21,7 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
             format!("write {SPEC_CONFIG} yourself: every key of it may be left out"),
         ));
     }
-    let present = crate::commands::spec::config::read(root)?;
+    let present = runs::spec::config::read(root)?;
     let config = ask(present, &mut io::stdin().lock(), &mut io::stdout().lock()).context("cannot ask")?;
     let Some(config) = config else {
         return Err(Failure::new(Exit::Interrupted, anyhow!("nothing was saved"))

@@ -4,20 +4,17 @@ use std::path::Path;
 
 use loop_spec::{BACKLOG, ISSUES, STORE, TBD};
 use report::{Output, STRONG, printable};
+use runs::spec::history::{self, short, word};
+use runs::spec::{self, Failed, project};
+use runs::{Exit, records};
 use serde_json::json;
-
-use crate::commands::runs;
-use crate::commands::spec::failures::{self, Failed};
-use crate::commands::spec::history::{self, short, word};
-use crate::commands::spec::project;
-use crate::exit::Exit;
 
 /// So many runs are shown.
 const RUNS: usize = 5;
 
 /// Prints it.
 pub fn run(root: &Path, output: &Output) -> Exit {
-    let parked = failures::parked(root);
+    let parked = spec::parked(root);
     let lists = [("Spec issues", ISSUES), ("Backlog", BACKLOG), ("To be discussed", TBD)];
     for (title, folder) in lists {
         let names = project::names(root, folder);
@@ -40,7 +37,7 @@ pub fn run(root: &Path, output: &Output) -> Exit {
     let runs = history::all(root);
     output.report(&output.paint(STRONG, if runs.is_empty() { "Last runs: none" } else { "Last runs" }));
     for past in runs.iter().take(RUNS) {
-        let (name, outcome) = (runs::name(&past.path), past.outcome());
+        let (name, outcome) = (records::name(&past.path), past.outcome());
         let focus = &past.begun.inputs.focus;
         output.object(&json!({ "event": "run", "name": name, "focus": focus, "outcome": outcome }));
         output.report(&format!("  {name}  {}  {}", word(outcome.as_ref()), printable(&past.focus())));

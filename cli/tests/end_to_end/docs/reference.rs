@@ -15,7 +15,7 @@ pub fn listed(page: &str, heading: &str) -> Vec<String> {
 
 #[test]
 fn the_exit_codes_are_those_of_the_program() {
-    let source = std::fs::read_to_string(root().join("cli/src/exit.rs")).unwrap();
+    let source = std::fs::read_to_string(root().join("runs/src/exit.rs")).unwrap();
     let mut codes: Vec<String> = source
         .lines()
         .filter_map(|line| Some(line.trim().split_once(" => ")?.1.strip_suffix(',')?.to_owned()))

@@ -1,0 +1,229 @@
+//! What the loops of agents have in common: limits that are looked at between turns, and what the configuration protects.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use agent::Kind;
+use anyhow::anyhow;
+use engine::{Journaled, Outcome, Project, Stop};
+use guard::Policy;
+use logging::RunFolder;
+use perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies};
+use repo::GitError;
+use report::{Output, phrases, printable};
+use settings::{Address, Settings};
+
+use crate::exit::{Exit, Failure};
+use crate::model;
+
+/// The limits in force.
+pub(crate) fn limits(settings: &Settings) -> AgentLimits {
+    AgentLimits {
+        max_cost_usd: settings.max_cost.value.map(llm::Money::as_usd),
+        max_tokens: settings.max_tokens.value,
+        max_time_ms: settings.max_time.value.map(logging::millis),
+    }
+}
+
+/// Every agent makes its calls by itself. The limit is meant for other loops too, so that it is no reason to refuse.
+pub(crate) fn warn_of_calls(settings: &Settings, output: &Output) {
+    if settings.max_calls.value.is_some() {
+        output.warn("limits.max_calls does not hold here: an agent makes its calls by itself");
+    }
+}
+
+/// Only Claude Code says what a turn costs. A limit that nobody can keep is better refused at once.
+pub(crate) fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
+    match kind {
+        Kind::Gemini | Kind::Codex if settings.max_cost.value.is_some() => {
+            let why = anyhow!(
+                "{} does not say what its turns cost, so limits.max_cost cannot be kept",
+                kind.name()
+            );
+            Err(Failure::refused(why, "limit the tokens instead: --max-tokens NUMBER"))
+        }
+        Kind::Claude | Kind::Gemini | Kind::Codex => Ok(()),
+    }
+}
+
+/// What the configuration protects, and nothing else but `.git` and what is ours; none where it protects nothing.
+pub(crate) fn protected(settings: &Settings) -> Option<Policy> {
+    let nothing_else = Policy::scoped(Vec::<String>::new());
+    let patterns = &settings.protect;
+    (!patterns.is_empty())
+        .then(|| patterns.iter().fold(nothing_else, |policy, list| policy.protect(&list.value)))
+}
+
+/// Codex takes no address from its environment.
+fn address_variable(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Claude => Some("ANTHROPIC_BASE_URL"),
+        Kind::Gemini => Some("GOOGLE_GEMINI_BASE_URL"),
+        Kind::Codex => None,
+    }
+}
+
+/// What tells an agent where its service is.
+pub(crate) fn address(kind: Kind, base_url: Option<&Address>) -> Option<(OsString, OsString)> {
+    Some((address_variable(kind)?.into(), base_url?.0.clone().into()))
+}
+
+/// An error where `--base-url` is given and the agent has no ear for it; a warning where what it sends there is not encrypted.
+pub(crate) fn can_be_told(kind: Kind, base_url: Option<&Address>, output: &Output) -> Result<(), Failure> {
+    let Some(base_url) = base_url else { return Ok(()) };
+    if address_variable(kind).is_some() {
+        base_url.0.parse().iter().for_each(|base| model::warn_in_the_clear(base, output));
+        return Ok(());
+    }
+    let why = anyhow!("{} cannot be told with --base-url where its service is", kind.name());
+    Err(Failure::refused(why, "set openai_base_url in its own config.toml"))
+}
+
+/// What the loops of agents say where one cannot go on.
+pub(crate) struct Words {
+    /// How it goes on.
+    pub(crate) go_on: &'static str,
+    /// The same, to try once more.
+    pub(crate) again: &'static str,
+    /// Who works in it.
+    pub(crate) worker: &'static str,
+    /// Where a key could have come from.
+    pub(crate) key_in: &'static str,
+    /// What to do about a record that is not of this run.
+    pub(crate) unlike_recorded: fn(&RunFolder) -> String,
+}
+
+impl Words {
+    fn stopped(&self, stop: Stop<AgentFault>, folder: &RunFolder) -> Failure {
+        match stop {
+            Stop::Fault(error) => self.fault(error, folder),
+            stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
+                Failure::refused(stop, (self.unlike_recorded)(folder))
+            }
+        }
+    }
+
+    /// What stopped a run from the outside.
+    pub(crate) fn fault(&self, error: AgentFault, folder: &RunFolder) -> Failure {
+        if matches!(error, AgentFault::KeyInPrompt { .. }) {
+            return Failure::refused(error, format!("take the key out of {}", self.key_in));
+        }
+        if matches!(error, AgentFault::NotPutBack(_)) {
+            let help = format!("see what stands in the way; {} tries it once more", self.again);
+            return Failure::new(Exit::TreeNotRestored, error).help(help);
+        }
+        let exit = if matches!(error, AgentFault::Interrupted) { Exit::Interrupted } else { Exit::Fault };
+        let help = format!("{}; what happened is in {}", self.go_on, folder.path().display());
+        Failure::new(exit, error).help(help)
+    }
+}
+
+/// A run of agents that is about to work.
+pub(crate) struct Work<'w> {
+    /// What is on record of it.
+    pub(crate) past: Past,
+    /// What its agents change, by name.
+    pub(crate) repositories: BTreeMap<String, Repository>,
+    pub(crate) words: &'w Words,
+    pub(crate) output: &'w Output,
+    /// Comes once the paths that the interrupted agent may not modify are restored: from then on they are a person's to change.
+    pub(crate) restored: &'w dyn Fn(&[String]) -> Result<(), Failure>,
+}
+
+impl Work<'_> {
+    /// Runs the loop to its end. Before that, what an agent may not touch and has, in a turn in which the harness was killed, is restored.
+    pub(crate) fn run<'a, 'o, P: Project, C: Cast<P>>(
+        self,
+        mut world: AgentWorld<'a, 'o, C>,
+        role_of: impl Fn(&str) -> Option<P::Role>,
+        run: impl FnOnce(&mut Journaled<AgentWorld<'a, 'o, C>>) -> Result<Outcome, Stop<AgentFault>>,
+    ) -> Result<Outcome, Failure> {
+        let Self { past, repositories, words, output, restored } = self;
+        let folder = world.record.folder().clone();
+        if past.lines.is_empty() {
+            keep_uncommitted(&repositories, folder.path(), output)?;
+        }
+        let cut_off = world.cut_off::<P>(&past, role_of);
+        let (paths, answer) = cut_off.map_err(|error| words.fault(error, &folder))?;
+        for path in &paths {
+            let (path, worker) = (printable(path), words.worker);
+            output.warn(&format!(
+                "{path} may not be changed by the {worker} that was interrupted; it was restored"
+            ));
+        }
+        restored(&paths)?;
+        let mut answers = past.answers;
+        if let Some(answer) = answer {
+            world.record.answer(&answer, false).map_err(anyhow::Error::from)?;
+            answers.push(answer);
+        }
+        let outcome = Journaled::new(world, answers).run(run).map_err(|stop| words.stopped(stop, &folder))?;
+        say_uncommitted(&repositories, folder.path(), output);
+        Ok(outcome)
+    }
+}
+
+/// So many files are named.
+const NAMED: usize = 5;
+
+/// Copies what is not committed into the folder of a run that begins: agents may change it, and git could not bring it back.
+fn keep_uncommitted(
+    repositories: &BTreeMap<String, Repository>,
+    run: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
+    for (name, repository) in repositories {
+        match UncommittedCopies::of(repository, name, run).make(repository) {
+            Ok(without) if without.is_empty() => {}
+            Ok(without) => output.warn(&format!(
+                "not committed, and no copies of it are kept, since it is too much or cannot be read: {}",
+                named(&without)
+            )),
+            // Without git nothing is known of what has been kept elsewhere.
+            Err(GitError::Open(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Behind warnings of what was restored: no harness can tell an agent's change from one that a person made meanwhile.
+pub(crate) fn as_changed(turn: u32) -> String {
+    format!("in case that was you: it lies as it was changed in {} of the run's folder", perform::taken(turn))
+}
+
+/// Says what a run has changed of it, and where it is as it was. The rest of the copies goes.
+fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, output: &Output) {
+    for (name, repository) in repositories {
+        let copies = UncommittedCopies::of(repository, name, run);
+        let folder = printable(&copies.folder().display().to_string());
+        match copies.settle() {
+            Ok(changed) if changed.is_empty() => {}
+            Ok(changed) => output.warn(&format!(
+                "not committed when the run began, and changed or removed since: {}; as it was: {folder}",
+                named(&changed)
+            )),
+            Err(error) => output.warn(&format!("what was not committed lies in {folder}: {error}")),
+        }
+    }
+}
+
+fn named(paths: &[PathBuf]) -> String {
+    let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    phrases::first(&shown, NAMED)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn the_variables_of_all_agents_are_known() {
+        for kind in [Kind::Claude, Kind::Gemini, Kind::Codex] {
+            assert!(settings::keys::is_key_variable(OsStr::new(kind.key_variable())), "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `code-commit clean`: the folders of old runs make room.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use perform::{JOURNAL, UNDO};
+use repo::WorkTree;
+use report::{BAD, Output, phrases, printable};
+use serde_json::json;
+
+use crate::clean::place::Place;
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::registry::{Known, RUN_JSON};
+use crate::resume::is_over;
+use crate::{records, registry};
+
+mod agents;
+mod place;
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// Why a run stays whose journal is no journal.
+const UNREADABLE: &str = "cannot tell whether it is over: its journal is unreadable";
+
+/// Which runs make room. A run goes only if both limits let it go.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Request {
+    /// Keep the newest of each loop, this many.
+    pub keep: Option<usize>,
+    /// Keep what was written in this many days.
+    pub older_than: Option<u32>,
+    /// Say what would be removed, and remove nothing.
+    pub dry_run: bool,
+}
+
+/// A run that was made here.
+struct Run {
+    path: PathBuf,
+    /// Its loop; of each so many are kept.
+    kind: &'static str,
+    /// Why it is not removed, whatever was asked for.
+    stays: Option<String>,
+}
+
+/// Removes what was asked for, the oldest first. The lock keeps it from runs that are at work.
+pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let place = Place::here(host)?;
+    let _lock = place.lock(host)?;
+    let all = all(&place)?;
+    let count = all.len();
+    let chosen = chosen(all, args, records::now());
+    let mut tally = Tally::default();
+    for run in &chosen {
+        let bytes = size(&run.path);
+        let done = match &run.stays {
+            Some(why) => Done::Stays(why),
+            None if args.dry_run => Done::WouldGo,
+            None => {
+                // First: a run that is half removed is none that could be undone.
+                place.forget(&run.path)?;
+                fs::remove_dir_all(&run.path).map_or_else(Done::Failed, |()| Done::Gone)
+            }
+        };
+        tally.count(&done, bytes);
+        tell(run, &done, bytes, place.root(), output);
+    }
+    tally.tell(count, args.dry_run, output);
+    Ok(if tally.failed == 0 { Exit::Done } else { Exit::Failed })
+}
+
+/// Every run, those of a loop with the newest first.
+fn all(place: &Place) -> Result<Vec<Run>, Failure> {
+    let mut runs = Vec::new();
+    if let Some(tree) = place.tree() {
+        runs.extend(registry::all(tree)?.iter().map(|known| listed(known, tree, place.state())));
+    }
+    runs.extend(agents::specs(place.root()));
+    runs.extend(agents::phases(place)?);
+    Ok(runs)
+}
+
+fn listed(known: &Known, tree: &WorkTree, state: &Path) -> Run {
+    let path = known.path(tree.root());
+    let kind = records::loop_of(known, tree.root());
+    let needed = match is_over(known, tree, state) {
+        Some(true) => None,
+        Some(false) => Some(format!("not over: code-commit resume {}", records::name(&path))),
+        None => Some(UNREADABLE.to_owned()),
+    };
+    let stays = needed.or_else(|| is_no_record(&path));
+    Run { path, kind, stays }
+}
+
+/// Those that both limits let go, the oldest first.
+fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut chosen: Vec<(SystemTime, Run)> = Vec::new();
+    for run in newest_first {
+        let place = seen.entry(run.kind).or_default();
+        *place += 1;
+        let ended = records::last_written(&run.path);
+        let age = now.duration_since(ended).unwrap_or_default();
+        let is_old = args.older_than.is_none_or(|days| age > DAY.saturating_mul(days));
+        if is_old && args.keep.is_none_or(|keep| *place > keep) {
+            chosen.push((ended, run));
+        }
+    }
+    // What ended at the same time comes from the newest to the oldest.
+    chosen.reverse();
+    chosen.sort_by_key(|(ended, _)| *ended);
+    chosen.into_iter().map(|(_, run)| run).collect()
+}
+
+/// The list says where a run was made. Something else may lie there by now, or at the end of a link.
+fn is_no_record(run: &Path) -> Option<String> {
+    let is_there = fs::canonicalize(run).is_ok_and(|real| real == run);
+    let is_record = [JOURNAL, UNDO, RUN_JSON].iter().any(|name| run.join(name).exists())
+        || fs::read_dir(run).is_ok_and(|mut entries| entries.next().is_none());
+    let why = if is_there { "it does not hold the record of a run" } else { "a symlink leads there" };
+    (!is_there || !is_record).then(|| format!("{why}; remove it by hand"))
+}
+
+/// Of all files below, none through a link. What cannot be read counts nothing.
+fn size(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size(&entry.path()),
+        found => found.map_or(0, |found| found.len()),
+    });
+    sizes.sum()
+}
+
+/// What has become of a run.
+enum Done<'r> {
+    Gone,
+    WouldGo,
+    Stays(&'r str),
+    Failed(io::Error),
+}
+
+fn tell(run: &Run, done: &Done<'_>, bytes: u64, root: &Path, output: &Output) {
+    let (code, why) = match done {
+        Done::Gone => ("removed", None),
+        Done::WouldGo => ("would-be-removed", None),
+        Done::Stays(why) => ("stays", Some((*why).to_owned())),
+        Done::Failed(error) => ("failed", Some(error.to_string())),
+    };
+    output.object(&json!({
+        "run": records::name(&run.path), "loop": run.kind, "folder": run.path.to_string_lossy(), "bytes": bytes, "done": code, "why": why,
+    }));
+    let folder = printable(&run.path.strip_prefix(root).unwrap_or(&run.path).display().to_string());
+    let size = phrases::bytes(bytes);
+    match done {
+        Done::Gone => output.report(&format!("removed       {folder}  {size}")),
+        Done::WouldGo => output.report(&format!("would remove  {folder}  {size}")),
+        Done::Stays(why) => output.report(&format!("stays         {folder}  {size}, {}", printable(why))),
+        Done::Failed(error) => {
+            let head = output.paint_note(BAD, "error:");
+            output.error_block(&format!("{head} cannot remove {folder}: {error}\n help: remove it by hand"));
+        }
+    }
+}
+
+/// All runs in numbers.
+#[derive(Default)]
+struct Tally {
+    gone: usize,
+    bytes: u64,
+    failed: usize,
+}
+
+impl Tally {
+    fn count(&mut self, done: &Done<'_>, bytes: u64) {
+        match done {
+            Done::Gone | Done::WouldGo => {
+                self.gone += 1;
+                self.bytes += bytes;
+            }
+            Done::Failed(_) => self.failed += 1,
+            Done::Stays(_) => {}
+        }
+    }
+
+    fn tell(&self, all: usize, dry_run: bool, output: &Output) {
+        let Self { gone, bytes, failed } = *self;
+        let stay = all - gone;
+        output.object(&json!({
+            "event": "cleaned", "removed": gone, "bytes": bytes, "stay": stay, "failed": failed, "dry_run": dry_run,
+        }));
+        let what = if dry_run { "would be removed" } else { "removed" };
+        let (runs, size) = (phrases::count(gone as u64, "run"), phrases::bytes(bytes));
+        output.report(&format!("{runs} {what}, {size}; {stay} left"));
+    }
+}

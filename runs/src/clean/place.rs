@@ -1,0 +1,62 @@
+//! The project whose runs are looked at. Phases and specs need no repository.
+
+use std::path::{Path, PathBuf};
+
+use apply::Lock;
+use names::ours::STATE;
+use repo::{OpenError, WorkTree};
+
+use crate::exit::Failure;
+use crate::host::Host;
+use crate::lock;
+use crate::place;
+use crate::registry;
+
+/// Where runs are.
+pub(super) struct Place {
+    root: PathBuf,
+    /// None where there is no repository.
+    tree: Option<WorkTree>,
+    /// The harness's own folder.
+    state: PathBuf,
+}
+
+impl Place {
+    /// The current folder; an error where there is neither a repository nor a state of the harness's.
+    pub(super) fn here(host: Host<'_>) -> Result<Self, Failure> {
+        let root = place::root(host)?;
+        let is_no_repository = matches!(WorkTree::at(&root), Err(OpenError::NotARepository { .. }));
+        if is_no_repository && root.join(STATE).is_dir() {
+            let state = repo::state_dir_in_tree(&root)?;
+            return Ok(Self { root, tree: None, state });
+        }
+        let tree = place::work_tree(&root)?;
+        let state = place::state(&tree)?;
+        Ok(Self { root: tree.root().to_owned(), tree: Some(tree), state })
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn tree(&self) -> Option<&WorkTree> {
+        self.tree.as_ref()
+    }
+
+    pub(super) fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Every loop takes this lock.
+    pub(super) fn lock(&self, host: Host<'_>) -> Result<Lock, Failure> {
+        match &self.tree {
+            Some(tree) => lock::take(tree, host),
+            None => lock::take_in(&self.state, host),
+        }
+    }
+
+    /// Takes a run off the list of those that can be undone, if it is on it.
+    pub(super) fn forget(&self, run: &Path) -> Result<(), Failure> {
+        self.tree.as_ref().map_or(Ok(()), |tree| registry::forget(tree, run))
+    }
+}

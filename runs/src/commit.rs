@@ -1,0 +1,220 @@
+//! The two commit loops: `code-commit` (S1) and `code-commit implement` (S0).
+
+pub(crate) mod changed;
+mod edit;
+mod fault;
+mod files;
+pub(crate) mod late;
+mod looks;
+pub(crate) mod plan;
+pub mod rollup;
+pub(crate) mod run;
+
+pub use self::fault::leaves_tree_changed;
+pub use self::plan::{Plan, Task, policy};
+pub use self::run::{Finished, Prepared, begin, guard};
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+pub use loop_commit::OnFailure;
+use loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
+use names::ours::AGENT_CONFIG;
+use names::{Binds, Writer};
+use repo::WorkTree;
+use settings::{Environment, Keys, Layer, Origin, Settings};
+
+use crate::deciders;
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::lock;
+use crate::place;
+use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
+use crate::sandbox::{self, Otherwise};
+
+/// Asked by the first loop (S0 §Implementation Details).
+const IMPLEMENT_MODEL: &str = "gemini-2.5-pro";
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// S1.
+    Commit,
+    /// S0.
+    Implement,
+}
+
+/// What a run is asked for besides its settings.
+#[derive(Debug, Default)]
+pub struct Request {
+    /// Settings that go before those of all files.
+    pub layer: Layer,
+    /// Let the query be edited before the run starts.
+    pub edit: bool,
+    /// Refuse to start if there are uncommitted changes.
+    pub require_clean: bool,
+    /// What becomes of the changes if the run fails.
+    pub on_failure: OnFailure,
+    /// End a streamed reply as soon as it names a path that is certain to be refused.
+    pub early_stop: bool,
+    /// Give up after this many rounds in a row with the same failure.
+    pub same_failures: Option<u32>,
+}
+
+/// Checks that everything is there, then runs the loop.
+pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let tree = place::work_tree(place::here(host)?)?;
+    let keys = Keys::find(environment, tree.root());
+    let redactor = output.strike_out(keys.exposed());
+    let settings = settings(which, args, tree.root(), host)?;
+    preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
+    if args.edit {
+        edit_query(which, &tree, environment)?;
+    }
+    let task = preflight(which, &tree, &settings, &keys, environment)?;
+    let lock = lock::take(&tree, host)?;
+    let cancel = crate::interrupt::watched()?;
+    let client = host.models.open(&settings, &keys, &tree, host)?;
+    let mut plan = Plan {
+        same_failures: args.same_failures,
+        restore_on_failure: args.on_failure == OnFailure::Restore,
+        early_stop: args.early_stop,
+        ..plan(settings, &tree, task)?
+    };
+    let guard = looks::look_at(which, &tree, &plan, args, output)?;
+    // In this order: a sandbox holds the first of them.
+    let protected = sandbox::protected(&tree, &guard, &plan.settings)?;
+    let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
+    // What git cannot tell of the tree was said.
+    let dot_gits = sandbox::sealed_dot_gits(&tree, plan.settings.sandbox.value).unwrap_or_default();
+    let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
+    plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
+    let (tree, model, without_sandbox) = (&tree, &*client, Otherwise::Refuse);
+    begin(Prepared { tree, lock, guard, plan, model, redactor, cancel, host, without_sandbox })
+        .map(|done| done.exit)
+}
+
+fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result<Settings, Failure> {
+    let mut settings = crate::config::load(root, args.layer.clone(), host)?;
+    if which == Which::Implement && settings.model.origin == Origin::Default {
+        settings.model.value = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
+    }
+    Ok(settings)
+}
+
+/// Lets the supervisor write the query; not where it would be committed with the project (S1 §Safety).
+fn edit_query(which: Which, tree: &WorkTree, environment: &Environment) -> Result<(), Failure> {
+    let root = tree.root();
+    match which {
+        Which::Commit => {
+            let ignored = preflight::agent_config_is_ignored(root);
+            ignored.map_err(|missing| refused(vec![preflight::project_above(tree).unwrap_or(missing)]))?;
+            edit::open(root, QUERY, environment)
+        }
+        Which::Implement => edit::open(root, &beside_or_above(root, QUERY), environment),
+    }
+}
+
+/// A run of this task under these settings.
+pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Failure> {
+    let most = match &task {
+        Task::Commit { .. } => COMMIT_ROUNDS,
+        Task::Implement { .. } => IMPLEMENT_ROUNDS,
+    };
+    let head = tree.head()?;
+    Ok(Plan {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        rounds: settings.rounds(most),
+        same_failures: None,
+        restore_on_failure: false,
+        early_stop: false,
+        sealed: sealed(&settings, tree.root(), task.binds()),
+        head,
+        task,
+        settings,
+    })
+}
+
+/// The build script and what else no build may write (S1 §Safety), there or not, whatever the configuration protects.
+fn sealed(settings: &Settings, root: &Path, binds: Binds) -> Vec<PathBuf> {
+    let files = names::protected(binds).filter(|row| !row.is_folder() && row.writer() != Some(Writer::Build));
+    let mut sealed: Vec<PathBuf> = files.map(|row| PathBuf::from(row.at_root())).collect();
+    let deciders = deciders::find(root, settings).into_iter().filter(|decider| !decider.is_builds);
+    for path in deciders.map(|decider| PathBuf::from(decider.path)) {
+        if !sealed.contains(&path) {
+            sealed.push(path);
+        }
+    }
+    sealed
+}
+
+/// Everything that is missing, at once (S1 §The Initial Query, §Safety).
+fn preflight(
+    which: Which,
+    tree: &WorkTree,
+    settings: &Settings,
+    keys: &Keys,
+    environment: &Environment,
+) -> Result<Task, Failure> {
+    let root = tree.root();
+    let mut missing = Vec::new();
+    let ignored = preflight::agent_config_is_ignored(root);
+    missing.extend(ignored.err().filter(|_| which == Which::Commit));
+    let mut text = |path: &str, hint: &str| {
+        let path = match which {
+            Which::Commit => path.to_owned(),
+            Which::Implement => beside_or_above(root, path),
+        };
+        preflight::input(root, &path, hint).map_err(|what| missing.push(what)).ok()
+    };
+    let query = text(QUERY, &format!("describe the change in {QUERY}"));
+    let codebase = text(CODE_ROLLUP, "make it with: code-commit rollup");
+    let system = (which == Which::Implement).then(|| text(SYSTEM_PROMPT, SYSTEM_PROMPT_REMEDY)).flatten();
+    let base_url = settings.base_url.value.as_deref();
+    missing.extend(preflight::key(&settings.model.value, base_url, keys).err());
+    missing.extend(preflight::price(settings).err());
+    missing.extend(preflight::build_command(root, &settings.build.value, environment).err());
+    match (query, codebase) {
+        (Some(query), Some(codebase)) if missing.is_empty() => Ok(match system {
+            None => Task::commit(query, codebase, protected_for_model(settings, root)),
+            Some(system) => Task::implement(system, query, codebase),
+        }),
+        (None, _) => Err(refused(preflight::project_above(tree).map_or(missing, |one| vec![one]))),
+        _ => Err(refused(missing)),
+    }
+}
+
+/// Tells the model of S0 how to answer.
+pub const SYSTEM_PROMPT: &str = "agent-config/gemini-system-prompt.txt";
+const SYSTEM_PROMPT_REMEDY: &str = "make it with: code-commit init --implement";
+
+/// S0 keeps its inputs at the root; `agent-config/` is looked into first.
+pub fn beside_or_above(root: &Path, path: &str) -> String {
+    let above = path.strip_prefix(AGENT_CONFIG).map_or(path, |rest| rest.trim_start_matches('/'));
+    let found = if !root.join(path).exists() && root.join(above).exists() { above } else { path };
+    found.to_owned()
+}
+
+fn refused(missing: Vec<Missing>) -> Failure {
+    let what: Vec<String> = missing.iter().map(|m| m.what.clone()).collect();
+    let hints: Vec<String> = missing.into_iter().map(|m| m.hint).collect();
+    Failure::refused(anyhow!("{}", what.join("\n       ")), hints.join("\n       "))
+}
+
+/// The protected set as the prompt lists it (S1 §Parsing the Response), and what the configuration adds.
+pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
+    let names = names::protected(Binds::Commit).map(|name| {
+        let path = name.pattern.trim_start_matches("**").trim_start_matches('/');
+        match path.strip_suffix('/') {
+            Some(folder) => format!("anything in the {folder} folder"),
+            None if name.pattern.starts_with('/') => path.to_owned(),
+            None => format!("any file named {path}"),
+        }
+    });
+    let general = ["anything in a .git folder", "anything that .gitignore names"].map(str::to_owned);
+    let configured = settings.protect.iter().flat_map(|list| list.value.iter().cloned());
+    let deciders = deciders::find(root, settings).into_iter().map(|decider| decider.path);
+    names.chain(deciders).chain(general).chain(configured).collect()
+}

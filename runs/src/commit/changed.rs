@@ -1,0 +1,87 @@
+//! What has changed in the tree since a run was stopped. Its prompts know nothing of it, and its next change may undo it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use anyhow::anyhow;
+use logging::{RunFolder, sha256_hex};
+use perform::undo_folders;
+use repo::WorkTree;
+use report::phrases;
+use settings::Environment;
+
+use crate::changes::{FileChange, on_disk};
+use crate::commit::plan::Plan;
+use crate::exit::Failure;
+use crate::order::preflight::git;
+use crate::records;
+
+/// Of the files so many are named.
+const NAMED: usize = 5;
+
+/// Refuses to go on where a file was committed since the run began, or written since it was stopped, unless it is as the run has left it.
+pub(crate) fn refuse(
+    tree: &WorkTree,
+    plan: &Plan,
+    run: &RunFolder,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    let cannot =
+        |error: anyhow::Error| Failure::refused(error, "see that git works here, or go on with --force");
+    let root = tree.root();
+    let left = undo_folders(run.path())
+        .map_err(anyhow::Error::from)
+        .and_then(|rounds| Ok(apply::hashes_after(&rounds)?));
+    let left = left.map_err(cannot)?;
+    let stopped = last_sign(run.path());
+    let own = plan.task.said_log(root);
+    let mut changed = tree.dirty_paths()?;
+    changed.retain(|path| is_newer(&root.join(path), stopped));
+    if let (Some(then), Some(now)) = (&plan.head, tree.head()?)
+        && *then != now
+    {
+        let below = root.strip_prefix(tree.top()).unwrap_or(Path::new(""));
+        let committed = git(tree, environment).differing_between(then, &now)?;
+        changed.extend(committed.iter().filter_map(|path| path.strip_prefix(below).ok()).map(Path::to_owned));
+    }
+    changed.retain(|path| {
+        let path = root.join(path);
+        let is_as_left = left.iter().any(|(own, hash)| {
+            root.join(own) == path && *hash == on_disk(&path).map(|content| sha256_hex(&content))
+        });
+        !is_as_left && own.as_ref() != Some(&path)
+    });
+    changed.sort();
+    changed.dedup();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
+    let name = records::name(run.path());
+    let error = anyhow!("the tree has changed since {name} was stopped: {}", phrases::first(&names, NAMED));
+    Err(Failure::refused(
+        error,
+        format!("to continue anyway: code-commit resume {name} --force; or begin a new run"),
+    ))
+}
+
+/// Whether none of these files was written since the run was stopped.
+pub(crate) fn is_as_stopped(root: &Path, run: &Path, changes: &[FileChange]) -> bool {
+    let stopped = last_sign(run);
+    !changes.iter().any(|change| is_newer(&root.join(&change.path), stopped))
+}
+
+/// When the run last wrote to its record, as the clock of the file system says it.
+fn last_sign(run: &Path) -> (i64, i64) {
+    let entries = fs::read_dir(run).into_iter().flatten().flatten();
+    let written =
+        entries.filter_map(|entry| entry.metadata().ok()).map(|found| (found.mtime(), found.mtime_nsec()));
+    written.max().unwrap_or_default()
+}
+
+/// Whether a file was made, changed or removed since then. Its own time of change can be set by nobody.
+fn is_newer(path: &Path, stopped: (i64, i64)) -> bool {
+    let there = path.ancestors().find_map(|path| fs::symlink_metadata(path).ok());
+    there.is_some_and(|found| (found.ctime(), found.ctime_nsec()) >= stopped)
+}

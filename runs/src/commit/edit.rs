@@ -1,0 +1,66 @@
+//! `--edit`: the supervisor writes the query in the editor of his choice.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use runner::{Cancel, Command, Confinement, Env, Streams};
+use settings::{Environment, keys};
+
+use crate::exit::Failure;
+
+/// Where neither variable names one.
+const EDITOR: &str = "vi";
+
+/// Opens `file`, relative to `root`, in `$VISUAL` or `$EDITOR`, and waits until it is closed. Never without a terminal.
+pub(super) fn open(root: &Path, file: &str, environment: &Environment) -> Result<(), Failure> {
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Err(Failure::refused(
+            anyhow!("--edit needs a terminal"),
+            format!("write {file} before, and leave --edit away"),
+        ));
+    }
+    let path = root.join(file);
+    let folder = path.parent().unwrap_or(root);
+    fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make {}", folder.display()))
+        .map_err(|error| Failure::refused(error, "see who may write there"))?;
+    let argv = editor(environment)?.into_iter().map(OsString::from).chain([path.into_os_string()]);
+    let command =
+        Command { streams: Streams::Inherited, ..Command::new(argv, root, surroundings(environment)) };
+    let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
+    let done = runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
+        .map_err(|error| Failure::refused(error, "set VISUAL or EDITOR to a program that can be started"))?;
+    if done.ended.exit_code() == Some(0) {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        anyhow!("the editor {}", done.ended),
+        "nothing was sent; set VISUAL or EDITOR to another one",
+    ))
+}
+
+/// `$VISUAL`, else `$EDITOR`, which may have arguments: `code --wait`.
+fn editor(environment: &Environment) -> Result<Vec<String>, Failure> {
+    let wanted = environment.text("VISUAL").or_else(|| environment.text("EDITOR")).unwrap_or(EDITOR);
+    let words = shlex::split(wanted).filter(|words| !words.is_empty());
+    words.ok_or_else(|| {
+        Failure::refused(
+            anyhow!("`{wanted}` is no command"),
+            "set VISUAL or EDITOR to a program and its arguments",
+        )
+    })
+}
+
+/// The editor is the user's own program: it has the user's whole environment, but for the keys, which it has no use for.
+fn surroundings(environment: &Environment) -> Env {
+    let mut env = Env::default();
+    for (name, value) in environment.all() {
+        if !keys::is_key_variable(name) {
+            env.set(name, value);
+        }
+    }
+    env
+}

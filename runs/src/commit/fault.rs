@@ -1,0 +1,92 @@
+//! What stopped a run from the outside, and what can be done then.
+
+use std::path::Path;
+
+use engine::Stop;
+use logging::RunFolder;
+use perform::{Fault, Past, UNDO};
+
+use crate::changes::{self, FileChange};
+use crate::commit::run::UNLIKE_RECORDED;
+use crate::exit::{Exit, Failure};
+use crate::records;
+use report::{FileStat, phrases};
+
+/// Of the files that an interrupted run has changed so many are named.
+const NAMED_FILES: usize = 5;
+
+/// Why the run did not come to its end.
+pub(super) fn stopped(stop: Stop<Fault>, root: &Path, folder: &RunFolder) -> Failure {
+    match stop {
+        Stop::Fault(error) => fault(error, root, folder),
+        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => Failure::refused(stop, UNLIKE_RECORDED),
+    }
+}
+
+/// What stopped the run from the outside.
+pub(super) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
+    let name = records::name(folder.path());
+    if matches!(error, Fault::KeyInPrompt { .. }) {
+        return Failure::refused(error, "take the key out of the query and of the code roll-up");
+    }
+    if matches!(error, Fault::Interrupted) {
+        return Failure::new(Exit::Interrupted, error).help(after_interruption(root, folder));
+    }
+    if matches!(error, Fault::Seal { .. }) {
+        let help = "see what stands there now and put it right by hand; nothing was built after that";
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
+    }
+    if matches!(error, Fault::Restore(_)) || leaves_tree_changed(&error) {
+        let kept = folder.path().join(UNDO);
+        let help =
+            format!("the old contents are in {}; what happened: code-commit show {name}", kept.display());
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
+    }
+    Failure::new(Exit::Fault, error).help(format!("fix that, then continue: code-commit resume {name}"))
+}
+
+/// Whether a transaction failed and could not be taken back.
+pub fn leaves_tree_changed(fault: &Fault) -> bool {
+    matches!(fault, Fault::Apply(error) if error.leaves_tree_changed())
+}
+
+/// What has changed, and what can be done. A run that has not asked yet has not kept what it would ask.
+fn after_interruption(root: &Path, folder: &RunFolder) -> String {
+    let past = Past::read(folder.path()).unwrap_or_default();
+    if past.lines.is_empty() {
+        return "the model was not asked yet: begin a new run".to_owned();
+    }
+    let name = records::name(folder.path());
+    let go_on = format!("go on with: code-commit resume {name}");
+    let stats: Vec<FileStat> =
+        changes::of_run(root, folder.path()).unwrap_or_default().iter().map(FileChange::stat).collect();
+    if stats.is_empty() {
+        return go_on;
+    }
+    let files: Vec<String> = stats.iter().map(|file| format!("{} {}", file.status, file.path)).collect();
+    let files = phrases::first(&files, NAMED_FILES);
+    format!("changed so far: {files}; {go_on}; put them back with: code-commit undo {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Note;
+    use logging::Redactor;
+    use perform::{Record, Silent};
+
+    use super::*;
+
+    #[test]
+    fn a_run_is_said_to_go_on_only_once_it_has_asked() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(scratch.path(), "a-run", Redactor::default()).unwrap();
+        let mut silent = Silent;
+        let mut record = Record::begin(folder.clone(), &mut silent).unwrap();
+        assert_eq!(
+            after_interruption(scratch.path(), &folder),
+            "the model was not asked yet: begin a new run"
+        );
+        record.note(&Note::Resumed { kept: 0 }).unwrap();
+        assert_eq!(after_interruption(scratch.path(), &folder), "go on with: code-commit resume a-run");
+    }
+}

@@ -1,0 +1,71 @@
+//! What a run puts into the project besides its changes: its record, and what S0 appends for the person.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use logging::{Redactor, RunFolder, Stamp};
+use repo::WorkTree;
+use report::Output;
+
+use crate::commit::plan::Task;
+use crate::exit::Failure;
+use crate::records::{self, NewRun};
+
+/// Makes the run folder.
+pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result<NewRun, Failure> {
+    let logs = task.logs(tree.root());
+    hide(tree, &logs)?;
+    let name = task.folder_name(&Stamp::now().folder_name());
+    let new = NewRun::create(&logs, &name, redactor, "make the folder writable")?;
+    stays_inside(tree.root(), new.folder())?;
+    Ok(new)
+}
+
+/// No untracked file of ours is ever seen by git. A folder that was there before is its owner's to hide.
+fn hide(tree: &WorkTree, logs: &Path) -> Result<(), Failure> {
+    let is_made_here = logs.parent() == Some(tree.root()) && std::fs::create_dir(logs).is_ok();
+    if !is_made_here {
+        return Ok(());
+    }
+    repo::hide_from_git(logs).map_err(|error| {
+        // Else the next run would take it for its owner's.
+        let _ = std::fs::remove_dir(logs);
+        Failure::no_record(error)
+    })
+}
+
+/// A repository may bring `logs` along as a link: the record is not written through it.
+fn stays_inside(root: &Path, folder: &RunFolder) -> Result<(), Failure> {
+    let real = std::fs::canonicalize(folder.path()).map_err(anyhow::Error::from)?;
+    if real.starts_with(root) {
+        return Ok(());
+    }
+    let text = format!("{} leads out of the project", folder.path().display());
+    Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
+}
+
+/// Makes the file that S0 appends to, where it is not there: the sandbox holds what is there. Its path, if it was made.
+pub(super) fn said_log(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
+    let Some(said) = task.said_log(root) else { return Ok(None) };
+    let is_new = said.symlink_metadata().is_err();
+    dir::append(&said, "").map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
+    Ok(is_new.then_some(said))
+}
+
+/// The same for a run that goes on, which may have been killed before it could remove the file. Its path, if nothing was said yet.
+pub(super) fn said_log_again(task: &Task, root: &Path) -> Result<Option<PathBuf>, Failure> {
+    said_log(task, root)?;
+    let is_empty = |said: &PathBuf| said.symlink_metadata().is_ok_and(|found| found.len() == 0);
+    Ok(task.said_log(root).filter(is_empty))
+}
+
+/// Looks at that file once the run is over. Where nothing was said there is nothing to keep; what git will see is said once.
+pub(super) fn keep_said_log(said: &Path, tree: &WorkTree, output: &Output) {
+    let Ok(found) = said.symlink_metadata() else { return };
+    if found.len() == 0 {
+        let _ = std::fs::remove_file(said);
+    } else if !tree.ignores(said).unwrap_or(true) {
+        let name = records::name(said);
+        output.warn(&format!("{name} is new and not ignored by git: add it to .gitignore"));
+    }
+}

@@ -1,0 +1,61 @@
+//! The summary of a run that was killed between its end and its summary.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use perform::{JOURNAL, Past};
+use repo::WorkTree;
+use report::SUMMARY;
+
+use crate::changes;
+use crate::commit::changed::is_as_stopped;
+use crate::commit::run::summarize;
+use crate::order::recorded::Recorded;
+use crate::records;
+use crate::registry;
+
+/// Makes those that are missing. The caller holds the lock, so no run is about to make its own.
+pub(crate) fn summaries(tree: &WorkTree) -> anyhow::Result<()> {
+    let Ok(known) = registry::all(tree) else { return Ok(()) };
+    for run in known.iter().filter(|run| run.has_plan()).map(|run| run.path(tree.root())) {
+        if !Recorded::is_in(&run) && !is_current(&run) {
+            summary(tree.root(), &run)
+                .with_context(|| format!("cannot write {SUMMARY} of {}", run.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the summary is there, and no line of the journal is younger: a run may have ended before it went on.
+fn is_current(run: &Path) -> bool {
+    let written = |name| fs::metadata(run.join(name)).and_then(|found| found.modified());
+    match (written(SUMMARY), written(JOURNAL)) {
+        (Ok(summary), Ok(journal)) => summary >= journal,
+        (_, journal) => journal.is_err(),
+    }
+}
+
+fn summary(root: &Path, run: &Path) -> anyhow::Result<()> {
+    // One that cannot be read is a matter of the command that asks for it.
+    let Ok(past) = Past::read(run) else { return Ok(()) };
+    let Some(outcome) = past.outcome().cloned() else { return Ok(()) };
+    let changes = changes::of_run(root, run)?;
+    // What a person has changed since is not what the run has left.
+    if is_as_stopped(root, run, &changes) {
+        changes::note_left(run, &changes)?;
+    }
+    let folder = records::open(run);
+    summarize(root, &folder, &past.lines, &changes, outcome, elapsed(&past)).map(drop)
+}
+
+/// From the first line to the last: nobody knows better.
+fn elapsed(past: &Past) -> Duration {
+    let span = past
+        .span
+        .as_ref()
+        .and_then(|(first, last)| Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?)));
+    span.and_then(|span| span.try_into().ok()).unwrap_or_default()
+}

@@ -1,0 +1,124 @@
+//! What is looked at in the whole tree before the model is asked.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use guard::Guard;
+use repo::{Asked, WorkTree};
+use report::{Output, phrases, printable_name};
+use settings::keys;
+
+use super::{Request, Which, beside_or_above, refused};
+use crate::commit::plan::{Plan, Task};
+use crate::commit::rollup::Rollup;
+use crate::commit::run;
+use crate::exit::Failure;
+use crate::preflight::{self, CODE_ROLLUP};
+use names::{Binds, Writer};
+
+/// Of the files that are not committed so many are named.
+const NAMED_FILES: usize = 5;
+
+/// The two looks at the whole tree: at what is not committed, and at the ignore rules. At a large one both at once.
+pub(super) fn look_at(
+    which: Which,
+    tree: &WorkTree,
+    plan: &Plan,
+    args: &Request,
+    output: &Output,
+) -> Result<Guard, Failure> {
+    let root = tree.root();
+    if tree.is_small() {
+        clean_enough(which, tree, plan, args, output)?;
+        return run::guard(tree, plan);
+    }
+    std::thread::scope(|scope| {
+        let guard = scope.spawn(|| run::guard_apart(root, plan));
+        let clean = clean_enough(which, tree, plan, args, output);
+        let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        clean.and(guard)
+    })
+}
+
+/// Changes that are not committed are named; they refuse the run only where that is asked for.
+fn clean_enough(
+    which: Which,
+    tree: &WorkTree,
+    plan: &Plan,
+    args: &Request,
+    output: &Output,
+) -> Result<(), Failure> {
+    let rollup = rollup(which, tree.root(), &plan.task);
+    let look = match tree.look(&Asked { beginnings: &keys::places(), since: rollup.made() }) {
+        Ok(look) => look,
+        Err(error) if args.require_clean => return Err(error.into()),
+        Err(error) => {
+            output.warn(&format!("cannot tell what is not committed: {:#}", anyhow::Error::from(error)));
+            return Ok(());
+        }
+    };
+    let (mut dirty, tracked) = (shown(&look.dirty), shown(&look.tracked));
+    keys_stay_out(which, &dirty, &tracked, output)?;
+    let binds = plan.task.binds();
+    dirty.retain(|path| !is_own(path, binds));
+    if args.require_clean {
+        // No model may write these, so that the run takes nothing from what a person has not committed there.
+        let policy = plan.policy(tree.root());
+        dirty.retain(|path| policy.protects(path).is_none());
+    }
+    if !dirty.is_empty() {
+        let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
+        if args.require_clean {
+            return Err(Failure::refused(
+                anyhow!(text),
+                "commit or stash them, or leave --require-clean away",
+            ));
+        }
+        output.warn(&format!(
+            "{text}; code-commit undo gives back what the run writes over, not what a build changes"
+        ));
+    }
+    if let Some(older) = rollup.is_older(tree.root(), &look) {
+        output.warn(&older);
+    }
+    Ok(())
+}
+
+fn shown(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
+}
+
+/// No key is committed by accident (S1 §Safety): the default loop refuses what git tracks of `agent-config`, S0 knows no such rule.
+fn keys_stay_out(which: Which, dirty: &[String], tracked: &[String], output: &Output) -> Result<(), Failure> {
+    if which == Which::Commit {
+        preflight::agent_config_is_untracked(tracked).map_err(|missing| refused(vec![missing]))?;
+    }
+    for path in dirty.iter().filter(|path| keys::is_key_file(path) && !tracked.contains(path)) {
+        let path = printable_name(path);
+        output.warn(&format!(
+            "{path} is not ignored by git, so a key could be committed: add it to .gitignore"
+        ));
+    }
+    for path in tracked.iter().filter(|path| keys::is_key_file(path)) {
+        let path = printable_name(path);
+        output.warn(&format!(
+            "{path} is tracked by git, whatever .gitignore says: take it out with git rm --cached {path}"
+        ));
+    }
+    Ok(())
+}
+
+/// What the harness itself writes into the project is no sign of unfinished work.
+fn is_own(path: &str, binds: Binds) -> bool {
+    let mut own = names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
+    own.any(|name| Path::new(path).starts_with(name.at_root()))
+}
+
+/// The code roll-up of this loop.
+fn rollup<'p>(which: Which, root: &Path, task: &'p Task) -> Rollup<'p> {
+    let path = match which {
+        Which::Commit => CODE_ROLLUP.to_owned(),
+        Which::Implement => beside_or_above(root, CODE_ROLLUP),
+    };
+    Rollup::at(root, path, task.codebase())
+}

@@ -1,0 +1,285 @@
+//! What a run is to do: everything that `run.json` holds, and everything that `resume` needs to go on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use engine::{Apply, Ask, Build, Harness, Outcome, Restore};
+use guard::Policy;
+use logging::{Layout, RunFolder};
+use loop_commit::{Brief, Inputs, Limits, OnFailure, commit, implement};
+use names::{Binds, INPUTS, Writer};
+use perform::Account;
+use serde::{Deserialize, Serialize};
+use settings::Settings;
+
+use crate::deciders;
+use crate::records;
+use crate::registry::{Known, RUN_JSON};
+
+/// What a run is to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The version that began the run.
+    pub version: String,
+    /// Everything that the flags and the configuration say.
+    pub settings: Settings,
+    /// Model calls at most.
+    pub rounds: u32,
+    /// Give up after so many rounds with the same failure.
+    pub same_failures: Option<u32>,
+    /// Whether a streamed answer is ended as soon as it names a path that is refused whatever follows.
+    #[serde(default)]
+    pub early_stop: bool,
+    /// Whether a failed run puts the tree back.
+    pub restore_on_failure: bool,
+    /// What no build may change, relative to the root: `build.sh` and the protected files that were there.
+    pub sealed: Vec<PathBuf>,
+    /// The commit that was checked out when the run began.
+    pub head: Option<String>,
+    /// What is asked for.
+    #[serde(flatten)]
+    pub task: Task,
+}
+
+/// The loop and its inputs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "loop", rename_all = "kebab-case")]
+pub enum Task {
+    /// S1.
+    Commit {
+        /// `agent-config/query.txt`.
+        query: Excerpt,
+        /// `agent-config/codeRollup.txt`.
+        codebase: Excerpt,
+        /// What the model is told that it may not write.
+        protected: Vec<String>,
+    },
+    /// S0.
+    Implement {
+        /// `gemini-system-prompt.txt`.
+        system: Excerpt,
+        /// `query.txt`.
+        query: Excerpt,
+        /// `codeRollup.txt`.
+        codebase: Excerpt,
+    },
+}
+
+/// A text that stands in the first prompt, so that the record need not hold it twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Range", into = "Range")]
+pub struct Excerpt {
+    start: usize,
+    end: usize,
+    text: Arc<str>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Range {
+    start: usize,
+    end: usize,
+}
+
+impl From<Range> for Excerpt {
+    fn from(Range { start, end }: Range) -> Self {
+        Self { start, end, text: Arc::default() }
+    }
+}
+
+impl From<Excerpt> for Range {
+    fn from(Excerpt { start, end, .. }: Excerpt) -> Self {
+        Self { start, end }
+    }
+}
+
+impl Excerpt {
+    fn new(place: std::ops::Range<usize>, text: String) -> Self {
+        Self { start: place.start, end: place.end, text: text.into() }
+    }
+
+    fn fetch(&mut self, prompt: &str) -> Option<()> {
+        self.text = prompt.get(self.start..self.end)?.into();
+        Some(())
+    }
+}
+
+impl Task {
+    /// The default loop on these inputs.
+    pub fn commit(query: String, codebase: String, protected: Vec<String>) -> Self {
+        let task = prompt::commit::Task { query: &query, codebase: &codebase, protected: &protected };
+        let places = prompt::commit::initial(&task);
+        Self::Commit {
+            query: Excerpt::new(places.query, query),
+            codebase: Excerpt::new(places.codebase, codebase),
+            protected,
+        }
+    }
+
+    /// The first loop on these inputs.
+    pub fn implement(system: String, query: String, codebase: String) -> Self {
+        let task = prompt::implement::Task { system: &system, query: &query, codebase: &codebase };
+        let places = prompt::implement::initial(&task);
+        Self::Implement {
+            system: Excerpt::new(places.system, system),
+            query: Excerpt::new(places.query, query),
+            codebase: Excerpt::new(places.codebase, codebase),
+        }
+    }
+
+    /// The code roll-up.
+    pub(crate) fn codebase(&self) -> &str {
+        match self {
+            Self::Commit { codebase, .. } | Self::Implement { codebase, .. } => &codebase.text,
+        }
+    }
+
+    /// Where the query stands in the first prompt, in bytes.
+    pub(crate) fn query_in_prompt(&self) -> std::ops::Range<usize> {
+        match self {
+            Self::Commit { query, .. } | Self::Implement { query, .. } => query.start..query.end,
+        }
+    }
+
+    /// What the files of a round are called.
+    pub(crate) fn layout(&self) -> Layout {
+        match self {
+            Self::Commit { .. } => Layout::NumberFirst,
+            Self::Implement { .. } => Layout::QueryFirst,
+        }
+    }
+
+    /// Where its runs are kept.
+    pub fn logs(&self, root: &Path) -> PathBuf {
+        match self {
+            Self::Commit { .. } => records::logs(root),
+            Self::Implement { .. } => records::implement_logs(root),
+        }
+    }
+
+    /// A run folder's name without its number.
+    pub fn folder_name(&self, stamp: &str) -> String {
+        match self {
+            Self::Commit { .. } => format!("{stamp}-commit"),
+            Self::Implement { .. } => stamp.to_owned(),
+        }
+    }
+
+    /// Which protected names bind it.
+    pub(crate) fn binds(&self) -> Binds {
+        match self {
+            Self::Commit { .. } => Binds::Commit,
+            Self::Implement { .. } => Binds::Implement,
+        }
+    }
+
+    /// Where the model's words for the person are kept besides the terminal (S0 §Implementation Details).
+    pub(crate) fn said_log(&self, root: &Path) -> Option<PathBuf> {
+        match self {
+            Self::Commit { .. } => None,
+            Self::Implement { .. } => Some(root.join(names::ours::USER_OUTPUT)),
+        }
+    }
+
+    fn excerpts_mut(&mut self) -> Vec<&mut Excerpt> {
+        match self {
+            Self::Commit { query, codebase, .. } => vec![query, codebase],
+            Self::Implement { system, query, codebase } => vec![system, query, codebase],
+        }
+    }
+}
+
+/// What a model may write in this project, by S1 and by the configuration.
+pub fn policy(settings: &Settings, root: &Path) -> Policy {
+    and_deciders(Policy::commit(), settings, root)
+}
+
+fn and_deciders(policy: Policy, settings: &Settings, root: &Path) -> Policy {
+    let decided = deciders::find(root, settings).into_iter().fold(policy, |policy, decider| {
+        policy.protect_as(&decider.what, [deciders::literally(&decider.path)])
+    });
+    settings.protect.iter().fold(decided, |policy, list| policy.protect(&list.value))
+}
+
+impl Plan {
+    /// Runs the loop to its end.
+    pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
+    where
+        H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
+    {
+        let on_failure = if self.restore_on_failure { OnFailure::Restore } else { OnFailure::Keep };
+        let limits = Limits {
+            rounds: self.rounds,
+            build_output_bytes: usize::try_from(self.settings.build_prompt.value).unwrap_or(usize::MAX),
+            on_failure,
+            same_failures: self.same_failures,
+        };
+        let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);
+        match &self.task {
+            Task::Commit { query, codebase, protected } => {
+                let (query, codebase) = (text(query), text(codebase));
+                commit(harness, &Inputs { query, codebase, protected: protected.clone() }, &limits)
+            }
+            Task::Implement { system, query, codebase } => {
+                let (system, query, codebase) = (text(system), text(query), text(codebase));
+                implement(harness, &Brief { system, query, codebase }, &limits)
+            }
+        }
+    }
+
+    /// What a model may write in this project, by S1 and by the configuration.
+    pub(crate) fn policy(&self, root: &Path) -> Policy {
+        let policy = match self.task {
+            Task::Commit { .. } => Policy::commit(),
+            Task::Implement { .. } => Policy::implement(),
+        };
+        self.protecting(policy, root)
+    }
+
+    /// And neither what decides whether the work is done nor an input of its own loop.
+    fn protecting(&self, policy: Policy, root: &Path) -> Policy {
+        let policy = and_deciders(policy, &self.settings, root);
+        match self.task {
+            Task::Commit { .. } => policy,
+            Task::Implement { .. } => {
+                INPUTS.iter().fold(policy, |policy, input| policy.protect_as(input.why, [input.pattern]))
+            }
+        }
+    }
+
+    /// What a build may change besides its products: neither what decides whether the work is done nor an input. Files that the harness
+    /// writes do not count.
+    pub(crate) fn account(&self, root: &Path) -> Account {
+        let binds = self.task.binds();
+        let policy = self.protecting(Policy::build(binds), root);
+        let is_own = |row: &&names::Name| match row.writer() {
+            Some(Writer::Harness) => true,
+            Some(Writer::Build) => row.is_folder(),
+            Some(Writer::Person) | None => false,
+        };
+        let own = names::protected(binds).filter(is_own).map(|row| PathBuf::from(row.at_root()));
+        Account::new("the build", policy, own.collect())
+    }
+
+    /// The plan of a run, its inputs fetched from the first prompt. A plan that is not the one the run began with is refused.
+    pub fn load(folder: &RunFolder, known: &Known) -> anyhow::Result<Self> {
+        let name = records::name(folder.path());
+        if !known.has_plan() {
+            return Err(anyhow!("{name} was made by code-commit apply, which asks no model"));
+        }
+        let text = folder.read(RUN_JSON).with_context(|| format!("{name} has no plan"))?;
+        known.check_plan(&text)?;
+        let mut plan: Self = serde_json::from_str(&text)
+            .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))?;
+        let first = plan.task.layout().query(1);
+        let prompt =
+            folder.read(&first).with_context(|| format!("{name} was ended before it asked the model"))?;
+        for excerpt in plan.task.excerpts_mut() {
+            excerpt
+                .fetch(&prompt)
+                .ok_or_else(|| anyhow!("{first} of {name} is not the prompt of {RUN_JSON}"))?;
+        }
+        records::same_version(&name, &plan.version)?;
+        Ok(plan)
+    }
+}

@@ -1,0 +1,238 @@
+//! From everything prepared to an exit code: the run folder, the loop, the summary.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use apply::Lock;
+use engine::{Journaled, Line, Note, Outcome};
+use guard::{Guard, OpenError};
+use llm::Model;
+use logging::{Redactor, RunFolder};
+use perform::{Asking, BuildCommand, CommitWorld, Past, Record, Rules};
+use repo::WorkTree;
+use report::{Counts, Output, SUMMARY, Summary};
+use runner::{Cancel, Confinement};
+use serde_json::json;
+
+use settings::Environment;
+
+use crate::changes::{self, FileChange};
+use crate::commit::fault::{fault, stopped};
+use crate::commit::files;
+use crate::commit::plan::Plan;
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::model::asking;
+use crate::observer;
+use crate::records::{self, NewRun};
+use crate::registry;
+use crate::sandbox::{self, Otherwise};
+
+/// What to do about a run whose record is not what it was.
+pub(crate) const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
+
+/// A run that can begin, or go on.
+pub struct Prepared<'r> {
+    /// The project.
+    pub tree: &'r WorkTree,
+    /// Held until the summary is written.
+    pub lock: Lock,
+    /// What the model may write.
+    pub guard: Guard,
+    /// What the run is to do.
+    pub plan: Plan,
+    /// Who is asked.
+    pub model: &'r dyn Model,
+    /// Knows every key.
+    pub redactor: Redactor,
+    /// Set by Ctrl-C.
+    pub cancel: Cancel,
+    /// What surrounds the run.
+    pub host: Host<'r>,
+    /// What happens where no sandbox works.
+    pub without_sandbox: Otherwise,
+}
+
+/// A run that is over.
+pub struct Finished {
+    /// The exit code.
+    pub exit: Exit,
+    /// What it has changed.
+    pub changes: Vec<FileChange>,
+}
+
+/// Begins a run, and runs its loop to the end.
+pub fn begin(prepared: Prepared<'_>) -> Result<Finished, Failure> {
+    let Prepared { plan, tree, host, .. } = &prepared;
+    let (tree, output) = (*tree, host.output);
+    let new = files::record(&plan.task, tree, prepared.redactor.clone())?;
+    let said_log = files::said_log(&plan.task, tree.root())?;
+    let keep_said = || said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
+    let mut observer = observer(&prepared, new.folder());
+    let (confinement, record) = enter(&prepared, new, &mut *observer).inspect_err(|_| keep_said())?;
+    let finished = lead(prepared, confinement, record, Past::default());
+    keep_said();
+    finished
+}
+
+/// What has to be there before the first step. A run that cannot have it has not begun.
+fn enter<'o>(
+    prepared: &Prepared<'_>,
+    new: NewRun,
+    observer: &'o mut dyn perform::Observer,
+) -> Result<(Confinement, Record<'o>), Failure> {
+    let plan = new.store(&prepared.plan)?;
+    // The sandbox holds what is there, and hides the records that are listed.
+    registry::add(prepared.tree, new.folder().path(), Some(plan))?;
+    let confinement = confine(prepared)?;
+    let record = new.record(observer).map_err(Failure::no_record)?;
+    Ok((confinement, record))
+}
+
+/// Goes on with a run where its journal ends; with one that had ended for want of an answer too. Answers that are in the journal are
+/// not asked for again.
+pub(crate) fn resume(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
+    let (tree, output) = (prepared.tree, prepared.host.output);
+    let said_log = files::said_log_again(&prepared.plan.task, tree.root())?;
+    let resumed = go_on(prepared, folder);
+    said_log.iter().for_each(|said| files::keep_said_log(said, tree, output));
+    resumed
+}
+
+fn go_on(prepared: Prepared<'_>, folder: &RunFolder) -> Result<Finished, Failure> {
+    let root = prepared.tree.root();
+    let confinement = confine(&prepared)?;
+    let mut observer = observer(&prepared, folder);
+    let (mut record, mut past) = Record::resume(folder.clone(), &mut *observer)
+        .map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
+    if past.ends_unanswered() {
+        past.answers.pop();
+        let kept = past.answers.len();
+        record.note(&Note::Resumed { kept }).map_err(|e| fault(e.into(), root, folder))?;
+    }
+    lead(prepared, confinement, record, past)
+}
+
+fn confine(prepared: &Prepared<'_>) -> Result<Confinement, Failure> {
+    let Prepared { tree, plan, without_sandbox, host, .. } = prepared;
+    sandbox::confine(tree, plan, *without_sandbox, *host)
+}
+
+fn lead(
+    prepared: Prepared<'_>,
+    confinement: Confinement,
+    record: Record<'_>,
+    past: Past,
+) -> Result<Finished, Failure> {
+    let began = now();
+    let Prepared { tree, lock, guard, plan, model, cancel, host, .. } = prepared;
+    let (root, folder) = (tree.root(), record.folder().clone());
+    let asking = Asking { early_stop: plan.early_stop, ..asking(&plan.settings) };
+    asking.spending.count(&past.lines, &plan.settings.model.value);
+    let world = CommitWorld {
+        record,
+        build: build_command(&plan, host.environment, confinement),
+        account: plan.account(root),
+        asking,
+        layout: plan.task.layout(),
+        said_log: plan.task.said_log(root),
+        rules: Rules { root: root.to_owned(), guard, lock },
+        model,
+        cancel,
+    };
+    // Its lock is held until the summary is written.
+    let mut harness = Journaled::new(world, past.answers);
+    let outcome = harness.run(|harness| plan.run(harness)).map_err(|stop| stopped(stop, root, &folder))?;
+    finish(root, &folder, outcome, began.elapsed(), host.output)
+}
+
+/// The ignore rules as they stand now, and what the plan protects.
+pub fn guard(tree: &WorkTree, plan: &Plan) -> Result<Guard, Failure> {
+    Guard::open_in(tree.repository(), tree.root(), plan.policy(tree.root())).map_err(cannot_read)
+}
+
+/// The same on another thread than the tree's.
+pub(crate) fn guard_apart(root: &Path, plan: &Plan) -> Result<Guard, Failure> {
+    Guard::open(root, plan.policy(root)).map_err(cannot_read)
+}
+
+fn cannot_read(error: OpenError) -> Failure {
+    Failure::refused(error, "make the folder readable")
+}
+
+/// The build that the plan asks for.
+pub(crate) fn build_command(
+    plan: &Plan,
+    environment: &Environment,
+    confinement: Confinement,
+) -> BuildCommand {
+    let settings = &plan.settings;
+    BuildCommand {
+        argv: settings.build.value.argv.iter().map(OsString::from).collect(),
+        env: sandbox::build_env(settings, environment),
+        timeout: Some(settings.build_timeout.value),
+        limits: runner::Limits { output_bytes: settings.build_output.value, ..runner::Limits::default() },
+        confinement,
+        sealed: plan.sealed.clone(),
+    }
+}
+
+/// Summary on the terminal and in the folder; the exit code.
+fn finish(
+    root: &Path,
+    folder: &RunFolder,
+    outcome: Outcome,
+    elapsed: Duration,
+    output: &Output,
+) -> Result<Finished, Failure> {
+    let changes = changes::left_by(root, folder.path())?;
+    let past = Past::read(folder.path()).map_err(anyhow::Error::from)?;
+    let summary = summarize(root, folder, &past.lines, &changes, outcome, elapsed)?;
+    summary.print(output);
+    output.object(&json!({ "event": "summary", "summary": summary }));
+    if can_go_on(&past) {
+        output.note(&format!(
+            "go on with the same settings: code-commit resume {}",
+            records::name(folder.path())
+        ));
+    }
+    Ok(Finished { exit: Exit::from(&summary.outcome), changes })
+}
+
+/// Writes the summary of a run that is over into its folder.
+pub(crate) fn summarize(
+    root: &Path,
+    folder: &RunFolder,
+    lines: &[Line],
+    changes: &[FileChange],
+    outcome: Outcome,
+    elapsed: Duration,
+) -> anyhow::Result<Summary> {
+    let log = shown_path(folder, root);
+    let files = changes.iter().map(FileChange::stat).collect();
+    let summary = Summary::of(lines, outcome, files, elapsed, log);
+    folder.store_json(SUMMARY, &summary)?;
+    Ok(summary)
+}
+
+fn observer(prepared: &Prepared<'_>, folder: &RunFolder) -> Box<dyn perform::Observer> {
+    let log = shown_path(folder, prepared.tree.root());
+    let counts = Counts::Rounds(prepared.plan.rounds);
+    observer::observer(prepared.host.output, prepared.model.id(), counts, folder, log)
+}
+
+/// A run that was killed goes on, and one that ended because the model gave no answer. One whose
+/// changes were taken back is over.
+pub(crate) fn can_go_on(past: &Past) -> bool {
+    past.outcome().is_none() || past.ends_unanswered()
+}
+
+fn shown_path(folder: &RunFolder, root: &Path) -> String {
+    folder.path().strip_prefix(root).unwrap_or(folder.path()).display().to_string()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the summary says how long the run took")]
+fn now() -> Instant {
+    Instant::now()
+}

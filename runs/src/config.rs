@@ -1,0 +1,36 @@
+//! The settings of a run, and what is said of them.
+
+use std::path::Path;
+
+use settings::{Files, Layer, ReadError, Settings};
+
+use crate::exit::Failure;
+use crate::host::Host;
+
+/// The settings of a run in `root`. What the project may not decide is left out, with a warning for each.
+pub fn load(root: &Path, flags: Layer, host: Host<'_>) -> Result<Settings, Failure> {
+    let Host { environment, output, .. } = host;
+    let files = Files::read(root, environment)?;
+    let loaded = files.settings(environment, flags);
+    loaded.ignored.iter().for_each(|what| output.warn(&files.why_ignored(what)));
+    Ok(loaded.settings)
+}
+
+/// A file with an error in it keeps a command from starting.
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        let help = error.hint();
+        Self::refused(error, help)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_sent_as_much_of_a_build_as_the_loop_takes() {
+        let bytes = Settings::default().build_prompt.value;
+        assert_eq!(usize::try_from(bytes), Ok(loop_commit::BUILD_OUTPUT_BYTES));
+    }
+}

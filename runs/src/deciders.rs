@@ -1,0 +1,68 @@
+//! What no model may write besides the names that are always protected: the program that decides whether the work is done, and what
+//! a protected name leads to where it is a link. Who may write the end of a link `build.sh` decides what `build.sh` says.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Component, Path};
+
+use names::{Binds, Writer};
+use settings::Settings;
+
+/// A file of the project that no model may write.
+pub(crate) struct Decider {
+    /// Relative to the root.
+    pub path: String,
+    /// What it is, for the message.
+    pub what: String,
+    /// The build has to write it, as it does `Cargo.lock`.
+    pub is_builds: bool,
+}
+
+/// All of them, as they are on disk now. What lies outside of the project no model can write.
+pub(crate) fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
+    let Ok(root) = fs::canonicalize(root) else { return Vec::new() };
+    let rows = names::protected(Binds::Commit).filter(|row| !row.is_folder());
+    let names = rows.map(|row| (row.at_root(), row.writer() == Some(Writer::Build))).collect::<Vec<_>>();
+    let program = settings.build.value.argv.first().filter(|program| program.contains('/'));
+    // By its name also where it is not there, by its place also where the name has `..` or a link in it.
+    let places = program.into_iter().flat_map(|program| [below(&root, program), end(&root, program)]);
+    let new = places.flatten().filter(|path| names.iter().all(|(name, _)| name != path));
+    let what = || "the build decides whether the work is done".to_owned();
+    let program = new.map(|path| Decider { path, what: what(), is_builds: false });
+    let links = names.iter().filter(|(name, _)| root.join(name).is_symlink());
+    let ends = links.filter_map(|(name, is_builds)| {
+        let path = end(&root, name).filter(|path| path != name)?;
+        Some(Decider { path, what: format!("{name} leads to it"), is_builds: *is_builds })
+    });
+    let mut known = HashSet::new();
+    ends.chain(program).filter(|decider| known.insert(decider.path.clone())).collect()
+}
+
+/// A program's name relative to the root, where that is plain.
+fn below(root: &Path, program: &str) -> Option<String> {
+    let path = Path::new(program);
+    let below = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
+    let names = below.components().filter(|part| *part != Component::CurDir);
+    let names: Option<Vec<&str>> = names
+        .map(|part| match part {
+            Component::Normal(name) => name.to_str(),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+        })
+        .collect();
+    names.map(|names| names.join("/"))
+}
+
+/// The file of the project that a name leads to, links and all.
+fn end(root: &Path, name: &str) -> Option<String> {
+    let end = fs::canonicalize(root.join(name)).ok().filter(|end| end.is_file())?;
+    end.strip_prefix(root).ok()?.to_str().map(str::to_owned)
+}
+
+/// A gitignore pattern that matches this path and nothing else.
+pub(crate) fn literally(path: &str) -> String {
+    let escaped = path.chars().flat_map(|c| {
+        let escape = matches!(c, '\\' | '*' | '?' | '[' | ' ').then_some('\\');
+        escape.into_iter().chain([c])
+    });
+    std::iter::once('/').chain(escaped).collect()
+}

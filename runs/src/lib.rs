@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+
+mod agents;
+pub mod changes;
+pub mod clean;
+pub mod commit;
+pub mod config;
+mod deciders;
+mod exit;
+mod host;
+pub mod interrupt;
+pub mod lock;
+pub mod model;
+mod observer;
+pub mod order;
+pub mod phase;
+pub mod place;
+pub mod preflight;
+pub mod records;
+pub mod registry;
+pub mod replay;
+pub mod resume;
+pub mod sandbox;
+pub mod spec;
+pub mod text;
+pub mod undo;
+
+pub use exit::{Exit, Failure, Product};
+pub use host::Host;

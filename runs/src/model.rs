@@ -1,0 +1,57 @@
+//! The model that a run asks: who opens it, how it is asked, and what it may cost.
+
+use llm::http::BaseUrl;
+use llm::{Day, Model};
+use logging::Stamp;
+use perform::{Asking, Spending};
+use repo::WorkTree;
+use report::Output;
+use settings::{Keys, Settings};
+
+use crate::exit::Failure;
+use crate::host::Host;
+
+/// Opens models. This crate knows none of their services by name.
+pub trait OpenModel {
+    /// A client for the model that the settings name. `tree` is the project whose record an earlier run may be in.
+    fn open(
+        &self,
+        settings: &Settings,
+        keys: &Keys,
+        tree: &WorkTree,
+        host: Host<'_>,
+    ) -> Result<Box<dyn Model>, Failure>;
+}
+
+/// Whoever sits on the way reads the key and the code, and can answer in the service's place.
+pub fn warn_in_the_clear(base: &BaseUrl, output: &Output) {
+    if base.is_in_the_clear() {
+        output.warn(&format!(
+            "{} is not encrypted: the key and the code travel in the clear, and anybody on the way can change the answer; use \
+             https, or a tunnel that ends on this machine",
+            base.join("")
+        ));
+    }
+}
+
+/// How the model is asked.
+pub(crate) fn asking(settings: &Settings) -> Asking {
+    Asking {
+        early_stop: false,
+        stream: settings.stream.value,
+        temperature: settings.temperature.value,
+        timeout: Some(settings.timeout.value),
+        spending: spending(settings),
+    }
+}
+
+/// What a run under these settings may spend; its clock begins.
+pub(crate) fn spending(settings: &Settings) -> Spending {
+    Spending::new(settings.budget(), settings.prices(), today())
+}
+
+/// The day whose prices hold (UTC); none by a clock that is off by thousands of years.
+pub fn today() -> Option<Day> {
+    let now = Stamp::now().rfc3339();
+    Day::try_from(now.split_once('T')?.0.to_owned()).ok()
+}

@@ -1,0 +1,26 @@
+//! Who watches a run of a loop that asks a model.
+
+use llm::ModelId;
+use logging::RunFolder;
+use perform::{Observer, output_text};
+use report::{Counts, Ndjson, Output, Printout, Terminal};
+
+/// Who watches a run that is recorded in `folder`, which a person is told as `log`.
+pub(crate) fn observer(
+    output: &Output,
+    model: &ModelId,
+    counts: Counts,
+    folder: &RunFolder,
+    log: String,
+) -> Box<dyn Observer> {
+    if output.json {
+        return Box::new(Ndjson::new(output.clone()));
+    }
+    let folder = folder.clone();
+    let read = move |file: &str| {
+        let text = output_text(&folder, file).ok()?;
+        let is_whole = text.whole_bytes() == text.as_str().len();
+        Some(Printout { text: text.as_str().to_owned(), is_whole })
+    };
+    Box::new(Terminal::new(output.clone(), model.to_string(), counts, log, Box::new(read)))
+}

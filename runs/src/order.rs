@@ -1,0 +1,27 @@
+//! Work orders (S2).
+
+mod access;
+mod act;
+mod batch;
+mod files;
+mod folder;
+mod plan;
+pub mod preflight;
+mod prepare;
+pub(crate) mod recorded;
+mod replay;
+mod resume;
+mod setting;
+mod settle;
+mod startable;
+mod unfinished;
+
+pub use batch::{Request, run};
+pub use files::read as read_files;
+pub use plan::Terms;
+pub use recorded::{Recorded, summary};
+pub use startable::{programs, warn_of_verification};
+
+pub(crate) use folder::is_done_with as is_over;
+pub(crate) use replay::run as replay;
+pub(crate) use resume::run as resume;

@@ -1,0 +1,55 @@
+//! What the commands of an order can see and touch.
+
+use std::path::PathBuf;
+
+use guard::Guard;
+use names::Binds;
+use names::ours::PROJECT_FILE;
+use repo::WorkTree;
+use runner::{Access, Confinement};
+use settings::{Settings, keys};
+
+use crate::exit::Failure;
+use crate::host::Host;
+use crate::order::setting::Setting;
+use crate::sandbox;
+
+/// What decides whether an order is fulfilled must not be changed by the commands that look: the verification script, the configuration,
+/// every file that the configuration protects (DESIGN: `protect` binds all loops), and what leads git into other repositories. Relative to
+/// the root.
+pub(super) fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
+    let mut sealed: Vec<PathBuf> = [loop_order::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
+    sealed.extend(sandbox::sealed_dot_gits(tree, settings.sandbox.value)?);
+    sealed.extend(sandbox::protected(tree, guard, settings)?);
+    Ok(sealed)
+}
+
+/// The commands see the tree, and of git's own data and of what is sealed no more than they can read.
+pub(super) fn confine(
+    tree: &WorkTree,
+    sealed: &[PathBuf],
+    setting: &Setting<'_>,
+) -> Result<Confinement, Failure> {
+    let Setting { settings, host: Host { environment, output, .. }, .. } = setting;
+    let root = tree.root();
+    let readable = settings.readable.iter().map(|place| place.value.clone());
+    let probed = runner::probe(sandbox::mode(settings.sandbox.value), environment.docker_host()).map_err(
+        |reason| sandbox::no_sandbox(reason, "--sandbox off runs the commands with all of your rights"),
+    )?;
+    output.note(&format!("sandbox: {}", probed.why));
+    let own = sandbox::there(root, Binds::Always);
+    let folders = sandbox::git_folders(tree);
+    let access = Access {
+        read_only: own
+            .chain(sandbox::held(root, &folders, probed.rung))
+            .chain(sandbox::held(root, sealed, probed.rung))
+            .collect(),
+        pinned: sandbox::ways(root, sealed.iter().chain(&folders)),
+        masked: keys::hidden(root).into_iter().chain(sandbox::records(tree)).collect(),
+        writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
+        readable: readable.chain(tree.git_elsewhere()).collect(),
+        network: settings.network.value,
+        ..Access::new(root, &sandbox::build_env(settings, environment))
+    };
+    Ok(probed.confine(access))
+}

@@ -1,0 +1,220 @@
+//! One order from its file to its verdict.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use engine::{Journaled, Outcome, Stop};
+use guard::Policy;
+use logging::RunFolder;
+use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
+use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
+use repo::WorkTree;
+use report::{Counts, Output, printable};
+use runner::Limits;
+
+use crate::changes::{self, FileChange};
+use crate::commit::run::UNLIKE_RECORDED;
+use crate::exit::{Exit, Failure};
+use crate::model::asking;
+use crate::observer;
+use crate::order::folder::{self, Start};
+use crate::order::plan::Shown;
+use crate::order::preflight::Read;
+use crate::order::prepare::{self, Ready};
+use crate::order::recorded::{self, Beginning, Recorded};
+use crate::order::setting::{Setting, not_restored, spending_of};
+use crate::order::unfinished::Unfinished;
+use crate::records::{answers_used, cannot_begin};
+use crate::registry;
+use crate::sandbox;
+
+/// A run that is over.
+pub(super) struct Done {
+    pub exit: Exit,
+    pub summary: RunSummary,
+    /// Where `run_summary.json` is.
+    pub path: PathBuf,
+    /// What the run has changed.
+    pub changes: Vec<FileChange>,
+    /// What can be done, where the exit code alone does not say it.
+    pub help: Option<String>,
+}
+
+impl Done {
+    /// A run that has passed before, from its record.
+    pub(super) fn before(run: &Recorded, tree: &WorkTree) -> Result<Self, Failure> {
+        let path = run.folder.path();
+        let summary = recorded::summary(&run.folder)
+            .with_context(|| format!("cannot read {SUMMARY} of {}", path.display()))?;
+        let changes = changes::of_run(tree.root(), path)?;
+        Ok(Self { exit: Exit::Done, summary, path: path.join(SUMMARY), changes, help: None })
+    }
+}
+
+/// Carries one order out.
+pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> {
+    let mut ready = prepare::ready(read, setting)?;
+    let start = folder::folder(&ready.unfinished.run, &ready.tree, setting.redactor)?;
+    let (folder, is_new, note) =
+        (start.folder().clone(), matches!(start, Start::New(_)), ready.state.clone());
+    let take_back = || {
+        if is_new {
+            Unfinished::take_back(&note, folder.path());
+        }
+    };
+    enter(&mut ready, &folder, setting).inspect_err(|_| take_back())?;
+    let Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed } = ready;
+    let mut observer = observer(setting, &folder);
+    // An error is one of the record, before the first step.
+    let (record, past) = start.record(&mut *observer).inspect_err(|_| take_back())?;
+    setting.model.pass_over(answers_used(&past.lines));
+    // The order's own limit on money counts where it is less than that of the settings.
+    let spending = spending_of(read.order.max_cost, setting.settings);
+    let asking = Asking { spending, ..asking(setting.settings) };
+    asking.spending.count(&past.lines, setting.model.id());
+    let world = OrderWorld {
+        record,
+        verify_script: VERIFY_SCRIPT,
+        rules: Rules { root: tree.root().to_owned(), guard, lock },
+        model: setting.model,
+        asking,
+        schema: proposal_schema(),
+        commands: CommandSettings {
+            env: sandbox::build_env(setting.settings, setting.host.environment),
+            timeout: Duration::from_secs(setting.terms.timeout_seconds),
+            limits: Limits { output_bytes: setting.settings.build_output.value, ..Limits::default() },
+            confinement,
+            sealed,
+        },
+        account: Some(account(&inputs, tree.root(), folder.path())),
+        baseline,
+        cancel: setting.cancel.clone(),
+    };
+    let mut harness = Journaled::new(world, past.answers);
+    match harness.run(|harness| loop_order::order(harness, &inputs)) {
+        Ok(finished) => {
+            let changes = changes::left_by(tree.root(), folder.path())?;
+            Unfinished::forget(&state)?;
+            finish(finished, &folder, changes)
+        }
+        Err(stop) => {
+            put_back(harness.world(), &folder, unfinished, &state, setting.host.output)?;
+            Err(stopped(stop, folder.path()))
+        }
+    }
+}
+
+/// Writes down what is asked for, and that the tree is in the middle of it.
+fn enter(ready: &mut Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
+    record_plan(ready, folder, setting)?;
+    ready.unfinished.restored = false;
+    ready.unfinished.write(&ready.state).map_err(Failure::no_record)
+}
+
+/// In the run folder and in the list of runs.
+fn record_plan(ready: &Ready, folder: &RunFolder, setting: &Setting<'_>) -> Result<(), Failure> {
+    let beginning = Beginning {
+        read: &ready.read,
+        repo: ready.tree.root(),
+        run: &ready.unfinished,
+        shown: &Shown::of(&ready.inputs),
+        terms: setting.terms,
+        settings: setting.settings,
+        sandbox: ready.confinement.rung,
+    };
+    let plan = beginning.store(folder).map_err(cannot_begin)?;
+    registry::add(&ready.tree, folder.path(), Some(plan))
+}
+
+/// The run was stopped: nothing of it stays in the tree, and it can go on.
+fn put_back(
+    world: &OrderWorld<'_, '_>,
+    folder: &RunFolder,
+    mut unfinished: Unfinished,
+    state: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
+    let warnings = world
+        .baseline
+        .restore(&world.rules.lock, &world.rules.root, folder.path())
+        .map_err(|error| not_restored(error, folder.path()))?;
+    warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
+    unfinished.restored = true;
+    Ok(unfinished.write(state)?)
+}
+
+/// What commands change besides the files that the order names is put back when it passes.
+fn account(inputs: &Inputs, root: &Path, run: &Path) -> Account {
+    let out = run.parent().and_then(|out| Some(out.strip_prefix(root).ok()?.to_owned()));
+    let state = PathBuf::from(names::ours::STATE);
+    Account::new(
+        "a command",
+        Policy::scoped(inputs.order.allowed_files.iter().cloned()),
+        out.into_iter().chain([state]).collect(),
+    )
+}
+
+fn finish(finished: Finished, folder: &RunFolder, changes: Vec<FileChange>) -> Result<Done, Failure> {
+    let Finished { outcome, summary, failed_stage, not_committed } = finished;
+    if let Some(why) = not_committed {
+        let error = anyhow!("{}", printable(&why))
+            .context("the order has passed and its changes are in place, but they could not be committed");
+        return Err(error.into());
+    }
+    let (exit, help) = (exit(failed_stage, &outcome), help(&outcome, folder)?);
+    Ok(Done { exit, path: folder.path().join(SUMMARY), summary, changes, help })
+}
+
+/// What can be done where the model has given no answer.
+fn help(outcome: &Outcome, folder: &RunFolder) -> Result<Option<String>, Failure> {
+    let Outcome::ModelUnavailable { cause, .. } = outcome else { return Ok(None) };
+    let past = Past::read(folder.path()).context("cannot read the record")?;
+    let again = (!folder::is_over(&past))
+        .then(|| format!("code-commit resume {} asks again", crate::records::name(folder.path())));
+    let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();
+    Ok(Some(parts.join("; ")).filter(|help| !help.is_empty()))
+}
+
+fn exit(failed: Option<Stage>, outcome: &Outcome) -> Exit {
+    match (failed, outcome) {
+        (None, _) => Exit::Done,
+        (Some(_), Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
+        (Some(Stage::Preflight), _) => Exit::Refused,
+        (Some(Stage::Exception), _) => Exit::Fault,
+        (
+            Some(
+                Stage::LlmOutputInvalid
+                | Stage::WriteScopeViolation
+                | Stage::StaleContext
+                | Stage::WriteFailed
+                | Stage::VerifyFailed
+                | Stage::AcceptanceFailed,
+            ),
+            _,
+        ) => Exit::Failed,
+    }
+}
+
+fn observer(setting: &Setting<'_>, folder: &RunFolder) -> Box<dyn Observer> {
+    let (counts, log) = (Counts::Attempts(setting.terms.max_attempts), folder.path().display().to_string());
+    observer::observer(setting.host.output, setting.model.id(), counts, folder, log)
+}
+
+/// The tree is as it was, and the run can go on.
+fn stopped(stop: Stop<Fault>, run: &Path) -> Failure {
+    let fault = match stop {
+        Stop::Fault(fault) => fault,
+        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
+            return Failure::refused(stop, UNLIKE_RECORDED);
+        }
+    };
+    let other = if matches!(fault, Fault::KeyInPrompt { .. }) { Exit::Refused } else { Exit::Fault };
+    let exit = if matches!(fault, Fault::Interrupted) { Exit::Interrupted } else { other };
+    let name = crate::records::name(run);
+    let help = format!(
+        "the tree is as it was; code-commit resume {name} goes on with {}, and so does the same command",
+        run.display()
+    );
+    Failure::new(exit, fault).help(help)
+}

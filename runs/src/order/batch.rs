@@ -1,0 +1,212 @@
+//! `code-commit order run`: one order, or several one after another.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use loop_order::Verdict;
+use perform::Past;
+use repo::WorkTree;
+use report::{BAD, GOOD, Output, STRONG, printable, rounds_asked};
+use serde_json::json;
+use settings::{Keys, Layer};
+
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::order::act::{self, Done};
+use crate::order::plan::Terms;
+use crate::order::preflight::{self, Read};
+use crate::order::recorded::Recorded;
+use crate::order::setting::Setting;
+use crate::order::{prepare, settle};
+use crate::registry;
+
+/// Orders that are carried out, one after another.
+#[derive(Debug)]
+pub struct Request {
+    /// The files of the orders.
+    pub files: Vec<PathBuf>,
+    /// The repository.
+    pub repo: PathBuf,
+    /// Where the run folders are made.
+    pub out: PathBuf,
+    /// What a run depends on and no setting says.
+    pub terms: Terms,
+    /// Settings that go before those of all files.
+    pub layer: Layer,
+    /// Of several orders: go on behind one that fails.
+    pub keep_going: bool,
+}
+
+/// What became of one order of several.
+struct Row {
+    file: PathBuf,
+    exit: Exit,
+    verdict: &'static str,
+    stage: String,
+    attempts: usize,
+}
+
+/// Carries the orders out; the exit code is that of the first one that did not pass.
+pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let tree = preflight::repository(&args.repo)?;
+    let keys = Keys::find(environment, tree.root());
+    let redactor = output.strike_out(keys.exposed());
+    let settings = crate::config::load(tree.root(), args.layer.clone(), host)?;
+    let model = preflight::model(&settings, &keys, &tree, host)?;
+    let cancel = crate::interrupt::watched()?;
+    let setting = Setting {
+        repo: &args.repo,
+        out: &args.out,
+        terms: &args.terms,
+        host,
+        cancel: &cancel,
+        settings: &settings,
+        model: &*model,
+        redactor: &redactor,
+        going_on: None,
+    };
+    let before = before(args, &tree, host)?;
+    if let [only] = args.files.as_slice() {
+        let read = preflight::read(only)?;
+        let done = match before.iter().find(|run| run.read.order.hash == read.order.hash) {
+            Some(run) => Done::before(run, &tree)?,
+            None => act::order(read, &setting)?,
+        };
+        print(&done, output);
+        return Ok(done.exit);
+    }
+    let orders = checked(args, &tree, &setting)?;
+    let rows = all(orders, &before, args, &tree, &setting);
+    table(&rows, args.files.len(), output);
+    let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
+    Ok(failed.unwrap_or(Exit::Done))
+}
+
+/// Every order, read and looked at before the first one is paid for.
+fn checked<'f>(
+    args: &'f Request,
+    tree: &WorkTree,
+    setting: &Setting<'_>,
+) -> Result<Vec<(&'f PathBuf, Read)>, Failure> {
+    if !args.terms.commit {
+        let error =
+            anyhow!("several orders without --commit: each one finds the changes of the one before it");
+        return Err(Failure::refused(error, "--commit commits what passes; or run them one by one"));
+    }
+    let mut orders = Vec::new();
+    for file in &args.files {
+        let read = preflight::read(file)?;
+        preflight::guard(tree.root(), &read, setting.settings)?;
+        prepare::can_begin(&read, tree.root(), setting)?;
+        orders.push((file, read));
+    }
+    Ok(orders)
+}
+
+/// What an earlier call has committed. The same command, after whatever stopped it, pays for none of it again.
+fn before(args: &Request, tree: &WorkTree, host: Host<'_>) -> Result<Vec<Recorded>, Failure> {
+    let environment = host.environment;
+    if !args.terms.commit {
+        return Ok(Vec::new());
+    }
+    settle::recover(tree, host)?;
+    settle::committed(tree, &preflight::git(tree, environment))
+}
+
+/// In their order; behind one that fails only where that is asked for, and never behind one that leaves the tree in doubt.
+fn all(
+    orders: Vec<(&PathBuf, Read)>,
+    before: &[Recorded],
+    args: &Request,
+    tree: &WorkTree,
+    setting: &Setting<'_>,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (file, read) in orders {
+        let row = if before.iter().any(|run| run.read.order.hash == read.order.hash) {
+            let stage = "committed before".to_owned();
+            Row { file: file.clone(), exit: Exit::Done, verdict: "PASS", stage, attempts: 0 }
+        } else {
+            one(file, read, tree, setting)
+        };
+        let exit = row.exit;
+        rows.push(row);
+        let is_final = matches!(exit, Exit::Interrupted | Exit::TreeNotRestored);
+        if is_final || (exit != Exit::Done && !args.keep_going) {
+            break;
+        }
+    }
+    rows
+}
+
+fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
+    setting.host.output.report(&setting.host.output.paint(STRONG, &printable(&file.display().to_string())));
+    let failure = match act::order(read, setting) {
+        Ok(done) => {
+            print(&done, setting.host.output);
+            return Row {
+                file: file.to_owned(),
+                exit: done.exit,
+                verdict: done.summary.verdict.as_str(),
+                stage: done.summary.ended_stage,
+                attempts: done.summary.attempts.len(),
+            };
+        }
+        Err(failure) => failure,
+    };
+    let exit = failure.tell(setting.host.output);
+    let (stage, attempts) = if exit == Exit::Refused {
+        ("not begun", 0)
+    } else {
+        let stage = if exit == Exit::Interrupted { "interrupted" } else { "stopped" };
+        (stage, attempts_of_newest(tree))
+    };
+    Row { file: file.to_owned(), exit, verdict: "FAIL", stage: stage.to_owned(), attempts }
+}
+
+/// How often the run that has just been stopped has asked the model.
+fn attempts_of_newest(tree: &WorkTree) -> usize {
+    let newest = registry::all(tree).ok().and_then(|all| all.into_iter().next());
+    let past = newest.and_then(|run| Past::read(&run.path(tree.root())).ok()).unwrap_or_default();
+    rounds_asked(&past.lines) as usize
+}
+
+/// The verdict and where the summary is (S2 §3).
+pub(super) fn print(done: &Done, output: &Output) {
+    let Done { summary, path, changes, help, .. } = done;
+    let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
+    let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };
+    let verdict = output.paint(style, summary.verdict.as_str());
+    output.report(&format!("{verdict} ({}) after {} {tries}", summary.ended_stage, summary.attempts.len()));
+    for change in changes {
+        output.report(&report::file_line(&change.stat(), output));
+    }
+    output.report(&path.display().to_string());
+    if let Some(help) = help {
+        output.note(&format!("help: {}", printable(help)));
+    }
+    output.object(&json!({ "event": "summary", "path": path.to_string_lossy(), "summary": summary }));
+}
+
+fn table(rows: &[Row], of: usize, output: &Output) {
+    let width =
+        rows.iter().map(|row| row.file.display().to_string().chars().count()).max().unwrap_or_default();
+    output.report("");
+    for row in rows {
+        let style = if row.exit == Exit::Done { GOOD } else { BAD };
+        let file = printable(&row.file.display().to_string());
+        let verdict = output.paint(style, row.verdict);
+        output
+            .report_prose(&format!("{verdict}  {file:width$}  {:21}  attempts {}", row.stage, row.attempts));
+    }
+    let skipped = of - rows.len();
+    if skipped > 0 {
+        output.report(&format!("{skipped} not begun (--keep-going goes on behind one that fails)"));
+    }
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| json!({ "file": row.file.display().to_string(), "verdict": row.verdict, "stage": row.stage, "attempts": row.attempts }))
+        .collect();
+    output.object(&json!({ "event": "orders", "orders": rows, "not_begun": skipped }));
+}

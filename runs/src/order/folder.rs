@@ -1,0 +1,215 @@
+//! Run folders of orders: a new one, the one of an unfinished run, and the one that the tree is still in the middle of.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use apply::Lock;
+use engine::{Keep, Note, Outcome, Request as _};
+use logging::{Redactor, RunFolder};
+use loop_order::still_holds;
+use perform::{JOURNAL, Left, Observer, Past, Record};
+use repo::{Git, WorkTree};
+use report::Output;
+use serde_json::Value;
+
+use crate::changes::left_by;
+use crate::exit::{Exit, Failure};
+use crate::order::recorded;
+use crate::order::recorded::summary;
+use crate::order::setting::not_restored;
+use crate::order::settle::settle;
+use crate::order::unfinished::Unfinished;
+use crate::records::{self, NewRun};
+use crate::registry::{self, RUN_JSON};
+
+/// How a run begins.
+pub(super) enum Start {
+    /// With nothing behind it.
+    New(NewRun),
+    /// With the facts of a run that was not finished.
+    Resumed(RunFolder),
+}
+
+impl Start {
+    pub(super) fn folder(&self) -> &RunFolder {
+        match self {
+            Self::New(new) => new.folder(),
+            Self::Resumed(folder) => folder,
+        }
+    }
+
+    /// Opens the record; gives what of it still holds.
+    pub(super) fn record(self, observer: &mut dyn Observer) -> Result<(Record<'_>, Past), Failure> {
+        let kept = |error| Failure::from(anyhow::Error::from(error).context("cannot keep a record"));
+        match self {
+            Self::New(new) => Ok((new.record(observer).map_err(Failure::no_record)?, Past::default())),
+            Self::Resumed(folder) => {
+                let (mut record, mut past) = Record::resume(folder, observer).map_err(kept)?;
+                let holds = still_holds(&past.answers);
+                record.note(&Note::Resumed { kept: holds }).map_err(kept)?;
+                for artifact in past.answers.drain(holds..).filter(|entry| entry.kind == Keep::KIND) {
+                    let file = artifact.request.get("file").and_then(Value::as_str).unwrap_or_default();
+                    dir::remove(&record.folder().path().join(file))
+                        .context("cannot remove an artifact of the attempt that is made again")?;
+                }
+                Ok((record, past))
+            }
+        }
+    }
+}
+
+/// The folder of the run: that of an unfinished one of this repository as it is; a finished one makes room. The id says nothing about where
+/// the tree lies, so that two clones may come to the same one.
+pub(super) fn folder(path: &Path, tree: &WorkTree, redactor: &Redactor) -> Result<Start, Failure> {
+    let there = RunFolder::open(path.to_owned(), redactor.clone());
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
+            if !is_finished(&there)? {
+                belongs_to(&there, tree.root())?;
+                return Ok(Start::Resumed(there));
+            }
+            move_aside(path, tree)?;
+        }
+        Ok(found) if found.is_dir() && was_never_begun(path)? => {}
+        _ => {
+            let error = anyhow!("{} is there and is no run", path.display());
+            return Err(Failure::refused(error, "move it away, or name another folder with --out"));
+        }
+    }
+    let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    NewRun::create(base, &name.to_string_lossy(), redactor.clone(), "make the folder writable")
+        .map(Start::New)
+}
+
+/// Whether a run was killed here before its first step; then nothing of it is left.
+fn was_never_begun(path: &Path) -> Result<bool, Failure> {
+    let discarded = recorded::discard_beginning(path)
+        .with_context(|| format!("cannot take away what a killed run has left in {}", path.display()));
+    discarded.map_err(|error| Failure::refused(error, "see who may write there"))
+}
+
+/// A finished run is found under the next name that is free: its answers were paid for.
+fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
+    let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
+        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
+    registry::will_move(tree, path, aside.path())?;
+    fs::rename(path, aside.path()).with_context(|| format!("cannot move {} aside", path.display()))?;
+    Ok(())
+}
+
+/// A refusal if the run is under way, or waits to be gone on with, in another repository.
+fn belongs_to(run: &RunFolder, root: &Path) -> Result<(), Failure> {
+    let Some(repository) = recorded::repository_of(run).filter(|repository| repository != root) else {
+        return Ok(());
+    };
+    let error = anyhow!("{} is a run of {}, which is not over", run.path().display(), repository.display());
+    Err(Failure::refused(error, "name another folder with --out"))
+}
+
+fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {
+    let past = Past::read(folder.path())
+        .with_context(|| format!("cannot go on with {}", folder.path().display()))
+        .map_err(|error| Failure::refused(error, "move that folder away to begin anew"))?;
+    Ok(is_over(&past))
+}
+
+/// Whether nothing is left to do. A run that has ended because the model gave no answer can go on.
+pub(super) fn is_over(past: &Past) -> bool {
+    let unanswered = || past.answers.iter().any(|entry| entry.answers("unanswered"));
+    match past.outcome() {
+        None => false,
+        Some(Outcome::ModelUnavailable { .. }) => !unanswered(),
+        Some(_) => true,
+    }
+}
+
+/// Whether a run is over, and the tree not in the middle of it; none if that cannot be told.
+pub(crate) fn is_done_with(run: &RunFolder, state: &Path) -> Option<bool> {
+    let is_in_the_tree = Unfinished::read(state).ok()?.is_some_and(|unfinished| unfinished.run == run.path());
+    let past = Past::read(run.path()).ok()?;
+    Some(is_over(&past) && !is_in_the_tree)
+}
+
+/// Deals with what a killed run has left in the tree: everything is put back as it was before that run. What stood there is kept in
+/// its folder. The run, if it can go on.
+pub(super) fn clear_up(
+    state: &Path,
+    tree: &WorkTree,
+    git: &Git,
+    lock: &Lock,
+    output: &Output,
+) -> Result<Option<Unfinished>, Failure> {
+    let Some(mut run) = Unfinished::read(state)? else { return Ok(None) };
+    let folder = records::open(&run.run);
+    let has_journal = run.run.join(JOURNAL).is_file();
+    if was_killed_at_once(&run.run) {
+        Unfinished::forget(state)?;
+        return Ok(None);
+    }
+    // A git that was committing when its harness was killed goes on to its end.
+    git.index_lock()?;
+    let head = git.commit_of("HEAD")?;
+    let is_at_baseline = head.as_deref() == Some(run.commit.as_str());
+    if has_journal && (is_finished(&folder)? || (!is_at_baseline && settle(&run, tree, git)?)) {
+        note_left_as(&folder, tree)?;
+        Unfinished::forget(state)?;
+        return Ok(None);
+    }
+    if !is_at_baseline {
+        output.warn(&format!(
+            "the run {} was not finished; since something was committed after it, it is not rolled back",
+            run.run.display()
+        ));
+        Unfinished::forget(state)?;
+        return Ok(None);
+    }
+    if !run.restored {
+        let left = keep_what_is_there(&run, tree, git)?;
+        run.baseline(git.clone())
+            .put_back(lock, tree.root(), &run.run)
+            .map_err(|error| not_restored(error, &run.run))?;
+        if let Some(left) = left {
+            output.warn(&format!(
+                "a run was killed here; the tree is as it was before it, and what stood there is in {}",
+                left.display()
+            ));
+        }
+        // From here on what stands in the tree is a person's.
+        run.restored = true;
+        run.write(state)?;
+    }
+    Ok(Some(run).filter(|_| has_journal))
+}
+
+/// Keeps how the run has left its files, where it was killed before it could: only while the tree is still the one that it has measured.
+fn note_left_as(folder: &RunFolder, tree: &WorkTree) -> Result<(), Failure> {
+    let measured = summary(folder).and_then(|summary| summary.repo_tree_hash_after);
+    if measured.is_some() && measured == repo::stable_hash(tree.root()).ok() {
+        left_by(tree.root(), folder.path())?;
+    }
+    Ok(())
+}
+
+/// Whether a run has put down all that it begins with, and no more. It has changed nothing, so that whatever is in the tree is a person's.
+/// Where that is gone too, somebody has cleared the folder: nobody can tell any more.
+fn was_killed_at_once(run: &Path) -> bool {
+    run.join(RUN_JSON).is_file() && recorded::is_beginning(run).unwrap_or(false)
+}
+
+/// Copies of every file that rolling back would change or take away; a person may have worked on them since.
+fn keep_what_is_there(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<Option<PathBuf>, Failure> {
+    let kept = Left::keep_all(git, tree.root(), &run.run);
+    let left = kept.map_err(|error| Failure::refused(error, "run git status"))?;
+    let Some(left) = left else { return Ok(None) };
+    // A repository inside of this one is none of its files.
+    if let Some(path) = left.lost.iter().find(|path| !path.ends_with('/')) {
+        let error = anyhow!("cannot keep a copy of {path} in {}", left.folder.display());
+        let help = "nothing was restored; see that there is room";
+        return Err(Failure::new(Exit::TreeNotRestored, error).help(help));
+    }
+    Ok(Some(left.folder))
+}

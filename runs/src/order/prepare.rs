@@ -1,0 +1,128 @@
+//! Everything that has to be found out, and the little that has to be put right, before an order is carried out.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use apply::Lock;
+use guard::Guard;
+use loop_order::{FieldProblem, Inputs, run_id};
+use perform::{Baseline, Ignored};
+use repo::{Git, WorkTree};
+use runner::Confinement;
+
+use crate::exit::Failure;
+use crate::host::Host;
+use crate::lock;
+use crate::order::plan::Terms;
+use crate::order::preflight::{self, Read};
+use crate::order::setting::{Setting, spending_of};
+use crate::order::unfinished::Unfinished;
+use crate::order::{access, files, folder, startable};
+use crate::place;
+
+/// A run that can begin, or go on.
+pub(super) struct Ready {
+    pub read: Read,
+    pub tree: WorkTree,
+    pub lock: Lock,
+    pub state: PathBuf,
+    pub guard: Guard,
+    pub baseline: Baseline,
+    pub unfinished: Unfinished,
+    pub inputs: Inputs,
+    pub confinement: Confinement,
+    pub sealed: Vec<PathBuf>,
+}
+
+/// The preflight (S2 §6.1). What a killed run has left is put back first; otherwise nothing is modified.
+pub(super) fn ready(read: Read, setting: &Setting<'_>) -> Result<Ready, Failure> {
+    let Setting { terms, settings, host, .. } = *setting;
+    let Host { environment, output, .. } = host;
+    let tree = preflight::repository(setting.repo)?;
+    let out = preflight::out(setting.out, tree.root())?;
+    preflight::nameable([read.path.as_path(), tree.root(), &out])?;
+    let git = preflight::git(&tree, environment);
+    let state = place::state(&tree)?;
+    let lock = lock::take(&tree, host)?;
+    let known = folder::clear_up(&state, &tree, &git, &lock, output)?;
+    let known = known.filter(|run| run.is_of(&read.order.hash, &terms.hash(), &out));
+    preflight::clean(&tree, &git)?;
+    preflight::verification(tree.root())?;
+    preflight::unlocked(&git)?;
+    if terms.commit {
+        preflight::identity(&git)?;
+    }
+    let guard = preflight::guard(tree.root(), &read, settings)?;
+    let baseline = baseline(&tree, &git)?;
+    let unfinished = match known {
+        Some(known) => known,
+        None => {
+            can_begin(&read, tree.root(), setting)?;
+            startable::warn_of_verification(&read.order, tree.root(), host);
+            anew(&read, &tree, &out, &baseline, setting)?
+        }
+    };
+    setting.goes_on_with(&unfinished.run)?;
+    let inputs = inputs(&read, &tree, &unfinished, terms)?;
+    if setting.redactor.finds_key(&inputs.first_prompt()) {
+        let error = anyhow!("the order or one of its context files holds an API key; nothing was sent");
+        return Err(Failure::refused(error, "take the key out of it"));
+    }
+    let sealed = access::sealed(&tree, &guard, settings)?;
+    let confinement = access::confine(&tree, &sealed, setting)?;
+    Ok(Ready { read, tree, lock, state, guard, baseline, unfinished, inputs, confinement, sealed })
+}
+
+/// What would end every run of this order, and is known before the first.
+pub(super) fn can_begin(read: &Read, root: &Path, setting: &Setting<'_>) -> Result<(), Failure> {
+    let Setting { settings, host: Host { environment, .. }, .. } = *setting;
+    let mut problems = startable::programs(&read.order, root, environment);
+    let price = spending_of(read.order.max_cost, settings).keeps_cost(&settings.model.value);
+    problems.extend(
+        price.err().map(|error| FieldProblem { field: "max_cost".to_owned(), message: error.to_string() }),
+    );
+    if problems.is_empty() { Ok(()) } else { Err(preflight::refused(&read.path, &problems)) }
+}
+
+/// A run whose name follows from its inputs.
+fn anew(
+    read: &Read,
+    tree: &WorkTree,
+    out: &Path,
+    baseline: &Baseline,
+    setting: &Setting<'_>,
+) -> Result<Unfinished, Failure> {
+    let config_hash = setting.terms.hash();
+    let tree_hash = repo::stable_hash(tree.root())
+        .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?;
+    let id = run_id(&read.order.hash, &tree_hash, &config_hash);
+    Ok(Unfinished::new(out.join(id), &read.order.hash, &config_hash, tree_hash, baseline))
+}
+
+fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
+    let commit = git.commit_of("HEAD")?.ok_or_else(|| {
+        Failure::refused(anyhow!("the repository has no commit yet"), "commit what is there first")
+    })?;
+    let empty_folders = repo::empty_folders(tree.root())
+        .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
+    let ignored = Ignored::look(git, tree.root())
+        .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
+    Ok(Baseline { git: git.clone(), commit, head: git.head()?, empty_folders, ignored })
+}
+
+fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, terms: &Terms) -> Result<Inputs, Failure> {
+    let files = files::read(tree.root(), &read.order)
+        .map_err(|problems| preflight::refused(&read.path, &problems))?;
+    Ok(Inputs {
+        order: read.order.clone(),
+        work_order_path: read.path.display().to_string(),
+        repo_path: tree.root().display().to_string(),
+        baseline_commit: run.commit.clone(),
+        tree_hash_before: run.tree_hash_before.clone(),
+        run_id: run.id(),
+        max_attempts: terms.max_attempts,
+        commit: terms.commit,
+        allowed: files.allowed,
+        context: files.context,
+    })
+}

@@ -1,0 +1,158 @@
+//! The plan of an order's run in its folder: written when the run begins, believed later only if it is the same.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use logging::{Durability, RunFolder, Stored};
+use loop_order::{Inputs, RunSummary, SUMMARY, WorkOrder, run_id};
+use prompt::order::{Allowed, Context};
+use runner::Rung;
+use serde::Deserialize;
+use settings::Settings;
+
+use crate::order::plan::{Kind, OrderPlan, Shown, ShownHash, ShownText, Terms};
+use crate::order::preflight::Read;
+use crate::order::unfinished::Unfinished;
+use crate::records;
+use crate::registry::{Known, RUN_JSON};
+
+/// Name of the order's file in the run folder.
+const WORK_ORDER: &str = "work_order.json";
+/// And of what the first prompt shows of the tree.
+const INPUTS: &str = "inputs.json";
+
+/// What is known of a run when it begins, for its folder.
+pub(crate) struct Beginning<'b> {
+    pub read: &'b Read,
+    pub repo: &'b Path,
+    pub run: &'b Unfinished,
+    pub shown: &'b Shown,
+    pub terms: &'b Terms,
+    pub settings: &'b Settings,
+    pub sandbox: Rung,
+}
+
+impl Beginning<'_> {
+    /// Puts plan, order and inputs into the run folder; gives the plan as it was stored, for the list of runs.
+    pub(crate) fn store(&self, folder: &RunFolder) -> anyhow::Result<Stored> {
+        let Self { read, run, terms, settings, .. } = *self;
+        folder.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes), Durability::Written)?;
+        let plan = OrderPlan {
+            kind: Kind::Order,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            work_order_path: read.path.clone(),
+            work_order_hash: run.work_order_hash.clone(),
+            repo_path: self.repo.to_owned(),
+            repo_baseline_commit: run.commit.clone(),
+            branch: run.branch.clone(),
+            repo_tree_hash_before: run.tree_hash_before.clone(),
+            config_hash: run.config_hash.clone(),
+            terms: terms.clone(),
+            settings: settings.clone(),
+            sandbox: self.sandbox,
+            inputs: folder.store_json(INPUTS, self.shown)?,
+        };
+        Ok(folder.store_json(RUN_JSON, &plan)?)
+    }
+}
+
+/// What a run puts down before its first step.
+const BEGINNING: [&str; 3] = [WORK_ORDER, INPUTS, RUN_JSON];
+
+/// Whether a run was killed here before its first step, as far as one can see: nothing else is there.
+pub(crate) fn is_beginning(run: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(run)? {
+        let name = entry?.file_name();
+        if !BEGINNING.iter().any(|own| name == *own) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Takes away what is there then; whether it was so.
+pub(crate) fn discard_beginning(run: &Path) -> io::Result<bool> {
+    if !is_beginning(run)? {
+        return Ok(false);
+    }
+    for name in BEGINNING {
+        dir::remove(&run.join(name))?;
+    }
+    fs::remove_dir(run).map(|()| true)
+}
+
+/// A run of an order that was made here.
+pub struct Recorded {
+    /// Where it is.
+    pub folder: RunFolder,
+    /// What it was to do.
+    pub(crate) plan: OrderPlan,
+    /// The order as it was then.
+    pub read: Read,
+}
+
+/// The summary of the run in this folder; an earlier end of it may have left it.
+pub fn summary(folder: &RunFolder) -> Option<RunSummary> {
+    serde_json::from_str(&folder.read(SUMMARY).ok()?).ok()
+}
+
+/// The repository that the run in this folder is of, as far as its plan says.
+pub(crate) fn repository_of(folder: &RunFolder) -> Option<PathBuf> {
+    #[derive(Deserialize)]
+    struct Head {
+        repo_path: PathBuf,
+    }
+    serde_json::from_str::<Head>(&folder.read(RUN_JSON).ok()?).ok().map(|head| head.repo_path)
+}
+
+impl Recorded {
+    /// Whether the run in this folder is one of an order; another loop's, or a folder without a plan, is not.
+    pub fn is_in(run: &Path) -> bool {
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(rename = "loop")]
+            _kind: Kind,
+        }
+        let plan = records::open(run).read(RUN_JSON);
+        plan.is_ok_and(|text| serde_json::from_str::<Head>(&text).is_ok())
+    }
+
+    /// Reads it. A plan that is not the one the run began with is refused, and so is an order.
+    pub fn load(known: &Known, folder: RunFolder) -> anyhow::Result<Self> {
+        let name = records::name(folder.path());
+        let text = folder.read(RUN_JSON)?;
+        known.check_plan(&text)?;
+        let plan: OrderPlan = serde_json::from_str(&text)
+            .with_context(|| format!("{RUN_JSON} of {name} was written by another version"))?;
+        records::same_version(&name, &plan.version)?;
+        let bytes = folder.read(WORK_ORDER)?.into_bytes();
+        let order = WorkOrder::parse(&bytes).ok().filter(|order| order.hash == plan.work_order_hash);
+        let order =
+            order.ok_or_else(|| anyhow!("{WORK_ORDER} of {name} is not what it was when the run began"))?;
+        let read = Read { path: plan.work_order_path.clone(), order, bytes };
+        Ok(Self { folder, plan, read })
+    }
+
+    /// What the loop was told when the run began.
+    pub fn inputs(&self) -> anyhow::Result<Inputs> {
+        let Shown { allowed, context } = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
+        let plan = &self.plan;
+        Ok(Inputs {
+            order: self.read.order.clone(),
+            work_order_path: plan.work_order_path.display().to_string(),
+            repo_path: plan.repo_path.display().to_string(),
+            baseline_commit: plan.repo_baseline_commit.clone(),
+            tree_hash_before: plan.repo_tree_hash_before.clone(),
+            run_id: run_id(&plan.work_order_hash, &plan.repo_tree_hash_before, &plan.config_hash),
+            max_attempts: plan.terms.max_attempts,
+            commit: plan.terms.commit,
+            allowed: allowed.into_iter().map(|ShownHash { path, sha256 }| Allowed { path, sha256 }).collect(),
+            context: context
+                .into_iter()
+                .map(|ShownText { path, text, left_out_bytes }| Context { path, text, left_out_bytes })
+                .collect(),
+        })
+    }
+}

@@ -1,0 +1,50 @@
+//! `code-commit replay` for the run of an order: the decisions once more, from the record alone.
+
+use anyhow::anyhow;
+use engine::{Journaled, Stop};
+use loop_order::{Finished, SUMMARY};
+use perform::{RecordOnly, ReplayFault};
+use repo::WorkTree;
+use report::Output;
+use serde_json::json;
+
+use crate::exit::{Exit, Failure};
+use crate::order::recorded::Recorded;
+use crate::records;
+use crate::registry::Known;
+use crate::replay::{Request, other_end};
+
+/// Says whether the run would be led the same way: the same prompts, commands, artifacts and verdict. What the model answered, what a
+/// command did and what the disk held then is taken from the record; no command runs, nothing is written.
+pub(crate) fn run(args: &Request, known: &Known, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
+    if args.other.is_some() {
+        let error = anyhow!("the run of an order has no other answer to be tried");
+        return Err(Failure::refused(
+            error,
+            "code-commit order run with --llm-model scripted/FILE tries one",
+        ));
+    }
+    let folder = records::open(&known.path(tree.root()));
+    let unreadable = |error| Failure::refused(error, "name a finished run");
+    let recorded = Recorded::load(known, folder).map_err(unreadable)?;
+    let inputs = recorded.inputs().map_err(unreadable)?;
+    let past = records::intact(&recorded.folder).map_err(|error| unreadable(anyhow::Error::from(error)))?;
+    let mut harness = Journaled::new(RecordOnly::new(recorded.folder, &past), past.answers.clone());
+    match harness.run(|harness| loop_order::order(harness, &inputs)) {
+        Ok(Finished { outcome, summary, .. }) => {
+            output.object(&json!({ "same": true, "outcome": outcome, "summary": summary }));
+            output.report("the same prompts, the same commands, the same artifacts, the same verdict");
+            output.report(&format!(
+                "{} ({}), {SUMMARY} is what it was",
+                summary.verdict.as_str(),
+                summary.ended_stage
+            ));
+            Ok(Exit::Done)
+        }
+        Err(Stop::Fault(ReplayFault::RecordEnds { round })) => Err(Failure::refused(
+            anyhow!("the record ends in attempt {round}"),
+            "only a finished run can be replayed; code-commit resume continues it",
+        )),
+        Err(stop) => other_end(stop, "attempt", output),
+    }
+}

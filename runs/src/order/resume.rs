@@ -1,0 +1,61 @@
+//! `code-commit resume` for the run of an order: it goes on as `order run` would, with the order and the settings that it began with, under
+//! other limits if asked.
+
+use anyhow::anyhow;
+use logging::RunFolder;
+use perform::Past;
+use repo::WorkTree;
+use settings::{Keys, Layer};
+
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::order::act::{self, Done};
+use crate::order::recorded::Recorded;
+use crate::order::setting::Setting;
+use crate::order::{batch, folder, preflight, settle};
+use crate::registry::Known;
+
+/// Goes on with the run.
+pub(crate) fn run(known: &Known, limits: &Layer, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    let keys = Keys::find(environment, tree.root());
+    let redactor = output.strike_out(keys.exposed());
+    let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
+    let Recorded { folder, mut plan, read } = Recorded::load(known, folder)
+        .map_err(|error| Failure::refused(error, "begin a new run: code-commit order run"))?;
+    if is_over(&folder)? {
+        return Err(Failure::nothing_to_do(
+            anyhow!("that run is over"),
+            "code-commit show tells how it ended",
+        ));
+    }
+    settle::recover(tree, host)?;
+    // It had passed and committed, and was killed before its journal said so.
+    if is_over(&folder)? {
+        let done = Done::before(&Recorded { folder, plan, read }, tree)?;
+        batch::print(&done, output);
+        return Ok(done.exit);
+    }
+    plan.settings.put_flags(limits.clone());
+    let model = preflight::model(&plan.settings, &keys, tree, host)?;
+    let cancel = crate::interrupt::watched()?;
+    let setting = Setting {
+        repo: tree.root(),
+        out: folder.path().parent().unwrap_or(folder.path()),
+        terms: &plan.terms,
+        host,
+        cancel: &cancel,
+        settings: &plan.settings,
+        model: &*model,
+        redactor: &redactor,
+        going_on: Some(folder.path()),
+    };
+    let done = act::order(read, &setting)?;
+    batch::print(&done, output);
+    Ok(done.exit)
+}
+
+fn is_over(folder: &RunFolder) -> Result<bool, Failure> {
+    let past = Past::read(folder.path()).map_err(|error| Failure::refused(error, "start a new run"))?;
+    Ok(folder::is_over(&past))
+}

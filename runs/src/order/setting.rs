@@ -1,0 +1,52 @@
+//! What is the same for all orders of one call, and what each may spend.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use llm::{Model, Money};
+use logging::Redactor;
+use perform::{Fault, Spending};
+use runner::Cancel;
+use settings::Settings;
+
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::model::spending;
+use crate::order::plan::Terms;
+
+/// What is the same for all orders of one call.
+pub(super) struct Setting<'s> {
+    pub repo: &'s Path,
+    pub out: &'s Path,
+    pub terms: &'s Terms,
+    pub host: Host<'s>,
+    pub cancel: &'s Cancel,
+    pub settings: &'s Settings,
+    pub model: &'s dyn Model,
+    pub redactor: &'s Redactor,
+    /// The run folder that is gone on with; none where a run may begin as well.
+    pub going_on: Option<&'s Path>,
+}
+
+impl Setting<'_> {
+    /// A refusal where a certain run is meant and this is another one.
+    pub(super) fn goes_on_with(&self, run: &Path) -> Result<(), Failure> {
+        let Some(wanted) = self.going_on.filter(|wanted| *wanted != run) else { return Ok(()) };
+        let error = anyhow!("the tree is not the one that {} began with", crate::records::name(wanted));
+        Err(Failure::refused(error, "check out the commit that its run.json names, or begin a new run"))
+    }
+}
+
+/// What a run of an order with this limit of its own may spend.
+pub(super) fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spending {
+    let mut settings = settings.clone();
+    let own = max_cost.and_then(|cost| Money::from_usd(cost).ok());
+    settings.max_cost.value = [settings.max_cost.value, own].into_iter().flatten().min();
+    spending(&settings)
+}
+
+/// A tree that could not be restored as it was before this run.
+pub(super) fn not_restored(fault: Fault, run: &Path) -> Failure {
+    let help = format!("look at git status; what the run has done is in {}", run.display());
+    Failure::new(Exit::TreeNotRestored, fault).help(help)
+}

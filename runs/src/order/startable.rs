@@ -1,0 +1,76 @@
+//! Whether what an order runs can be started here: found out before anything is paid (S2 §6.1, §6.6).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use loop_order::VERIFY_SCRIPT;
+use loop_order::{Command, FieldProblem, WorkOrder};
+use report::printable;
+use settings::Environment;
+
+use crate::host::Host;
+use crate::preflight::on_path;
+
+/// Commands whose program is not there and cannot come: the change, or a command before it, may still make what lies in the project, and
+/// so it may what a name stands for if PATH leads into it. A program that vanishes while an order is carried out is a command that fails.
+pub fn programs(order: &WorkOrder, root: &Path, environment: &Environment) -> Vec<FieldProblem> {
+    let missing = |(at, command): (usize, &Command)| {
+        let message = missing(command.argv.first()?, root, environment)?;
+        Some(FieldProblem { field: format!("acceptance_commands[{at}]"), message })
+    };
+    order.acceptance_commands.iter().enumerate().filter_map(missing).collect()
+}
+
+/// Without these programs every attempt would fail in its verification, whatever the model writes (S2 §6.5). That is no mistake of the
+/// order's, and the commands are not its to change: a warning.
+pub fn warn_of_verification(order: &WorkOrder, root: &Path, host: Host<'_>) {
+    let Host { environment, output, .. } = host;
+    let has_script = fs::symlink_metadata(root.join(VERIFY_SCRIPT)).is_ok();
+    let may_write_script = order.allowed_files.iter().any(|path| path == VERIFY_SCRIPT);
+    let (program, way_out) = match (has_script, may_write_script) {
+        (true, _) => ("bash", String::new()),
+        (false, true) => return,
+        (false, false) => ("python", format!(", or write {VERIFY_SCRIPT}, which then takes its place")),
+    };
+    if let Some(missing) = missing(program, root, environment) {
+        output
+            .warn(&format!("{missing}, so the verification of every attempt will fail: install it{way_out}"));
+    }
+}
+
+fn missing(program: &str, root: &Path, environment: &Environment) -> Option<String> {
+    let missing = format!("there is no program {}", printable(program));
+    if program.contains('/') {
+        let path = root.join(program);
+        let may_come = without_parents(&path).starts_with(root);
+        return (!may_come && !can_be_started(&path)).then_some(missing);
+    }
+    // Without a PATH the system looks in folders of its own.
+    let path = environment.path()?;
+    let may_come = std::env::split_paths(path).any(|folder| root.join(folder).starts_with(root));
+    if may_come || on_path(program, environment).is_some() {
+        return None;
+    }
+    // Many systems have the one name and not the other.
+    let other = format!("{program}3");
+    let hint = on_path(&other, environment).map(|_| format!(" ({} is there)", printable(&other)));
+    Some(format!("{missing} on PATH{}", hint.unwrap_or_default()))
+}
+
+fn can_be_started(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The path with each `..` and the name before it taken out.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+    }
+    plain
+}

@@ -1,0 +1,150 @@
+//! The run that a work tree is in the middle of: noted in the harness's own state, so that whoever comes next knows what to put back.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use perform::{Baseline, Ignored};
+use repo::{EmptyFolder, Git, Head};
+use serde::{Deserialize, Serialize};
+
+/// Its name in the state folder.
+const FILE: &str = "order.json";
+
+/// Everything that it takes to put the tree back and to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unfinished {
+    /// The run folder.
+    pub run: PathBuf,
+    /// The order and the settings, as hashes.
+    pub work_order_hash: String,
+    /// See there.
+    pub config_hash: String,
+    /// The tree before the run.
+    pub tree_hash_before: String,
+    /// The commit that was checked out.
+    pub commit: String,
+    /// The branch that was checked out.
+    pub branch: Option<String>,
+    /// Folders that git does not know of, with their modes.
+    pub empty_folders: Vec<(PathBuf, u32)>,
+    /// The tree was restored before the run ended.
+    pub restored: bool,
+}
+
+impl Unfinished {
+    /// A run that is about to begin.
+    pub(crate) fn new(
+        run: PathBuf,
+        work_order_hash: &str,
+        config_hash: &str,
+        tree_hash_before: String,
+        baseline: &Baseline,
+    ) -> Self {
+        let folder = |folder: &EmptyFolder| (folder.path.clone(), folder.mode);
+        Self {
+            run,
+            work_order_hash: work_order_hash.to_owned(),
+            config_hash: config_hash.to_owned(),
+            tree_hash_before,
+            commit: baseline.commit.clone(),
+            branch: match &baseline.head {
+                Head::Branch(name) => Some(name.clone()),
+                Head::Detached => None,
+            },
+            empty_folders: baseline.empty_folders.iter().map(folder).collect(),
+            restored: false,
+        }
+    }
+
+    /// The run's id: the name of its folder.
+    pub(crate) fn id(&self) -> String {
+        self.run.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Whether it is the run of this order with these settings in this out folder.
+    pub(crate) fn is_of(&self, work_order_hash: &str, config_hash: &str, out: &Path) -> bool {
+        self.work_order_hash == work_order_hash
+            && self.config_hash == config_hash
+            && self.run.parent() == Some(out)
+    }
+
+    /// The run that was not finished, if there is one.
+    pub(crate) fn read(state: &Path) -> anyhow::Result<Option<Self>> {
+        let path = state.join(FILE);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        serde_json::from_slice(&text)
+            .map(Some)
+            .with_context(|| format!("cannot understand {}", path.display()))
+    }
+
+    /// Notes the run. It is there whole or not at all.
+    pub(crate) fn write(&self, state: &Path) -> anyhow::Result<()> {
+        let path = state.join(FILE);
+        let write = || {
+            dir::replace(&path, &serde_json::to_vec_pretty(self)?)?;
+            fs::File::open(state)?.sync_all()
+        };
+        write().with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// The run is over.
+    pub(crate) fn forget(state: &Path) -> anyhow::Result<()> {
+        let path = state.join(FILE);
+        dir::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
+    }
+
+    /// The run in this folder has not begun; of any other the note stays.
+    pub(crate) fn take_back(state: &Path, run: &Path) {
+        if Self::read(state).is_ok_and(|noted| noted.is_some_and(|noted| noted.run == run)) {
+            let _ = Self::forget(state);
+        }
+    }
+
+    /// What the tree is put back to. Of the files that git ignores nothing is known any more.
+    pub(crate) fn baseline(&self, git: Git) -> Baseline {
+        let folder = |(path, mode): &(PathBuf, u32)| EmptyFolder { path: path.clone(), mode: *mode };
+        Baseline {
+            git,
+            commit: self.commit.clone(),
+            head: self.branch.clone().map_or(Head::Detached, Head::Branch),
+            empty_folders: self.empty_folders.iter().map(folder).collect(),
+            ignored: Ignored::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_through_a_link_in_the_place_of_the_note() {
+        let state = tempfile::tempdir().unwrap();
+        let other = state.path().join("other");
+        fs::File::create(&other).unwrap();
+        for name in [FILE, "order.json.new", ".order.json.new"] {
+            symlink(&other, state.path().join(name)).unwrap();
+        }
+        let run = Unfinished {
+            run: "/out/run".into(),
+            work_order_hash: String::new(),
+            config_hash: String::new(),
+            tree_hash_before: String::new(),
+            commit: String::new(),
+            branch: None,
+            empty_folders: Vec::new(),
+            restored: false,
+        };
+        run.write(state.path()).unwrap();
+        assert_eq!(fs::metadata(&other).unwrap().len(), 0);
+        assert_eq!(Unfinished::read(state.path()).unwrap(), Some(run));
+    }
+}

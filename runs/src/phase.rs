@@ -1,0 +1,17 @@
+//! Phases: a builder and a verifier, isolated from each other (S3).
+
+mod access;
+mod act;
+pub(crate) mod agents;
+mod desk;
+mod folders;
+mod lines;
+pub(crate) mod past;
+mod project;
+pub mod request;
+
+pub use act::{Request, run};
+pub use desk::{NAME as DESK, serve};
+pub use folders::refuse_links;
+pub use past::LOGS;
+pub use project::{PROJECT, SPECS, read, specs};

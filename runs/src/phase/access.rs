@@ -1,0 +1,117 @@
+//! What each role can see and change (S3 §Information Boundaries).
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use names::By;
+use names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
+use repo::WorkTree;
+use report::Output;
+use runner::{Access, Env, Mode, Probed, probe};
+use settings::Sandbox;
+use settings::keys::DOT_ENV;
+
+use crate::exit::Failure;
+use crate::phase::project::SPECS;
+use crate::sandbox;
+
+/// What no role may see, relative to the root, besides the other one's folder: secrets, the harness's own files, and the
+/// prompts of both.
+pub(super) const HIDDEN: [&str; 8] =
+    [DOT_ENV, AGENT_CONFIG, "prompts", STATE, ".abl/logs", ".abl/prompts", ".abl/state.json", PHASE_CONFIG];
+
+/// The `.git` of every repository inside of a role's folder that is neither hidden from it nor in the other's, relative to that folder.
+pub(super) fn dot_gits(root: &Path, own: &Path, other: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut inside = WorkTree::at(own)
+        .map_err(anyhow::Error::from)
+        .and_then(|tree| Ok(sandbox::dot_gits(&tree)?))
+        .map_err(|error| Failure::refused(error, format!("run git status in {}", own.display())))?;
+    inside.retain(|path| !hidden(root, other).any(|hidden| own.join(path).starts_with(hidden)));
+    Ok(inside)
+}
+
+fn hidden(root: &Path, other: &Path) -> impl Iterator<Item = PathBuf> {
+    HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")])
+}
+
+/// The access of one role, in whose folder these `.git` lie. The same for a container and for bubblewrap.
+pub(super) fn around(
+    root: &Path,
+    (own, inside): (&Path, &[PathBuf]),
+    other: &Path,
+    visible: &[PathBuf],
+    env: &Env,
+) -> Access {
+    let hidden = hidden(root, other);
+    Access {
+        // A role's own repository may be looked at; the harness commits. All of `.abl`: around the specs alone a role could move it away and
+        // put one of its own there, whose commands the next run would take for the person's.
+        read_only: [own.join(".git"), root.join(ABL)]
+            .into_iter()
+            .filter(|path| path.starts_with(own))
+            .chain(sandbox::held_dot_gits(own, inside))
+            .collect(),
+        pinned: between(own, other).into_iter().chain(sandbox::ways(own, inside)).collect(),
+        masked: hidden.filter(|path| path.starts_with(own) && path != &own.join(".git")).collect(),
+        readable: visible.iter().cloned().chain([root.join(SPECS)]).collect(),
+        // The agent has to reach its service.
+        network: true,
+        // What a PATH of the project's own would open is either the role's already, or not for it.
+        path: Access::new(own, env).path.into_iter().filter(|folder| !folder.starts_with(root)).collect(),
+        ..Access::new(own, env)
+    }
+}
+
+/// The folders on the way from one folder down to another. Whoever moved one of them would find what is further down in plain view later.
+fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
+    let above = lower.ancestors().skip(1).take_while(|way| way.starts_with(upper) && *way != upper);
+    let mut between: Vec<PathBuf> = above.map(Path::to_owned).collect();
+    between.reverse();
+    between
+}
+
+/// A container where Docker is there, else bubblewrap, else nothing runs. Not Landlock: behind it a role could make no new file at
+/// the top of its folder, and not call `abl-cmd`.
+pub(super) fn choose(
+    sandbox: Sandbox,
+    docker_host: Option<&std::ffi::OsStr>,
+    output: &Output,
+) -> Result<Probed, Failure> {
+    let mode = match sandbox {
+        Sandbox::Auto => match probe(Mode::Docker, docker_host) {
+            Ok(mut probed) => {
+                "a Docker container for each role".clone_into(&mut probed.why);
+                return Ok(said(probed, output));
+            }
+            Err(_) => Mode::Bwrap,
+        },
+        Sandbox::Bwrap => Mode::Bwrap,
+        Sandbox::Landlock => {
+            let why =
+                anyhow!("behind Landlock a role could make no new file in its folder, and not call abl-cmd");
+            return Err(Failure::refused(why, "use --sandbox bwrap or --sandbox docker"));
+        }
+        Sandbox::Docker => Mode::Docker,
+        Sandbox::Off => Mode::Off,
+    };
+    let mut probed = probe(mode, docker_host).map_err(|reason| {
+        sandbox::no_sandbox(reason, "--sandbox off lets each role see the other's folder")
+    })?;
+    if sandbox == Sandbox::Auto {
+        "bubblewrap and seccomp around each role (no Docker daemon answers)".clone_into(&mut probed.why);
+    }
+    if mode == Mode::Off {
+        output.warn("there is no sandbox: each role can see the other's folder, its history, and everything else that you can");
+    }
+    Ok(said(probed, output))
+}
+
+fn said(probed: Probed, output: &Output) -> Probed {
+    output.note(&format!("sandbox: {}", probed.why));
+    probed
+}
+
+/// Folders that are part of neither role's work, left out of lists.
+pub(super) fn skipped() -> Vec<String> {
+    names::left_out(By::Phase).map(str::to_owned).collect()
+}

@@ -1,0 +1,274 @@
+//! Running a phase: everything made ready, the loop driven, what came of it said.
+
+mod roles;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use apply::Lock;
+use engine::{Named as _, Outcome};
+use logging::{Redactor, RunFolder, Stamp};
+use loop_phase::{FAILED_SPECS, Inputs, Phases, Role, Start};
+use names::ours::{ABL, PHASE_CONFIG};
+use perform::{AgentUsage, AgentWorld, COPIES, Guarded, Kept, Past, Record, ShellSettings};
+use report::{BAD, GOOD, Output, printable};
+use runner::{Cancel, Confinement, Env, Probed};
+use serde_json::json;
+use settings::phase::Config;
+use settings::{Address, Keys, Layer, Settings};
+
+use crate::agents::{Words, Work, can_be_told, can_keep, limits, warn_of_calls};
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::lock;
+use crate::phase::access;
+use crate::phase::agents::{self, Chosen, Secrets};
+use crate::phase::desk::Counter;
+use crate::phase::lines::{Facts, Lines};
+use crate::phase::past::{LOGS, settle, start_of, unfinished};
+use crate::phase::project::{self, Project};
+use crate::place;
+use crate::records::{NewRun, cannot_begin};
+
+/// What a phase says where it cannot go on.
+const WORDS: Words = Words {
+    go_on: "code-commit phase run goes on where it was",
+    again: "code-commit phase run",
+    worker: "role",
+    key_in: "the specs and of project.md",
+    unlike_recorded: |folder| {
+        format!(
+            "specs, prompts and configuration have to be what they were; or move {} away and run the phase again",
+            folder.path().display()
+        )
+    },
+};
+
+/// How a phase is worked on.
+#[derive(Debug)]
+pub struct Request {
+    /// Which one, if not the open phase or the next one.
+    pub phase: Option<u32>,
+    /// The model of both roles, if not the configured ones.
+    pub model: Option<String>,
+    /// The builder's.
+    pub builder_model: Option<String>,
+    /// The verifier's.
+    pub verifier_model: Option<String>,
+    /// Where the service of both roles is, if not where their agent looks by itself.
+    pub base_url: Option<Address>,
+    /// Settings that go before those of all files.
+    pub layer: Layer,
+    /// How long one turn of a role may take.
+    pub turn_timeout: Duration,
+    /// How long a role may be silent.
+    pub idle_timeout: Duration,
+    /// How long one command of `abl-cmd` may take.
+    pub command_timeout: Duration,
+}
+
+/// Works on the phase that is meant until it passes or a person is needed.
+pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let Host { environment, output, .. } = host;
+    // This makes the repositories: where the root is one of them, the lock lies in it.
+    Project::open(root, environment)?;
+    let state = place::state_of(root)?;
+    let _lock = Lock::acquire(&state, "code-commit phase").map_err(lock::no_lock)?;
+    // Before anything is looked at: an agent whose harness was killed could still be at work in the project.
+    lock::end_orphans(host);
+    let mut project = Project::open(root, environment)?;
+    settle(&mut project)?;
+    let project = &project;
+    let Some(phase) = phase(project, args.phase)? else {
+        output.report("Every phase has passed.");
+        return Ok(Exit::Done);
+    };
+    if project.has_passed(phase)? {
+        output.report(&format!("Phase {phase} has passed."));
+        return Ok(Exit::Done);
+    }
+    let settings = crate::config::load(root, args.layer.clone(), host)?;
+    let probed = access::choose(settings.sandbox.value, environment.docker_host(), output)?;
+    warn_of_commands(&project.config, output);
+    let cancel = crate::interrupt::watched()?;
+    Setup { project, args, settings, host, probed, state, cancel }.begin(phase)
+}
+
+/// A project brings them along, and they run what a model has written.
+fn warn_of_commands(config: &Config, output: &Output) {
+    let mut names: Vec<&str> =
+        config.builder_commands.keys().chain(config.verifier_commands.keys()).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    if !names.is_empty() {
+        output.warn(&format!(
+            "commands of {} run outside the sandboxes, with all your rights: {}",
+            PHASE_CONFIG,
+            names.join(", ")
+        ));
+    }
+}
+
+fn phase(project: &Project, asked: Option<u32>) -> Result<Option<u32>, Failure> {
+    match asked {
+        Some(number) if project.specs.contains_key(&number) => Ok(Some(number)),
+        Some(number) => {
+            let specs = project::SPECS;
+            Err(Failure::refused(
+                anyhow!("there is no {specs}/phase{number}.md"),
+                "write the spec of that phase",
+            ))
+        }
+        None => project.next_phase(),
+    }
+}
+
+/// What everything else needs.
+struct Setup<'s> {
+    project: &'s Project,
+    args: &'s Request,
+    settings: Settings,
+    host: Host<'s>,
+    probed: Probed,
+    state: PathBuf,
+    cancel: Cancel,
+}
+
+impl Setup<'_> {
+    /// Finds out who is asked and what for.
+    fn begin(&self, phase: u32) -> Result<Exit, Failure> {
+        let Self { project, args, host: Host { environment, output, .. }, .. } = *self;
+        let secrets = Secrets::read(&project.root)?;
+        let keys = Keys::find(environment, &project.root);
+        let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
+        let choose = |flag: &Option<String>, own: &str| {
+            let flag = flag.as_deref().or(args.model.as_deref());
+            agents::choose(flag.unwrap_or(own), &secrets, environment)
+        };
+        let builder = choose(&args.builder_model, &project.config.builder_model)?;
+        let verifier = choose(&args.verifier_model, &project.config.verifier_model)?;
+        for Chosen { cli, .. } in [&builder, &verifier] {
+            can_keep(cli.kind, &self.settings)?;
+            can_be_told(cli.kind, args.base_url.as_ref(), output)?;
+        }
+        warn_of_calls(&self.settings, output);
+        let inputs = project.inputs(phase, &builder.model, &verifier.model)?;
+        self.perform(inputs, builder, verifier, redactor)
+    }
+
+    fn perform(
+        &self,
+        mut inputs: Inputs,
+        builder: Chosen,
+        verifier: Chosen,
+        redactor: Redactor,
+    ) -> Result<Exit, Failure> {
+        let phase = inputs.phase;
+        let logs = self.project.root.join(ABL).join(LOGS);
+        let desks = self.desks()?;
+        let cast = self.team(builder, verifier, &desks, &logs)?;
+        let mut around = |name: &str| -> std::io::Result<Guarded> {
+            desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
+        };
+        let mut watch = Lines::new(self.host.output.clone());
+        let mut observer = Facts::new(self.host.output.clone());
+        let (record, past) = self.record(&logs, &mut inputs, redactor, &mut observer)?;
+        let folder = record.folder().clone();
+        let world = AgentWorld {
+            record,
+            cast,
+            // No line of the user runs here but through the desk.
+            shell: ShellSettings {
+                cwd: self.project.root.clone(),
+                env: Env::default(),
+                confinement: Confinement::off(),
+                timeout: None,
+                limits: runner::Limits::default(),
+            },
+            watch: &mut watch,
+            around: &mut around,
+            cancel: self.cancel.clone(),
+            kept: Kept::default(),
+            limits: limits(&self.settings),
+            used: AgentUsage::of(&past.lines),
+            session: None,
+        };
+        let restored = |_: &[String]| {
+            let forgotten = perform::forget_copies(&folder.path().join(COPIES));
+            Ok(forgotten.context("cannot remove what a killed run has left")?)
+        };
+        let repositories = world.cast.repositories();
+        let output = self.host.output;
+        let role_of =
+            |name: &str| [Role::Builder, Role::Verifier].into_iter().find(|role| role.name() == name);
+        let outcome = Work { past, repositories, words: &WORDS, output, restored: &restored }
+            .run::<Phases, _>(world, role_of, |harness| loop_phase::phase(harness, &inputs))?;
+        Ok(self.say(phase, &outcome, &folder))
+    }
+
+    /// The record of the run that has not come to its end, and what it holds; or a new one.
+    fn record<'o>(
+        &self,
+        logs: &Path,
+        inputs: &mut Inputs,
+        redactor: Redactor,
+        observer: &'o mut Facts,
+    ) -> Result<(Record<'o>, Past), Failure> {
+        match unfinished(logs, inputs.phase, &redactor)? {
+            Some(folder) => {
+                self.host.output.note(&format!("continuing {}", folder.path().display()));
+                inputs.start = start_of(&folder)?;
+                Ok(Record::resume(folder, observer).map_err(anyhow::Error::from)?)
+            }
+            None => {
+                let new = self.new_run(logs, inputs, redactor)?;
+                Ok((new.record(observer).map_err(cannot_begin)?, Past::default()))
+            }
+        }
+    }
+
+    fn new_run(&self, logs: &Path, inputs: &Inputs, redactor: Redactor) -> Result<NewRun, Failure> {
+        let name = format!("{}-phase{}", Stamp::now().folder_name(), inputs.phase);
+        let new = NewRun::create(logs, &name, redactor, "make the folder writable")?;
+        let Start { iteration, builder_done, failures } = &inputs.start;
+        let run = json!({
+            "loop": "phase",
+            "version": env!("CARGO_PKG_VERSION"),
+            "phase": inputs.phase,
+            "builder_model": inputs.builder.model,
+            "verifier_model": inputs.verifier.model,
+            "sandbox": self.probed.rung,
+            "start": { "iteration": iteration, "builder_done": builder_done, "failures": failures.as_deref() },
+        });
+        new.store(&run)?;
+        Ok(new)
+    }
+
+    fn say(&self, phase: u32, outcome: &Outcome, folder: &RunFolder) -> Exit {
+        let output = self.host.output;
+        output.object(&json!({ "event": "summary", "phase": phase, "outcome": outcome }));
+        match outcome {
+            Outcome::Done { rounds } => {
+                output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
+                return Exit::Done;
+            }
+            Outcome::NeedsPerson { cause, .. } => {
+                output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
+                let failed = project::read(&self.project.tests().join(FAILED_SPECS)).unwrap_or(None);
+                output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
+            }
+            Outcome::ModelUnavailable { cause, .. } => {
+                output.report(
+                    &output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))),
+                );
+            }
+            Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
+        }
+        if let Outcome::NeedsPerson { cause, .. } | Outcome::ModelUnavailable { cause, .. } = outcome {
+            output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
+        }
+        output.report(&format!("log: {}", folder.path().display()));
+        Exit::from(outcome)
+    }
+}

@@ -1,0 +1,212 @@
+//! The two roles: how far each can reach, the desk that each has, and where both work.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use agent::Permissions;
+use anyhow::Context as _;
+use engine::Named as _;
+use loop_phase::{Phases, Place, Repository as Where, Role as Who};
+use perform::{Cast, Repository, Role, Watched};
+use runner::Env;
+use settings::keys::DOT_ENV;
+use settings::phase::Entry;
+
+use super::Setup;
+use crate::agents::{address, protected};
+use crate::exit::Failure;
+use crate::phase::agents::{self, Chosen};
+use crate::phase::desk::Counter;
+use crate::phase::request::{Desk, SOCKET};
+use crate::phase::{access, project};
+use names::ours::{ABL, AGENT_CONFIG, STATE};
+
+/// Builder and verifier, their places and their repositories.
+pub(super) struct Team {
+    builder: Role,
+    verifier: Role,
+    /// The folder of the phases' own files.
+    own: PathBuf,
+    tests: PathBuf,
+    src_repository: Repository,
+    tests_repository: Repository,
+}
+
+impl Team {
+    /// By name.
+    pub(super) fn repositories(&self) -> BTreeMap<String, Repository> {
+        let named = |of: Where| (of.name().to_owned(), self.repository(of).clone());
+        [Where::Src, Where::Tests].map(named).into()
+    }
+}
+
+impl Cast<Phases> for Team {
+    fn role(&self, role: Who) -> &Role {
+        match role {
+            Who::Builder => &self.builder,
+            Who::Verifier => &self.verifier,
+        }
+    }
+
+    fn folder(&self, place: Place) -> PathBuf {
+        match place {
+            Place::Abl => self.own.clone(),
+            Place::Tests => self.tests.clone(),
+        }
+    }
+
+    fn repository(&self, repository: Where) -> &Repository {
+        match repository {
+            Where::Src => &self.src_repository,
+            Where::Tests => &self.tests_repository,
+        }
+    }
+}
+
+impl Setup<'_> {
+    /// By role.
+    pub(super) fn desks(&self) -> Result<BTreeMap<&'static str, Counter>, Failure> {
+        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let config = &self.project.config;
+        let commands = [
+            (Who::Builder.name(), &config.builder_commands),
+            (Who::Verifier.name(), &config.verifier_commands),
+        ];
+        let desk = |(name, commands)| {
+            let counter = Counter::new(&program, self.desk(commands));
+            Ok((name, counter.context("cannot make the desk for abl-cmd")?))
+        };
+        commands.into_iter().map(desk).collect()
+    }
+
+    /// Who works, and where.
+    pub(super) fn team(
+        &self,
+        builder: Chosen,
+        verifier: Chosen,
+        desks: &BTreeMap<&'static str, Counter>,
+        logs: &Path,
+    ) -> Result<Team, Failure> {
+        let role = |who: Who, chosen| self.role(who, chosen, desks.get(who.name()), logs);
+        let repository = |git: &repo::Git| {
+            let exclude = self.never_committed(git.folder());
+            Repository { git: git.clone(), exclude }
+        };
+        Ok(Team {
+            builder: role(Who::Builder, builder)?,
+            verifier: role(Who::Verifier, verifier)?,
+            own: self.project.root.join(ABL),
+            tests: self.project.tests().to_owned(),
+            src_repository: repository(&self.project.src_git),
+            tests_repository: repository(&self.project.tests_git),
+        })
+    }
+
+    fn desk(&self, commands: &BTreeMap<String, Entry>) -> Desk {
+        let env = Env::allowed(self.host.environment.all().clone(), &[]);
+        let text = |word: &OsStr| word.to_str().map(str::to_owned);
+        Desk {
+            socket: PathBuf::new(),
+            commands: commands.clone(),
+            specs: self.project.specs.clone(),
+            cwd: self.project.root.clone(),
+            env: env.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect(),
+            timeout_seconds: self.args.command_timeout.as_secs().max(1),
+        }
+    }
+
+    fn role(&self, who: Who, chosen: Chosen, desk: Option<&Counter>, logs: &Path) -> Result<Role, Failure> {
+        let project = self.project;
+        let (own, other) = if who == Who::Builder {
+            (project.src(), project.tests())
+        } else {
+            (project.tests(), project.src())
+        };
+        let name = who.name();
+        let mut env = Env::allowed(self.host.environment.all().clone(), &[]);
+        let visible = desk.map(Counter::visible).map(Vec::from).unwrap_or_default();
+        // The harness's own folder is held fast or hidden where it lies in the role's.
+        let state = self.state.join("agents").join(name);
+        let home = desk.filter(|_| state.starts_with(own)).map_or(state, |desk| desk.home(name));
+        let inside = access::dot_gits(&project.root, own, other)?;
+        let access = access::around(&project.root, (own, &inside), other, &visible, &env);
+        if let Some(desk) = desk {
+            let path = env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
+            let folders = [desk.bin()].into_iter().chain(std::env::split_paths(&path));
+            env.set("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
+            env.set(SOCKET, desk.socket());
+        }
+        let address = address(chosen.cli.kind, self.args.base_url.as_ref());
+        Ok(Role {
+            cli: chosen.cli,
+            cwd: own.to_owned(),
+            confinement: self.probed.confine(access),
+            model: Some(chosen.model),
+            env,
+            extra_env: agents::passed(self.host.environment).into_iter().chain(address).collect(),
+            key: Some(chosen.key),
+            home: Some(home),
+            permissions: Permissions::Skip,
+            timeout: self.settings.max_time.value.into_iter().chain([self.args.turn_timeout]).min(),
+            idle_timeout: Some(self.args.idle_timeout),
+            watched: self.watched(own),
+            log: Some(logs.join(format!("{name}.log"))),
+        })
+    }
+
+    /// All that its walls let it touch, but for what the configuration protects.
+    fn watched(&self, own: &Path) -> Watched {
+        let root = &self.project.root;
+        let below = own.strip_prefix(root).map(|below| below.display().to_string()).unwrap_or_default();
+        let protected = protected(&self.settings);
+        Watched {
+            root: own.to_owned(),
+            within: if below.is_empty() { below } else { below + "/" },
+            skip: access::skipped(),
+            may_touch: protected.as_ref().map(|_| vec!["/".to_owned()]),
+            protected,
+            shown: vec![(way(own, root), root.join(project::SPECS))],
+        }
+    }
+
+    /// Where a role's folder is the root itself, what is not its own stays out of its commits.
+    fn never_committed(&self, top: &Path) -> Vec<String> {
+        let root = &self.project.root;
+        let names = [DOT_ENV, ABL, AGENT_CONFIG, STATE];
+        let inside = names
+            .iter()
+            .map(|name| root.join(name))
+            .chain([self.project.tests(), self.project.src()].map(Path::to_owned));
+        inside
+            .filter(|path| path != top)
+            .filter_map(|path| path.strip_prefix(top).ok().map(|path| path.display().to_string()))
+            .collect()
+    }
+}
+
+/// How a role gets from its folder to the specs: they lie at the same place on both sides of its wall.
+fn way(own: &Path, root: &Path) -> String {
+    let specs = root.join(project::SPECS);
+    let common = own.ancestors().find(|folder| specs.starts_with(folder)).unwrap_or(root);
+    let up = own.strip_prefix(common).map_or(0, |down| down.components().count());
+    format!("{}{}", "../".repeat(up), specs.strip_prefix(common).unwrap_or(&specs).display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_a_role_names_the_specs_as_it_can_open_them() {
+        let root = Path::new("/p");
+        for (own, way_there) in [
+            ("/p/src", "../.abl/specs"),
+            ("/p/.abl/tests", "../specs"),
+            ("/p/a/b", "../../.abl/specs"),
+            ("/p", ".abl/specs"),
+        ] {
+            assert_eq!(way(Path::new(own), root), way_there, "{own}");
+        }
+    }
+}

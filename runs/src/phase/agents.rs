@@ -1,0 +1,140 @@
+//! Which CLI a model is asked through, and its key.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use agent::{Installed, Key, Kind};
+use anyhow::anyhow;
+use settings::Environment;
+use settings::keys::DOT_ENV;
+
+use crate::exit::Failure;
+use crate::phase::project::read;
+
+/// Variables about the way to a service, which pass on to a CLI beside those of the proxies: they hold no model's key.
+const PASSED: [&str; 5] = [
+    "GOOGLE_GEMINI_BASE_URL",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_BASE_URL",
+    "SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+];
+
+/// Who is asked for one role.
+#[derive(Debug, Clone)]
+pub(crate) struct Chosen {
+    /// The program.
+    pub cli: Installed,
+    /// The model, as the program wants its name.
+    pub model: String,
+    /// Its key.
+    pub key: Key,
+}
+
+/// A model's CLI and its name: `claude/NAME`, or a bare name whose maker is plain. Gemini CLI is asked for the rest.
+pub(crate) fn kind_of(model: &str) -> (Kind, &str) {
+    let kinds = [("gemini", Kind::Gemini), ("claude", Kind::Claude), ("codex", Kind::Codex)];
+    if let Some((prefix, name)) = model.split_once('/')
+        && let Some((_, kind)) = kinds.iter().find(|(own, _)| *own == prefix)
+    {
+        return (*kind, name);
+    }
+    let begins = |names: &[&str]| names.iter().any(|name| model.starts_with(name));
+    match model {
+        _ if begins(&["claude", "opus", "sonnet", "haiku"]) => (Kind::Claude, model),
+        _ if begins(&["gpt-", "codex"]) => (Kind::Codex, model),
+        _ => (Kind::Gemini, model),
+    }
+}
+
+/// Finds program and key, or says what is missing.
+pub(crate) fn choose(model: &str, secrets: &Secrets, environment: &Environment) -> Result<Chosen, Failure> {
+    let (kind, name) = kind_of(model);
+    let cli = agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.hint()))?;
+    let variable = kind.key_variable();
+    // The person's own key wins: a cloned project may bring one along whose owner then sees what is asked.
+    let key = environment.text(variable).or_else(|| secrets.get(variable)).ok_or_else(|| {
+        Failure::refused(
+            anyhow!("there is no key for {}", kind.name()),
+            format!("put a line {variable}=… into {DOT_ENV}"),
+        )
+    })?;
+    Ok(Chosen { cli, model: name.to_owned(), key: Key::new(variable, key) })
+}
+
+/// What passes on to the CLIs.
+pub(crate) fn passed(environment: &Environment) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    let value = |name: &str| environment.text(name).map(|value| (name.into(), value.into()));
+    passed_names().filter_map(value).collect()
+}
+
+fn passed_names() -> impl Iterator<Item = &'static str> {
+    PASSED.into_iter().chain(llm::http::PROXY_VARIABLES)
+}
+
+/// `.env` of a project. Nothing of it but a CLI's own key is given to anybody.
+#[derive(Default)]
+pub(crate) struct Secrets(BTreeMap<String, String>);
+
+impl Secrets {
+    /// Reads the file; a project without one has none.
+    pub(crate) fn read(root: &Path) -> Result<Self, Failure> {
+        Ok(Self(parse(&read(&root.join(DOT_ENV))?.unwrap_or_default())))
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Every value whose name says that it is secret, for the redactor.
+    pub(crate) fn exposed(&self) -> impl Iterator<Item = &str> {
+        let is_secret = |name: &str| {
+            ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"]
+                .iter()
+                .any(|word| name.to_uppercase().contains(word))
+        };
+        self.0.iter().filter(move |(name, _)| is_secret(name)).map(|(_, value)| value.as_str())
+    }
+}
+
+/// `NAME=value` lines; `export` before and quotes around are taken off.
+fn parse(text: &str) -> BTreeMap<String, String> {
+    let pair = |line: &str| {
+        let line = line.trim();
+        let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+        let value = value.trim();
+        let inner = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+        let plain = || value.split(" #").next().unwrap_or_default().trim();
+        Some((name.trim().to_owned(), inner.unwrap_or_else(plain).to_owned()))
+    };
+    text.lines().filter(|line| !line.trim_start().starts_with('#')).filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_asked_through_its_makers_cli() {
+        assert_eq!(kind_of("gemini-3.8-flash"), (Kind::Gemini, "gemini-3.8-flash"));
+        assert_eq!(kind_of("claude/opus"), (Kind::Claude, "opus"));
+        assert_eq!(kind_of("claude-opus-5-5"), (Kind::Claude, "claude-opus-5-5"));
+        assert_eq!(kind_of("codex/gpt-6"), (Kind::Codex, "gpt-6"));
+        assert_eq!(kind_of("my-own"), (Kind::Gemini, "my-own"));
+    }
+
+    #[test]
+    fn a_cli_goes_the_way_that_the_models_are_reached_by() {
+        let names: Vec<_> = passed_names().collect();
+        for name in ["ALL_PROXY", "all_proxy", "http_proxy", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE"] {
+            assert!(names.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_dot_env_file_is_read_as_its_users_write_it() {
+        let read = parse("# c\nGEMINI_API_KEY=abc\nexport A = 'x y'\nB=\"q=1\"\nC=v # note\nnothing\n");
+        let list: Vec<_> = read.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(list, ["A=x y", "B=q=1", "C=v", "GEMINI_API_KEY=abc"]);
+    }
+}

@@ -1,0 +1,194 @@
+//! The two folders of the configuration, if they may be the roles' own: a repository brings that file along, and what it names there
+//! becomes writable to an agent.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::anyhow;
+use names::ours::{ABL, PHASE_CONFIG};
+use settings::phase::Config;
+
+use crate::exit::Failure;
+use crate::phase::access::HIDDEN;
+use crate::phase::project::SPECS;
+
+/// Where the roles work: below the root by their real names, each for one role, and nothing of the harness's. They need not be there yet.
+#[derive(Debug, Clone)]
+pub(super) struct Folders {
+    src: PathBuf,
+    tests: PathBuf,
+}
+
+impl Folders {
+    /// Refuses folders outside of the project, behind links, in the harness's own, or the same one for both. `root` is without links.
+    pub(super) fn find(root: &Path, config: &Config) -> Result<Self, Failure> {
+        let (src, tests) = (place(root, "src", &config.src)?, place(root, "tests", &config.tests)?);
+        if src == tests {
+            return Err(refused("directories.src and directories.tests are the same folder"));
+        }
+        if tests == root {
+            return Err(refused("directories.tests is the project itself, and the source with it"));
+        }
+        Ok(Self { src, tests })
+    }
+
+    /// The source folder.
+    pub(super) fn src(&self) -> &Path {
+        &self.src
+    }
+
+    /// The tests folder.
+    pub(super) fn tests(&self) -> &Path {
+        &self.tests
+    }
+}
+
+/// Refuses links in the place of the harness's own folders: a repository may have brought them along. Through one that leads up, a role
+/// would see with the specs what is hidden from it; through one that leads out, records would be written there.
+pub fn refuse_links(root: &Path) -> Result<(), Failure> {
+    let own = [SPECS.to_owned(), format!("{ABL}/logs"), format!("{ABL}/prompts")];
+    match own.iter().find_map(|folder| link_on_the_way(root, Path::new(folder))) {
+        None => Ok(()),
+        Some(link) => {
+            let why = anyhow!("{} is a link", link.display());
+            Err(Failure::refused(why, "put a folder there: specs and records are kept inside of the project"))
+        }
+    }
+}
+
+fn place(root: &Path, key: &str, folder: &str) -> Result<PathBuf, Failure> {
+    let no = |why: &str| refused(&format!("directories.{key} is {folder:?}, which {why}"));
+    let path = plain(Path::new(folder)).ok_or_else(|| no("is not a folder below the project"))?;
+    if is_no_roles(&path) {
+        return Err(no("is no role's"));
+    }
+    if let Some(link) = link_on_the_way(root, &path) {
+        return Err(no(&format!("leads through the link {}", link.display())));
+    }
+    // An empty path would add a `/` to the root.
+    Ok(path.components().fold(root.to_owned(), |at, part| at.join(part)))
+}
+
+/// Without `.`, which would hide what a path begins with; none if it leads up or begins at the top.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let names = path.components().filter(|part| *part != Component::CurDir);
+    names.map(|part| matches!(part, Component::Normal(_)).then_some(part)).collect()
+}
+
+/// By names alone, and whatever their case, which some file systems do not tell apart. Repositories at any depth are the harness's.
+fn is_no_roles(path: &Path) -> bool {
+    let is = |part: Component<'_>, name: &str| part.as_os_str().eq_ignore_ascii_case(name);
+    let is_within = |own: &str| {
+        let mut parts = path.components();
+        own.split('/').all(|name| parts.next().is_some_and(|part| is(part, name)))
+    };
+    let is_in_repository = path.components().any(|part| is(part, ".git"));
+    let is_all_of_it = is_within(ABL) && path.components().count() == 1;
+    is_in_repository || is_all_of_it || HIDDEN.into_iter().chain([SPECS]).any(is_within)
+}
+
+/// The first link on the way from the root down, relative to it.
+fn link_on_the_way<'p>(root: &Path, path: &'p Path) -> Option<&'p Path> {
+    let mut ways: Vec<&Path> = path.ancestors().filter(|way| !way.as_os_str().is_empty()).collect();
+    ways.reverse();
+    ways.into_iter().find(|way| root.join(way).is_symlink())
+}
+
+fn refused(message: &str) -> Failure {
+    Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "name a folder of the project for each role")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn find(root: &Path, src: &str, tests: &str) -> Result<(PathBuf, PathBuf), String> {
+        let text = format!("directories: {{src: {src:?}, tests: {tests:?}}}\n");
+        let config = Config::parse(Some(&text)).unwrap();
+        let found = Folders::find(root, &config).map_err(|failure| format!("{failure:?}"))?;
+        let below = |path: &Path| path.strip_prefix(root).unwrap().to_owned();
+        Ok((below(found.src()), below(found.tests())))
+    }
+
+    /// A project with some links.
+    fn project() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("project");
+        std::fs::create_dir_all(root.join("real")).unwrap();
+        for (target, link) in [("/etc", "out"), ("real", "inner"), (".", "all"), ("nowhere", "dangling")] {
+            symlink(target, root.join(link)).unwrap();
+        }
+        (folder, root)
+    }
+
+    #[test]
+    fn folders_of_the_project_are_taken_and_everything_else_is_refused() {
+        let (_folder, root) = project();
+        for (src, tests, found) in [
+            ("src", ".abl/tests", ("src", ".abl/tests")),
+            (".", "tests", ("", "tests")),
+            ("real", "a/b/c", ("real", "a/b/c")),
+            ("./src/./", "src//tests", ("src", "src/tests")),
+            (".gitea", ".abl/specs-too", (".gitea", ".abl/specs-too")),
+        ] {
+            assert_eq!(find(&root, src, tests), Ok((found.0.into(), found.1.into())), "{src} {tests}");
+        }
+        for (src, tests) in [
+            ("..", "tests"),
+            ("/etc", "tests"),
+            ("src", "../other"),
+            ("src", "real/../../other"),
+            ("src", "./src"),
+            ("src", "."),
+            ("src", ".code-commit/x"),
+        ] {
+            assert!(find(&root, src, tests).is_err(), "{src} {tests}");
+        }
+    }
+
+    #[test]
+    fn no_spelling_of_what_is_the_harnesss_is_a_roles_folder() {
+        let (_folder, root) = project();
+        for own in
+            [".git", ".git/hooks", "a/.git/hooks", ".abl", ".abl/specs", ".abl/logs", "prompts", ".env"]
+        {
+            for spelled in [
+                own.to_owned(),
+                format!("./{own}"),
+                format!("{own}/."),
+                format!("././{own}/x"),
+                own.to_uppercase(),
+            ] {
+                let is_deeper_than_all = own == ".abl" && spelled.ends_with('x');
+                assert_eq!(find(&root, &spelled, "tests").is_ok(), is_deeper_than_all, "{spelled}");
+                assert_eq!(find(&root, "src", &spelled).is_ok(), is_deeper_than_all, "{spelled}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_link_is_on_the_way_to_a_roles_folder() {
+        let (_folder, root) = project();
+        for through in ["out", "out/deep", "inner", "all", "all/src", "./all", "all/.abl/logs", "dangling"] {
+            let why = find(&root, through, "tests").unwrap_err();
+            assert!(why.contains("leads through the link"), "{through}: {why}");
+        }
+    }
+
+    #[test]
+    fn specs_and_records_are_not_kept_behind_links() {
+        for (link, target) in
+            [(".abl", "real"), (".abl/specs", ".."), (".abl/logs", "../.."), (".abl/prompts", "nowhere")]
+        {
+            let (_folder, root) = project();
+            let at = root.join(link);
+            refuse_links(&root).unwrap();
+            std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+            refuse_links(&root).unwrap();
+            symlink(target, &at).unwrap();
+            let why = format!("{:?}", refuse_links(&root).unwrap_err());
+            assert!(why.contains(&format!("{link} is a link")), "{why}");
+        }
+    }
+}

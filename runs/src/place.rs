@@ -1,0 +1,52 @@
+//! The folder that a command works in, and the harness's own state of it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use repo::{OpenError, WorkTree};
+
+use crate::exit::Failure;
+use crate::host::Host;
+
+/// The current folder.
+pub fn here(host: Host<'_>) -> Result<&Path, Failure> {
+    host.folder.map_err(|error| {
+        let error = anyhow!("{error}").context("cannot determine the current folder");
+        Failure::refused(error, "change to a folder that exists")
+    })
+}
+
+/// The root of the project for commands that need no repository: the current folder, links resolved.
+pub fn root(host: Host<'_>) -> Result<PathBuf, Failure> {
+    Ok(here(host)?.canonicalize().context("cannot determine the current folder")?)
+}
+
+/// The work tree of `folder`, or why there is none.
+pub fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
+    WorkTree::at(folder).map_err(|error| {
+        let help = if matches!(error, OpenError::NotARepository { .. }) {
+            "run code-commit init here, or change to the project's folder".to_owned()
+        } else if matches!(error, OpenError::Bare { .. }) {
+            "run it in a clone that has files".to_owned()
+        } else if let OpenError::ForeignOwner { top, .. } = &error {
+            format!("if you trust it: git config --global --add safe.directory {}", top.display())
+        } else {
+            "run git status there".to_owned()
+        };
+        Failure::refused(error, help)
+    })
+}
+
+/// The harness's own folder of a work tree.
+pub fn state(tree: &WorkTree) -> Result<PathBuf, Failure> {
+    Ok(tree.state_dir()?)
+}
+
+/// The same of a folder that need not be in a work tree.
+pub(crate) fn state_of(root: &Path) -> Result<PathBuf, Failure> {
+    let state = match WorkTree::at(root) {
+        Ok(tree) => tree.state_dir(),
+        Err(_) => repo::state_dir_in_tree(root),
+    };
+    Ok(state?)
+}

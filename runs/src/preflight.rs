@@ -1,0 +1,259 @@
+//! What must be there before anything is touched (S1 §The Initial Query, §Safety).
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use llm::{ModelId, Provider};
+use names::ours::{AGENT_CONFIG, BUILD};
+use repo::WorkTree;
+use report::printable;
+use settings::{CommandLine, Environment, Keys, Settings, keys};
+
+use crate::exit::Failure;
+use crate::model::spending;
+
+/// Where the supervisor writes what should change.
+pub const QUERY: &str = "agent-config/query.txt";
+/// Where `rollup` writes the code.
+pub const CODE_ROLLUP: &str = "agent-config/codeRollup.txt";
+
+/// Something that is missing, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// What is wrong, naming the file.
+    pub what: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl Missing {
+    /// Both sentences.
+    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what: what.into(), hint: hint.into() }
+    }
+}
+
+impl From<Missing> for Failure {
+    fn from(missing: Missing) -> Self {
+        Self::refused(anyhow!(missing.what), missing.hint)
+    }
+}
+
+/// The project is not here but in a folder above, up to the top of the work tree: what is missing here is to be made nowhere.
+pub(crate) fn project_above(tree: &WorkTree) -> Option<Missing> {
+    if tree.root().join(AGENT_CONFIG).exists() {
+        return None;
+    }
+    let mut above = tree.root().ancestors().skip(1).take_while(|folder| folder.starts_with(tree.top()));
+    let project = printable(&above.find(|folder| folder.join(AGENT_CONFIG).is_dir())?.to_string_lossy());
+    Some(Missing::new(
+        format!("this folder has no {AGENT_CONFIG}; {project} has"),
+        format!("cd {project}; for a project of its own here: code-commit init"),
+    ))
+}
+
+/// Whether `.gitignore` at the root keeps `/agent-config`, where keys are, out of the repository. Without the first slash git ignores more
+/// than that, with a last one no less; a later line with `!` takes it back.
+pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
+    // Git reads bytes: another rule may be in another encoding.
+    let rules = read_regular(&root.join(".gitignore")).unwrap_or_default();
+    let mut lines = rules.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let ignores = |line: &[u8]| match line.strip_suffix(b"/").unwrap_or(line) {
+        b"/agent-config" | b"agent-config" => Some(true),
+        b"!/agent-config" | b"!agent-config" => Some(false),
+        _ => None,
+    };
+    if lines.find_map(ignores) == Some(true) {
+        return Ok(());
+    }
+    Err(Missing::new(
+        ".gitignore has no line /agent-config, so a key could be committed",
+        "add the line: echo /agent-config >> .gitignore",
+    ))
+}
+
+/// Nothing of `agent-config` is among what git tracks: of what it tracks it ignores nothing, whatever `.gitignore` says.
+pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {
+    let inside: Vec<&String> =
+        tracked.iter().filter(|path| Path::new(path).starts_with(AGENT_CONFIG)).collect();
+    let Some(first) = inside.first() else { return Ok(()) };
+    let more = inside.len() - 1;
+    let more = if more == 0 { String::new() } else { format!(" and {more} more there") };
+    Err(Missing::new(
+        format!(
+            "git tracks {}{more}, whatever .gitignore says, so a key could be committed",
+            printable(first)
+        ),
+        format!("git rm -r --cached {AGENT_CONFIG}, and commit that; revoke any key that others have seen"),
+    ))
+}
+
+/// The folder of settings is a folder of this project. A repository may bring a link along in its place: what the supervisor writes, keys
+/// and records would lie wherever that leads, and what lies there would be sent to a model.
+pub fn own_or_absent(root: &Path) -> Result<(), Missing> {
+    match fs::symlink_metadata(root.join(AGENT_CONFIG)) {
+        Ok(found) if found.is_symlink() => Err(Missing::new(
+            format!("{AGENT_CONFIG} is a symlink, so queries, keys and records would be stored elsewhere"),
+            format!("put a folder in its place: rm {AGENT_CONFIG} && mkdir {AGENT_CONFIG}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A file that the supervisor writes: it must be there, be UTF-8 and say something.
+pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
+    // Whoever made the link decides what is sent: a repository could name any file that the user may read.
+    if path.starts_with(AGENT_CONFIG) && root.join(path).is_symlink() {
+        let hint = format!("put the text itself in its place: rm {path}, then {hint}");
+        return Err(Missing::new(
+            format!("{path} is a symlink, so its text could come from elsewhere"),
+            hint,
+        ));
+    }
+    let bytes = read_regular(&root.join(path)).map_err(|error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            return Missing::new(format!("there is no {path}"), hint);
+        }
+        let is_other = fs::metadata(root.join(path)).is_ok_and(|found| !found.is_file());
+        let hint = if is_other { "put a text file in its place" } else { "check its permissions" };
+        Missing::new(format!("cannot read {path}: {error}"), hint)
+    })?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Missing::new(format!("{path} is not UTF-8 (at byte {at})"), "save it as UTF-8")
+    })?;
+    if text.trim().is_empty() {
+        // One that was made of nothing would be made so again.
+        let first = if path.ends_with("codeRollup.txt") { "git add the project's files, then " } else { "" };
+        return Err(Missing::new(format!("{path} is empty"), format!("{first}{hint}")));
+    }
+    Ok(text)
+}
+
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    dir::read(path, u64::MAX, dir::Links::Followed)?
+        .ok_or_else(|| io::Error::other("it is not a regular file"))
+}
+
+/// Makes `agent-config` where it is not there. A repository may have brought a link along, which would lead queries, keys and records
+/// out of the project.
+pub fn own_folder(root: &Path) -> anyhow::Result<()> {
+    let folder = root.join(AGENT_CONFIG);
+    own_or_absent(root).map_err(|missing| anyhow!(missing.what))?;
+    match fs::symlink_metadata(&folder) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(anyhow!("{AGENT_CONFIG} is not a folder")),
+        Err(_) => fs::create_dir(&folder).with_context(|| format!("cannot make {AGENT_CONFIG}")),
+    }
+}
+
+/// The model's service wants a key. A server that has an address of its own may want none; it asks for one itself.
+pub fn key(model: &ModelId, base_url: Option<&str>, keys: &Keys) -> Result<(), Missing> {
+    match model.provider() {
+        Provider::OpenAi if base_url.is_some() && keys.of(Provider::OpenAi).is_none() => Ok(()),
+        Provider::OpenAi => key_anyway(model, "; a server of your own is named with --base-url", keys),
+        Provider::Gemini | Provider::Scripted | Provider::Recorded => key_anyway(model, "", keys),
+    }
+}
+
+/// A limit on money needs a known price, which is known, or not, before anything is asked.
+pub fn price(settings: &Settings) -> Result<(), Missing> {
+    let name = &settings.model.value;
+    spending(settings).keeps_cost(name).map_err(|error| {
+        Missing::new(
+            format!("{name}: {error}"),
+            "put its price into [[price]] of your configuration, or drop the limit (--max-cost)",
+        )
+    })
+}
+
+/// The same where a server of one's own is sent a key too. `or_else` goes behind the remedy.
+pub(crate) fn key_anyway(model: &ModelId, or_else: &str, keys: &Keys) -> Result<(), Missing> {
+    let provider = model.provider();
+    if let Some(source) = keys.unsendable(provider) {
+        let what = format!("the key in {source} contains a blank, a line ending or an unprintable character");
+        return Err(Missing::new(what, "put only the key there"));
+    }
+    let wants_one = matches!(provider, Provider::Gemini | Provider::OpenAi);
+    if wants_one && keys.of(provider).is_none() { Err(no_key(model, or_else, keys)) } else { Ok(()) }
+}
+
+/// A file that is there and holds no key is named: to put the key there has been tried.
+fn no_key(model: &ModelId, or_else: &str, keys: &Keys) -> Missing {
+    match keys.without(model.provider()) {
+        Some(without) => Missing::new(
+            format!("there is no key for {model}: {without}"),
+            "put only the key there, as UTF-8 text",
+        ),
+        None => Missing::new(
+            format!("there is no key for {model}"),
+            format!("{}{or_else}", keys::remedy(model.provider())),
+        ),
+    }
+}
+
+/// What decides whether the work is done must be a file that can be started, by its path or by a name on PATH: no model can mend that.
+pub fn build_command(root: &Path, command: &CommandLine, environment: &Environment) -> Result<(), Missing> {
+    let Some(program) = command.argv.first() else { return Ok(()) };
+    if !program.contains('/') {
+        return named_program(program, environment);
+    }
+    let name = program.strip_prefix("./").unwrap_or(program);
+    let Ok(found) = fs::metadata(root.join(name)) else {
+        let first = format!("code-commit init writes a first {BUILD}");
+        let hint = format!("write one that exits with 0 if and only if the project is correct: {first}");
+        let hint = if name == BUILD { hint } else { "see build.command in code-commit config".to_owned() };
+        return Err(Missing::new(format!("there is no {name}"), hint));
+    };
+    if !found.is_file() {
+        return Err(Missing::new(format!("{name} is not a file"), format!("replace {name} with a script")));
+    }
+    if found.permissions().mode() & 0o111 == 0 {
+        return Err(Missing::new(format!("{name} cannot be executed"), format!("chmod +x {name}")));
+    }
+    interpreter(root, name)
+}
+
+/// The build looks it up in the same folders. Without a PATH it takes its own, which are not known here.
+fn named_program(program: &str, environment: &Environment) -> Result<(), Missing> {
+    if environment.path().is_none() || on_path(program, environment).is_some() {
+        return Ok(());
+    }
+    let what = format!("the program {} that the build starts is not in PATH", printable(program));
+    Err(Missing::new(what, "install it, or see build.command in code-commit config"))
+}
+
+/// The kernel says of a script whose interpreter is missing that the script is not there; and no model can mend it.
+fn interpreter(root: &Path, name: &str) -> Result<(), Missing> {
+    let mut start = Vec::new();
+    let read = fs::File::open(root.join(name))
+        .and_then(|file| file.take(LONGEST_FIRST_LINE).read_to_end(&mut start));
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let (Ok(_), Some(line)) = (read, line.strip_prefix(b"#!")) else { return Ok(()) };
+    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
+    let program = OsStr::from_bytes(words.next().unwrap_or_default());
+    if line.ends_with(b"\r") {
+        let hint = format!("save {name} with LF line endings (git: core.autocrlf=false, or `*.sh eol=lf`)");
+        return Err(Missing::new(format!("{name} has CRLF line endings, so it cannot run"), hint));
+    }
+    if root.join(program).exists() {
+        return Ok(());
+    }
+    let what = format!("{name} needs {}, which does not exist", printable(&program.to_string_lossy()));
+    Err(Missing::new(what, format!("install it, or change the first line of {name}")))
+}
+
+/// What the kernel reads of it.
+const LONGEST_FIRST_LINE: u64 = 256;
+
+/// A program that can be started, by its name.
+pub fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
+    std::env::split_paths(environment.path()?).map(|folder| folder.join(name)).find(|file| {
+        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
+}

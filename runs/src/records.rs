@@ -1,0 +1,231 @@
+//! Where runs are kept, and which one is meant.
+
+pub mod account;
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{anyhow, ensure};
+use engine::{Attempted, Line, Outcome};
+use llm::{ErrorCode, Reply};
+use logging::{Redactor, RunFolder, Stored};
+use names::ours::{AGENT_CONFIG, LOGS};
+use perform::{Observer, Past, Record, RecordError, attempt_of, reply_again};
+use repo::WorkTree;
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure};
+use crate::order::recorded::Recorded;
+use crate::registry::{self, Known, RUN_JSON};
+
+/// Of the runs that could have been meant so many are named.
+pub(crate) const NAMED_RUNS: usize = 5;
+
+/// Folder for runs in the harness's own state, for projects without `agent-config/`.
+pub const RUNS: &str = "runs";
+
+/// Where the runs of the default loop are kept (S1 §Running the Build).
+pub fn logs(root: &Path) -> PathBuf {
+    root.join(AGENT_CONFIG).join(LOGS)
+}
+
+/// Where the runs of the first loop are kept (S0 §Logging).
+pub fn implement_logs(root: &Path) -> PathBuf {
+    root.join(LOGS)
+}
+
+/// A new run folder. Unless its run begins, it is removed again: nothing was touched yet, and nothing of the record stays.
+pub(crate) struct NewRun {
+    folder: RunFolder,
+    has_begun: bool,
+}
+
+impl NewRun {
+    /// Makes the folder; `help` says what to do where it cannot be made.
+    pub(crate) fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
+        let folder =
+            RunFolder::create(base, name, redactor).map_err(|error| Failure::refused(error, help))?;
+        Ok(Self { folder, has_begun: false })
+    }
+
+    pub(crate) fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
+    /// Puts down what the run is to do.
+    pub(crate) fn store(&self, plan: &impl Serialize) -> Result<Stored, Failure> {
+        self.folder.store_json(RUN_JSON, plan).map_err(cannot_begin)
+    }
+
+    /// From now on the run has begun.
+    pub(crate) fn record(mut self, observer: &mut dyn Observer) -> Result<Record<'_>, RecordError> {
+        let record = Record::begin(self.folder.clone(), observer)?;
+        self.has_begun = true;
+        Ok(record)
+    }
+}
+
+impl Drop for NewRun {
+    fn drop(&mut self) {
+        if !self.has_begun {
+            discard(&self.folder);
+        }
+    }
+}
+
+/// What a run is begun with cannot be put down.
+pub(crate) fn cannot_begin(error: impl Into<anyhow::Error>) -> Failure {
+    Failure::no_record(error.into().context("cannot begin the record"))
+}
+
+/// Removes the record of a run that has not begun.
+pub fn discard(folder: &RunFolder) {
+    let _ = std::fs::remove_dir_all(folder.path());
+}
+
+/// A run folder to read from.
+pub fn open(run: &Path) -> RunFolder {
+    RunFolder::open(run.to_owned(), Redactor::default())
+}
+
+/// The record in a folder, if all of it is as it was written.
+pub(crate) fn intact(folder: &RunFolder) -> Result<Past, RecordError> {
+    let past = Past::read(folder.path())?;
+    past.intact(folder)?;
+    Ok(past)
+}
+
+/// The run that is meant, the newest if none is named.
+pub fn find(tree: &WorkTree, named: Option<&str>) -> Result<PathBuf, Failure> {
+    Ok(find_known(tree, named)?.path(tree.root()))
+}
+
+/// The same with what is known of it.
+pub fn find_known(tree: &WorkTree, named: Option<&str>) -> Result<Known, Failure> {
+    let all = registry::all(tree)?;
+    let name_of = |run: &Known| name(&run.path(tree.root()));
+    let found = match named {
+        Some(wanted) => all.iter().find(|run| is_named(&run.path(tree.root()), wanted)),
+        None => all.iter().find(|run| has_begun(&run.path(tree.root()))).or(all.first()),
+    };
+    found.cloned().ok_or_else(|| {
+        let what = named.map_or("there is no run here yet".to_owned(), |name| {
+            format!("no run named {name} was made here")
+        });
+        let help = if all.is_empty() {
+            "start the first one with code-commit; code-commit demo shows an example".to_owned()
+        } else {
+            let newest: Vec<String> = all.iter().take(NAMED_RUNS).map(name_of).collect();
+            format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
+        };
+        let exit = if named.is_none() { Exit::NothingToDo } else { Exit::Refused };
+        Failure::new(exit, anyhow!(what)).help(help)
+    })
+}
+
+/// Whether anything happened in it: who names no run does not mean one that was refused before its first step.
+fn has_begun(run: &Path) -> bool {
+    let journal = std::fs::metadata(run.join(perform::JOURNAL));
+    journal.map_or_else(|_| has_applied(run), |journal| journal.len() > 0)
+}
+
+/// Whether a set of changes was written in it, or the first of several.
+pub(crate) fn has_applied(run: &Path) -> bool {
+    apply::read_applied(&run.join(perform::UNDO).join("1")).is_ok_and(|applied| applied.is_some())
+}
+
+/// The answers of a run, in their order, to be given again.
+pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
+    let unreadable = "name a run with an intact journal";
+    let folder = open(run);
+    let past = Past::read(run).map_err(|error| Failure::refused(error, unreadable))?;
+    let answered =
+        |line| if let Line::Answered(answered) = line { Some(reply_again(&folder, &answered)) } else { None };
+    let replies: Result<Vec<Reply>, _> = past.lines.into_iter().filter_map(answered).collect();
+    replies.map_err(|error| Failure::refused(error, unreadable))
+}
+
+/// The loop that made a run of the list, or `apply`.
+pub fn loop_of(known: &Known, root: &Path) -> &'static str {
+    let run = known.path(root);
+    if Recorded::is_in(&run) {
+        "order"
+    } else if !known.has_plan() {
+        "apply"
+    } else if run.parent() == Some(&*implement_logs(root)) {
+        "implement"
+    } else {
+        "commit"
+    }
+}
+
+/// An error where another version made the run of that name: what its plan says may mean something else by now.
+pub(crate) fn same_version(name: &str, version: &str) -> anyhow::Result<()> {
+    let this = env!("CARGO_PKG_VERSION");
+    ensure!(version == this, "{name} was made by version {version}, this is {this}");
+    Ok(())
+}
+
+/// Whether this run is meant: by its name, by the path of its folder, or by that of a file in there, as the last line of a run shows them.
+pub(crate) fn is_named(run: &Path, wanted: &str) -> bool {
+    let is_path = || {
+        let path = Path::new(wanted).canonicalize().ok()?;
+        let folder = if path.is_dir() { &*path } else { path.parent()? };
+        Some(folder == run.canonicalize().ok()?)
+    };
+    name(run) == wanted || (wanted.contains('/') && is_path() == Some(true))
+}
+
+/// When the last line came into its journal; of a run without one, when its folder was made.
+pub(crate) fn last_written(run: &Path) -> SystemTime {
+    let looked_at = std::fs::metadata(run.join(perform::JOURNAL)).or_else(|_| std::fs::metadata(run));
+    looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// By the clock that dates files.
+#[expect(clippy::disallowed_methods, reason = "what is old, is old by the clock that dates files")]
+pub fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+/// A run's name: that of its folder.
+pub fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Whether a run has not come to its end.
+pub(crate) fn is_unfinished(folder: &RunFolder) -> Result<bool, Failure> {
+    Ok(outcome_of(folder)?.is_none())
+}
+
+/// How a run ended; none if it has not. What cannot be read is not taken for a run that is over: its turns were paid for, and copies of
+/// what an agent may not change may lie in it.
+pub(crate) fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
+    let past = Past::read(folder.path()).map_err(|error| {
+        let help = format!("move {} away, then begin anew", folder.path().display());
+        Failure::refused(error, help)
+    })?;
+    Ok(past.outcome().cloned())
+}
+
+/// The record of a run; `apply` has none, since nobody was asked.
+pub fn past(run: &Path) -> Result<Past, Failure> {
+    if is_applied(run) {
+        return Ok(Past::default());
+    }
+    intact(&open(run)).map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
+}
+
+/// Whether this is the record of an `apply` that came to its end: what to put back, and no journal.
+pub fn is_applied(run: &Path) -> bool {
+    !run.join(perform::JOURNAL).exists() && has_applied(run)
+}
+
+/// How many answers of a file were used up: the next one goes on behind these. An attempt that found
+/// the file at its end used none.
+pub(crate) fn answers_used(lines: &[Line]) -> usize {
+    let used = |attempted: &Attempted| {
+        attempt_of(attempted).error.as_deref() != Some(ErrorCode::NothingLeft.as_str())
+    };
+    lines.iter().filter(|line| matches!(line, Line::Attempted(attempted) if used(attempted))).count()
+}

@@ -1,0 +1,225 @@
+//! `code-commit replay`: a recorded run once more, in a scratch copy of the project, without a model and without a network; and what if the
+//! model had answered otherwise?
+
+mod copy;
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow};
+use engine::{Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Stop};
+use logging::RunFolder;
+use perform::{
+    CommitWorld, Fault, Past, Record, RecordOnly, ReplayFault, Rules, Silent, output_text, reply_of,
+};
+use report::{Output, printable};
+use serde_json::json;
+use settings::Environment;
+
+use self::copy::ScratchCopy;
+
+use crate::commit::plan::Plan;
+use crate::commit::run::{build_command, can_go_on};
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::model::asking;
+use crate::order;
+use crate::order::recorded::Recorded;
+use crate::place;
+use crate::sandbox::{self, Otherwise};
+use crate::text;
+use crate::{records, spec};
+
+/// Which run is repeated.
+#[derive(Debug, Default)]
+pub struct Request {
+    /// The run, by the name of its folder or by its path; the newest if not named.
+    pub run: Option<String>,
+    /// What if the model had answered otherwise?
+    pub other: Option<Other>,
+}
+
+/// Another answer than the recorded one.
+#[derive(Debug)]
+pub struct Other {
+    /// In this round.
+    pub round: u32,
+    /// The file that it is in; `-` for standard input.
+    pub reply: PathBuf,
+}
+
+/// Replays a run and says whether it came out the same.
+pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let tree = place::work_tree(place::here(host)?)?;
+    let known = records::find_known(&tree, args.run.as_deref());
+    if let Some(past) = spec::history::meant(&tree, args.run.as_deref(), &known) {
+        return spec::history::replay(&past, output);
+    }
+    let known = known?;
+    let run = known.path(tree.root());
+    if Recorded::is_in(&run) {
+        return order::replay(args, &known, &tree, output);
+    }
+    let folder = records::open(&run);
+    let plan = Plan::load(&folder, &known).map_err(|error| {
+        Failure::refused(error, "name another run of code-commit or implement: code-commit runs lists them")
+    })?;
+    let past = records::intact(&folder).map_err(|error| {
+        Failure::refused(
+            error,
+            "only a record that is as it was can be replayed: code-commit runs lists the others",
+        )
+    })?;
+    let scratch = runner::temporary_folder(&temporary(host.environment))
+        .context("cannot make a scratch folder")
+        .map_err(|error| {
+            Failure::refused(error, "check that TMPDIR or /tmp is writable and that the disk has space")
+        })?;
+    let copy = ScratchCopy::make(&tree, &run, &past.lines, scratch.path())?;
+    let rules = copy.rules(&plan)?;
+    let name = records::name(&run);
+    match &args.other {
+        Some(Other { round, reply }) => {
+            let round = *round;
+            let reply = text::read_input(reply)?;
+            let reply = String::from_utf8(reply)
+                .map_err(|_| Failure::refused(anyhow!("the reply is not UTF-8"), "save it as UTF-8"))?;
+            WhatIf { plan, past, folder, round, reply, name, copy: &copy, host }.answer(rules)
+        }
+        None => same_again(&plan, (folder, past), &name, &copy, rules, output),
+    }
+}
+
+fn same_again(
+    plan: &Plan,
+    (folder, past): (RunFolder, Past),
+    name: &str,
+    copy: &ScratchCopy,
+    rules: Rules,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let mut harness = Journaled::new(copy.world(RecordOnly::new(folder, &past), rules), past.answers.clone());
+    match harness.run(|harness| plan.run(harness)) {
+        Ok(outcome) => {
+            let (changed, hash) = copy.changed()?;
+            output.object(&json!({ "same": true, "outcome": outcome, "changed_files_sha256": hash }));
+            output.report("the same prompts, the same files, the same end");
+            output.report_prose(&format!(
+                "changed files: {changed}, SHA-256 over their paths and hashes {hash}"
+            ));
+            Ok(Exit::Done)
+        }
+        Err(Stop::Fault(ReplayFault::RecordEnds { round })) => Err(Failure::refused(
+            anyhow!("the record of {name} ends in round {round}"),
+            if can_go_on(&past) {
+                format!("only a finished run can be replayed; to finish this one: code-commit resume {name}")
+            } else {
+                format!(
+                    "only a run that was not cut short can be replayed; what it did: code-commit show {name}"
+                )
+            },
+        )),
+        Err(stop) => other_end(stop, "round", output),
+    }
+}
+
+struct WhatIf<'w> {
+    plan: Plan,
+    past: Past,
+    folder: RunFolder,
+    round: u32,
+    reply: String,
+    name: String,
+    copy: &'w ScratchCopy,
+    host: Host<'w>,
+}
+
+impl WhatIf<'_> {
+    /// Replays up to the round, then applies the other reply and really builds.
+    fn answer(self, rules: Rules) -> Result<Exit, Failure> {
+        let (round, reply) = (self.round, reply_of(&self.reply));
+        let rules = self.up_to_the_round(rules)?;
+        let Self { plan, copy, host, .. } = self;
+        let Host { environment, output, .. } = host;
+        // It is never asked, so what it would need may be gone.
+        let nobody = llm::Recorded::new(plan.settings.model.value.clone(), Vec::new());
+        let confinement = sandbox::confine(&place::work_tree(&copy.root)?, &plan, Otherwise::Refuse, host)?;
+        let (folder, mut silent) = (copy.folder()?, Silent);
+        let mut world = CommitWorld {
+            record: Record::begin(folder.clone(), &mut silent).map_err(anyhow::Error::from)?,
+            rules,
+            model: &nobody,
+            asking: asking(&plan.settings),
+            build: build_command(&plan, environment, confinement),
+            account: plan.account(&copy.root),
+            layout: plan.task.layout(),
+            said_log: None,
+            cancel: crate::interrupt::watched()?,
+        };
+        let applied = match world.perform(&Apply { round, reply }).map_err(failed)? {
+            ApplyAnswer::Rejected(rejected) => {
+                report::line("round", round, &Line::Rejected(rejected.clone()), output);
+                output.object(&json!({ "applied": ApplyAnswer::Rejected(rejected), "built": null }));
+                output.report("the reply would be refused");
+                return Ok(Exit::Failed);
+            }
+            ApplyAnswer::Applied(applied) => applied,
+        };
+        report::line("round", round, &Line::Applied(applied.clone()), output);
+        let built = world.perform(&Build { round }).map_err(failed)?;
+        report::line("round", round, &Line::Built(built.clone()), output);
+        output.object(&json!({ "applied": ApplyAnswer::Applied(applied), "built": built }));
+        let log = output_text(&folder, &built.output.stored.file).map_err(anyhow::Error::from)?;
+        output.report(printable(log.as_str()).trim_end());
+        Ok(if built.passed() { Exit::Done } else { Exit::Failed })
+    }
+
+    /// The copy is then as the model of that round found it. Gives the rules back.
+    fn up_to_the_round(&self, rules: Rules) -> Result<Rules, Failure> {
+        let Self { plan, past, folder, round, name, copy, .. } = self;
+        let world = copy.world(RecordOnly::new(folder.clone(), past), rules).until(*round);
+        let mut harness = Journaled::new(world, past.answers.clone());
+        match plan.run(&mut harness) {
+            Err(Stop::Fault(ReplayFault::Reached { .. })) => Ok(harness.into_world().rules),
+            Ok(_) | Err(Stop::Fault(ReplayFault::RecordEnds { .. })) => {
+                let why = anyhow!("{name} has no round {round}");
+                Err(Failure::refused(why, format!("its rounds: code-commit show {name}")))
+            }
+            Err(stop) => Err(anyhow::Error::from(stop).into()),
+        }
+    }
+}
+
+/// Where the user wants temporary files.
+fn temporary(environment: &Environment) -> PathBuf {
+    environment.all().get(OsStr::new("TMPDIR")).map_or_else(|| "/tmp".into(), PathBuf::from)
+}
+
+/// A replay that did not end as the run did: what differs, where something does.
+pub(crate) fn other_end(stop: Stop<ReplayFault>, what: &str, output: &Output) -> Result<Exit, Failure> {
+    let difference = match stop {
+        Stop::Differs(difference) | Stop::Fault(ReplayFault::Differs(difference)) => difference,
+        other @ (Stop::Unreadable { .. } | Stop::Fault(_)) => {
+            return Err(anyhow::Error::from(other).into());
+        }
+    };
+    output.object(&json!({
+        "same": false, "round": difference.round, "what": difference.what,
+        "recorded": difference.recorded, "now": difference.now,
+    }));
+    output.report(&format!("{} of {what} {} differs", difference.what, difference.round));
+    // Both may be what a build has printed.
+    let [then, now] = [&difference.recorded, &difference.now].map(|text| printable(text));
+    output.report(&format!("recorded: {then}\nnow:      {now}"));
+    Ok(Exit::Failed)
+}
+
+/// Why the other answer could not be tried to its end.
+fn failed(fault: Fault) -> Failure {
+    if matches!(fault, Fault::Interrupted) {
+        return Failure::new(Exit::Interrupted, fault)
+            .help("your tree is untouched; the same command tries again");
+    }
+    anyhow::Error::from(fault).into()
+}

@@ -1,0 +1,269 @@
+//! The sandbox around the build, and what the build finds behind it.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use guard::{Guard, Policy};
+use names::ours::AGENT_CONFIG;
+use names::{Binds, Name, Writer};
+use repo::{RepoError, WorkTree};
+use runner::{Access, Confinement, Env, Mode, NoSandbox, Rung};
+use settings::{Environment, Sandbox, Settings, keys};
+
+use crate::commit::plan::Plan;
+use crate::exit::Failure;
+use crate::host::Host;
+use crate::records;
+use crate::registry::{self, RUN_JSON};
+
+/// Whether a build of our own may run without a sandbox where none can be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Otherwise {
+    /// Nothing runs.
+    Refuse,
+    /// It runs, and a loud line says so: the demo's build is ours.
+    GoWithout,
+}
+
+/// The sandbox that the plan asks for, as far as this machine has it; says in one line what is in force.
+pub(crate) fn confine(
+    tree: &WorkTree,
+    plan: &Plan,
+    otherwise: Otherwise,
+    host: Host<'_>,
+) -> Result<Confinement, Failure> {
+    let Host { environment, output, .. } = host;
+    let root = tree.root();
+    match runner::probe(mode(plan.settings.sandbox.value), environment.docker_host()) {
+        Ok(probed) if probed.rung != Rung::Off && is_all_of_home(root, environment) => Err(Failure::refused(
+            anyhow!(
+                "{} is or contains your home directory, which no sandbox can both show and hide",
+                root.display()
+            ),
+            "keep the project in its own folder, or use --sandbox off",
+        )),
+        Ok(probed) => {
+            output.note(&format!("sandbox: {}", probed.why));
+            Ok(if probed.rung == Rung::Off {
+                Confinement::off()
+            } else {
+                let confinement = probed.confine(access(tree, plan, probed.rung, environment));
+                build_is_seen(root, plan, &confinement)?;
+                confinement
+            })
+        }
+        Err(reason @ NoSandbox::Nowhere { .. }) if otherwise == Otherwise::GoWithout => {
+            output.warn(&format!("no sandbox works here, so this build runs without one: {reason}"));
+            Ok(Confinement::off())
+        }
+        Err(reason) => Err(no_sandbox(reason, "--sandbox off runs the build with all of your rights")),
+    }
+}
+
+/// `without` says what it means to go without one: no way out for a process that may open too few files.
+pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
+    let help = match reason {
+        NoSandbox::TooFewFiles => "raise the limit, then try again: ulimit -n 1024",
+        NoSandbox::Nowhere { .. } => without,
+    };
+    Failure::refused(reason, help)
+}
+
+/// A link may lead to a program that the sandbox hides: no model could mend that.
+fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<(), Failure> {
+    let program = plan.settings.build.value.argv.first().filter(|program| program.contains('/'));
+    let Some((name, place)) = program.and_then(|name| Some((name, root.join(name).canonicalize().ok()?)))
+    else {
+        return Ok(());
+    };
+    if runner::shows(confinement, &place) {
+        return Ok(());
+    }
+    let (name, place) = (name.strip_prefix("./").unwrap_or(name), place.display());
+    Err(Failure::refused(
+        anyhow!("{name} points to {place}, which the sandbox hides"),
+        format!("put it into the project, or show it: --readable {place}"),
+    ))
+}
+
+/// What the build sees of the project and of the machine.
+fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -> Access {
+    let (root, settings) = (tree.root(), &plan.settings);
+    let readable = settings.readable.iter().map(|place| place.value.clone());
+    let own = there(root, plan.task.binds());
+    let folders = git_folders(tree);
+    Access {
+        read_only: own.chain(held(root, &folders, rung)).chain(held(root, &plan.sealed, rung)).collect(),
+        pinned: ways(root, plan.sealed.iter().chain(&folders)),
+        masked: keys::hidden(root).into_iter().chain(records(tree)).collect(),
+        network: settings.network.value,
+        writable: writable(root, settings),
+        readable: readable.chain(tree.git_elsewhere()).collect(),
+        ..Access::new(root, &build_env(settings, environment))
+    }
+}
+
+/// The records of `implement`: what they tell of how to open the sandbox is for the person. Those that were made here come first, the newest
+/// before the others: a repository may bring along more folders than a sandbox can hide.
+pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
+    let logs = records::implement_logs(tree.root());
+    // A list that cannot be read keeps every run from beginning.
+    let known = registry::all(tree).unwrap_or_default();
+    let known: Vec<PathBuf> =
+        known.iter().map(|run| run.path(tree.root())).filter(|run| run.parent() == Some(&logs)).collect();
+    let entries = std::fs::read_dir(&logs).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut others: Vec<PathBuf> =
+        entries.filter(|run| run.join(RUN_JSON).is_file() && !known.contains(run)).collect();
+    others.sort_unstable();
+    known.into_iter().chain(others.into_iter().rev()).take(MOST_HELD)
+}
+
+/// The runner's word for it.
+pub fn mode(sandbox: Sandbox) -> Mode {
+    match sandbox {
+        Sandbox::Auto => Mode::Auto,
+        Sandbox::Bwrap => Mode::Bwrap,
+        Sandbox::Landlock => Mode::Landlock,
+        Sandbox::Docker => Mode::Docker,
+        Sandbox::Off => Mode::Off,
+    }
+}
+
+fn is_all_of_home(root: &Path, environment: &Environment) -> bool {
+    environment.folder("HOME").is_some_and(|home| home.starts_with(root))
+}
+
+/// What commands may read but not change, by the one table of protected names, relative to the root: whatever binds so, but for what a
+/// build has to write. `agent-config/` is not to be read either.
+pub(crate) fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
+    let held = names::protected(binds).filter(|name| name.writer() != Some(Writer::Build));
+    std::iter::once(DOT_GIT).chain(held.map(Name::at_root)).filter(|name| *name != AGENT_CONFIG)
+}
+
+/// The same as far as it is there, as paths.
+pub fn there(root: &Path, binds: Binds) -> impl Iterator<Item = PathBuf> {
+    read_only(binds).map(|name| root.join(name)).filter(|path| path.exists())
+}
+
+/// Each file that a sandbox holds is a mount, and bubblewrap takes no more than 3,000 of them. The others are left to the seal.
+pub(crate) const MOST_HELD: usize = 500;
+
+/// What of the sealed files a sandbox can hold fast: a link it cannot, and what a link leads to is not sealed with it. Under Landlock nothing
+/// new could be made in a folder that holds one of these: a file that is sealed for its name alone is left to the seal there.
+pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item = PathBuf> {
+    let by_name = move |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        let is_known = name == DOT_GIT || names::is_protected_anywhere(name.as_encoded_bytes());
+        path.is_file() && path.parent() != Some(root) && is_known
+    };
+    let paths = sealed.iter().map(|name| root.join(name));
+    let paths = paths.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink()));
+    paths.filter(move |path| rung != Rung::Landlock || !by_name(path)).take(MOST_HELD)
+}
+
+const DOT_GIT: &str = ".git";
+
+/// The folders that lead to a sealed `.git`: were one moved away, another could be made in its place.
+pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
+    let dot_gits = held.into_iter().filter(|path| path.file_name().is_some_and(|name| name == DOT_GIT));
+    let above = dot_gits.flat_map(|path| path.ancestors().skip(1)).filter(|above| *above != Path::new(""));
+    let above: BTreeSet<PathBuf> = above.map(|folder| root.join(folder)).collect();
+    above.into_iter().filter(|folder| folder.is_dir()).take(MOST_HELD).collect()
+}
+
+/// The `.git` of every repository inside of the project, relative to the root. It leads a person's next `git status` to programs that its
+/// configuration names, so no command may change one, nor make it where a submodule is not checked out.
+pub(crate) fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
+    Ok(tree.repositories_below()?.into_iter().map(|folder| folder.join(DOT_GIT)).collect())
+}
+
+/// What a sandbox around agents holds for them: what is there, and where nothing is checked out the folder, in which git tracks nothing.
+pub(crate) fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let there = |path: &Path| path.symlink_metadata().is_ok();
+    let held = dot_gits.iter().map(|path| root.join(path)).filter_map(move |path| {
+        if there(&path) {
+            Some(path)
+        } else {
+            path.parent().filter(|folder| there(folder)).map(Path::to_owned)
+        }
+    });
+    held.take(MOST_HELD)
+}
+
+/// Those of them that a seal holds: files, and those that are not there. The latter only in a sandbox, where git could check nothing
+/// out: without one a build may do so.
+pub(crate) fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, RepoError> {
+    let mut all = dot_gits(tree)?;
+    all.retain(|path| match tree.root().join(path).symlink_metadata() {
+        Ok(found) => !found.is_dir(),
+        Err(_) => sandbox != Sandbox::Off,
+    });
+    Ok(all)
+}
+
+/// Those of them that are folders: a sandbox holds them, and nothing could put them back. What git cannot tell of the tree has been said.
+pub(crate) fn git_folders(tree: &WorkTree) -> Vec<PathBuf> {
+    let mut all = dot_gits(tree).unwrap_or_default();
+    all.retain(|path| tree.root().join(path).symlink_metadata().is_ok_and(|found| found.is_dir()));
+    all
+}
+
+/// Every file that the configuration protects, relative to the root: what git tracks, there or not, and whatever else is there, but for
+/// what git ignores and no pattern names.
+pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<BTreeSet<PathBuf>, Failure> {
+    if settings.protect.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let only_protect =
+        settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));
+    let files = tree.tracked()?.into_iter().map(|file| file.path);
+    let tracked = files.chain(tree.besides()?.links);
+    let tracked = tracked.filter(|path| only_protect.refuses(path).is_some());
+    let there = guard
+        .existing(settings.protect.iter().map(|list| list.value.join("\n")))
+        .map_err(|error| Failure::refused(error, "make every folder of the project readable"))?;
+    Ok(tracked.chain(there).map(PathBuf::from).collect())
+}
+
+/// Landlock lets nothing new be made at the root, and cargo's `target` may not be there yet.
+fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
+    let target = root.join("Cargo.toml").exists().then(|| root.join("target"));
+    settings.writable.iter().map(|place| place.value.clone()).chain(target).collect()
+}
+
+/// What builds need of the caller's environment, what the settings let pass, and no key.
+pub(crate) fn build_env(settings: &Settings, environment: &Environment) -> Env {
+    let extra: Vec<OsString> = settings.env.iter().map(|name| name.value.clone().into()).collect();
+    Env::allowed(environment.all().clone(), &extra)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_build_changes_what_is_protected_but_it_locks_versions_and_leaves_output() {
+        let names: Vec<&str> = read_only(Binds::Commit).collect();
+        insta::assert_snapshot!(names.join("\n"), @"
+        .git
+        .code-commit
+        code-commit.toml
+        .gitmodules
+        .abl/abl.config.yaml
+        .cuggino.json
+        .gitignore
+        build.sh
+        codeRollup.sh
+        LLMInstructions.md
+        UserSpecification.md
+        ");
+        let only_in_implement = read_only(Binds::Implement).filter(|name| !names.contains(name));
+        assert_eq!(only_in_implement.collect::<Vec<_>>(), ["logs", "llm-user-output.txt"]);
+        assert_eq!(
+            read_only(Binds::Always).collect::<Vec<_>>(),
+            [".git", ".code-commit", "code-commit.toml", ".gitmodules"]
+        );
+    }
+}

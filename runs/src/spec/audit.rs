@@ -1,0 +1,110 @@
+//! `spec audit`: an agent compares specs and code; what it finds is kept at once.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use engine::{Live as _, Recorded, Session, Turn, TurnAdvice, TurnAnswer};
+use logging::Stamp;
+use loop_spec::watch::WatchEvent;
+use loop_spec::{Files, Role, Specs};
+use perform::{AgentFault, AgentWorld, Guarded};
+use prompt::spec::{Who, audit, system};
+use runner::Cancel;
+use settings::Limits;
+
+use crate::agents::limits;
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::records::{NewRun, cannot_begin};
+use crate::spec::history::AUDIT;
+use crate::spec::lines::{Ear, Lines};
+use crate::spec::options::AgentOptions;
+use crate::spec::workspace::Workspace;
+use crate::spec::{act, uuid};
+
+/// How an audit ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Audited {
+    /// The agent has looked at everything that it wanted to.
+    Whole,
+    /// It was stopped from the outside.
+    Interrupted,
+    /// The agent could not be used.
+    Failed(String),
+}
+
+impl Audited {
+    /// What is told of it.
+    pub(super) fn event(&self) -> WatchEvent {
+        match self {
+            Self::Whole | Self::Failed(_) => WatchEvent::AuditEnded,
+            Self::Interrupted => WatchEvent::AuditInterrupted,
+        }
+    }
+}
+
+/// One audit.
+pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let workspace = Workspace::open(root, args, Limits::default(), host)?;
+    let _lock = workspace.lock()?;
+    let lines = Lines::new(output.clone(), &workspace.config.specs);
+    lines.watch(&WatchEvent::AuditStarted);
+    let audited = perform(&workspace, &workspace.cancel, &lines)?;
+    lines.watch(&audited.event());
+    match audited {
+        Audited::Whole => Ok(Exit::Done),
+        Audited::Interrupted => Err(Failure::new(Exit::Interrupted, anyhow!("the audit was ended"))
+            .help("what it has found is in .cuggino/tbd; the same command begins a new one")),
+        Audited::Failed(why) => Err(Failure::new(Exit::ModelUnavailable, anyhow!("{why}"))
+            .help("mend what stands in the way, then start again")),
+    }
+}
+
+/// One audit that `cancel` ends early.
+pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audited, Failure> {
+    let name = format!("{}-{AUDIT}", Stamp::now().folder_name());
+    let redactor = workspace.redactor.clone();
+    let new = NewRun::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
+    let folder = new.folder().clone();
+    let id = uuid::v7()?;
+    lines.of_run(&folder);
+    let mut ear = Ear::new(lines.clone(), &workspace.root, None);
+    let mut around = |_: &str| -> std::io::Result<Guarded> { Ok(Box::new(())) };
+    let mut observer = lines.clone();
+    let record = new.record(&mut observer).map_err(cannot_begin)?;
+    let cast = workspace.team("", &Files::of(&id));
+    let mut world = AgentWorld {
+        limits: limits(&workspace.settings),
+        session: Some(id),
+        ..workspace.world(record, cast, &mut ear, &mut around, cancel)
+    };
+    let specs = &workspace.config.specs;
+    let turn = Turn::<Specs> {
+        role: Role::Audit,
+        prompt: audit(specs).into(),
+        system: Some(system(Who::Audit, specs)),
+        session: Session::New,
+    };
+    let answer = match world.perform(&turn) {
+        Err(AgentFault::Interrupted) => return Ok(Audited::Interrupted),
+        other => other.map_err(|error| act::WORDS.fault(error, &folder))?,
+    };
+    let entry = Recorded::of(&turn, &answer).map_err(anyhow::Error::from)?;
+    world.record.answer(&entry, true).map_err(anyhow::Error::from)?;
+    let turned = match answer {
+        TurnAnswer::LimitReached(limit) => return Ok(Audited::Failed(limit.cause.message)),
+        TurnAnswer::Turned(turned) => turned,
+    };
+    if !turned.put_back.is_empty() {
+        workspace.host.output.note(&format!("log: {}", folder.path().display()));
+    }
+    Ok(match turned.end.then {
+        TurnAdvice::Repeat => Audited::Interrupted,
+        TurnAdvice::Limit(cause) => Audited::Failed(cause.message),
+        TurnAdvice::Use => Audited::Whole,
+        TurnAdvice::Retry | TurnAdvice::Renew | TurnAdvice::WaitUntil(_) | TurnAdvice::Stop => {
+            Audited::Failed(format!("the agent {}", turned.end))
+        }
+    })
+}

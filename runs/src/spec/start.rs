@@ -1,0 +1,131 @@
+//! Runs that a person asks for: on a focus, from a review, or on with the newest one.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use loop_spec::{ISSUES, Inputs, Patience, STORE};
+use report::printable;
+use settings::Limits;
+
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::spec::act::{begin, inputs, resume, say, unfinished};
+use crate::spec::lines::Lines;
+use crate::spec::options::AgentOptions;
+use crate::spec::workspace::Workspace;
+use crate::spec::{history, project};
+use crate::text::{self, read_input};
+
+/// What agents work on, and how far they may go.
+#[derive(Debug, Default)]
+pub struct Request {
+    /// What to work on; `@FILE` takes it from a file.
+    pub focus: Option<String>,
+    /// How far a run may go.
+    pub limits: Limits,
+    /// Who works.
+    pub agent: AgentOptions,
+}
+
+/// Works on the focus, or goes on with the newest run.
+pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let Some(focus) = &request.focus else {
+        return go_on(root, &request.agent, request.limits.clone(), host);
+    };
+    let focus = focus_of(root, focus)?;
+    let workspace = open(root, &request.agent, request.limits.clone(), host)?;
+    let inputs = inputs(&workspace, focus, Patience::Stop)?;
+    start(&workspace, inputs)
+}
+
+/// Begins a run whose first plan answers a person's review.
+pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let review = String::from_utf8(read_input(file)?).unwrap_or_default();
+    if review.trim().is_empty() {
+        let what = anyhow!("{} is empty, or not UTF-8", file.display());
+        return Err(Failure::refused(what, "write there what does not match the specs"));
+    }
+    let newest = || history::all(root).into_iter().next().map(|past| past.begun.inputs.focus);
+    let focus = match &request.focus {
+        Some(focus) => focus_of(root, focus)?,
+        None => newest().ok_or_else(|| {
+            Failure::refused(
+                anyhow!("there is no run that the review could be about"),
+                "say it: --focus TEXT",
+            )
+        })?,
+    };
+    let workspace = open(root, &request.agent, request.limits.clone(), host)?;
+    let inputs = inputs(&workspace, focus, Patience::Stop)?;
+    start(&workspace, Inputs { review: Some(review), ..inputs })
+}
+
+/// Goes on with the newest run.
+pub(super) fn go_on(
+    root: &Path,
+    flags: &AgentOptions,
+    limits: Limits,
+    host: Host<'_>,
+) -> Result<Exit, Failure> {
+    let output = host.output;
+    // What an archive may have brought along weakens nothing.
+    let newest = history::all(root).into_iter().next().filter(|_| repo::WorkTree::at(root).is_ok());
+    let agent = newest.map_or_else(|| flags.clone(), |past| flags.over(&past.begun.agent));
+    let workspace = open(root, &agent, limits, host)?;
+    let _lock = workspace.lock()?;
+    let (folder, begun) = unfinished(&workspace)?.ok_or_else(|| {
+        Failure::nothing_to_do(
+            anyhow!("there is no run to go on with"),
+            "begin one with: code-commit spec run --focus TEXT",
+        )
+    })?;
+    let lines = Lines::new(output.clone(), &workspace.config.specs);
+    let (outcome, folder) = resume(&workspace, folder, &begun, &lines)?;
+    say(output, &outcome, &folder);
+    Ok(Exit::from(&outcome))
+}
+
+/// The workspace of a run that a person has asked for. Not while a spec issue waits: agents would meet it again, and be paid for that (S4
+/// §Spec Issue Handling).
+fn open<'b>(
+    root: &Path,
+    agent: &'b AgentOptions,
+    limits: Limits,
+    host: Host<'b>,
+) -> Result<Workspace<'b>, Failure> {
+    let waiting = project::issues(root);
+    if !waiting.is_empty() {
+        let what = anyhow!("a spec issue waits in {STORE}/{ISSUES}: {}", printable(&waiting.join(", ")));
+        return Err(Failure::refused(
+            what,
+            "settle it in the specs, delete the file, then run the command again",
+        ));
+    }
+    Workspace::open(root, agent, limits, host)
+}
+
+fn start(workspace: &Workspace<'_>, inputs: Inputs) -> Result<Exit, Failure> {
+    let _lock = workspace.lock()?;
+    let lines = Lines::new(workspace.host.output.clone(), &workspace.config.specs);
+    let (outcome, folder) = begin(workspace, inputs, None, &lines)?;
+    say(workspace.host.output, &outcome, &folder);
+    Ok(Exit::from(&outcome))
+}
+
+/// `@path` names a file (S4 §CLI Usage).
+pub(super) fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
+    let Some(file) = focus.strip_prefix('@') else {
+        return match focus.trim() {
+            "" => Err(Failure::refused(anyhow!("the focus is empty"), "say what to work on: --focus TEXT")),
+            _ => Ok(focus.to_owned()),
+        };
+    };
+    let text = text::read(&root.join(file))?;
+    match text.filter(|text| !text.trim().is_empty()) {
+        Some(text) => Ok(format!("From `{file}`:\n\n{text}")),
+        None => Err(Failure::refused(
+            anyhow!("{file} is not there or is empty"),
+            "name a file with the focus in it",
+        )),
+    }
+}

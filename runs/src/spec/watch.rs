@@ -1,0 +1,260 @@
+//! `spec watch`: works through the backlog until Ctrl-C.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow};
+use engine::Outcome;
+use logging::millis;
+use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent};
+use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use report::{Output, phrases, printable};
+use runner::{Cancel, Command, Confinement, Env};
+
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::spec::audit::{self, Audited};
+use crate::spec::lines::Lines;
+use crate::spec::start::{self, Request};
+use crate::spec::workspace::Workspace;
+use crate::spec::{act, failures, project};
+
+/// How soon a change is looked at.
+const TICK: Duration = Duration::from_millis(200);
+/// The folders are looked at so often even where nobody tells of changes: file systems over a network.
+const LOOK_ANYWAY: Duration = Duration::from_secs(5);
+
+/// Works until Ctrl-C.
+pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let workspace = Workspace::open(root, &request.agent, request.limits.clone(), host)?;
+    let _only = workspace.lock_watch()?;
+    let auditing = if workspace.config.audit { Auditing::On } else { Auditing::Off };
+    let lines = Lines::new(output.clone(), &workspace.config.specs);
+    let watching = Watching { folders: Folders::new(root, output), lines, workspace };
+    watching.work(&mut Watch::new(SETTLE_MS, auditing))
+}
+
+struct Watching<'w> {
+    workspace: Workspace<'w>,
+    lines: Lines,
+    folders: Folders,
+}
+
+impl Watching<'_> {
+    fn work(&self, watch: &mut Watch) -> Result<Exit, Failure> {
+        let (began, mut passed_over) = (now(), Vec::new());
+        while !self.workspace.cancel.is_set() {
+            project::make_folders(&self.workspace.root)?;
+            self.pass_over(&mut passed_over);
+            let listing = project::listing(&self.workspace.root);
+            let (events, act) = watch.look(millis(began.elapsed()), &listing);
+            events.iter().for_each(|event| self.tell(event));
+            match act {
+                Act::Wait { until_ms } => self.folders.wait(&self.workspace.cancel, began, until_ms),
+                Act::Audit => self.audit()?,
+                Act::Work(item) => {
+                    let Some(end) = self.item(&item)? else { break };
+                    self.settle(watch, millis(began.elapsed()), &item, end)?;
+                }
+            }
+        }
+        Err(Failure::new(Exit::Interrupted, anyhow!("the watch was ended"))
+            .help("the same command continues it"))
+    }
+
+    /// Said once of each, until it is another.
+    fn pass_over(&self, known: &mut Vec<(String, &'static str)>) {
+        let now = project::no_tasks(&self.workspace.root);
+        for (name, why) in now.iter().filter(|one| !known.contains(one)) {
+            self.workspace
+                .host
+                .output
+                .warn(&format!("{STORE}/{BACKLOG}/{} {why}: it is passed over", printable(name)));
+        }
+        *known = now;
+    }
+
+    fn tell(&self, event: &WatchEvent) {
+        if let WatchEvent::SpecIssueWaiting { filenames } = event {
+            let count = phrases::count(filenames.len() as u64, "spec issue");
+            self.call_person(&format!("waiting for {count} in {STORE}/{ISSUES}"));
+        }
+        self.lines.watch(event);
+    }
+
+    /// Runs the loop on a file; none when Ctrl-C ended it. A run on the same content that was cut off goes on.
+    fn item(&self, item: &Item) -> Result<Option<End>, Failure> {
+        let workspace = &self.workspace;
+        let _lock = match workspace.lock() {
+            Ok(lock) => lock,
+            Err(failure) => return self.unusable(failure).map(Some),
+        };
+        let done = match act::unfinished(workspace) {
+            Err(failure) => Err(failure),
+            Ok(Some((folder, begun))) if begun.item.as_ref() == Some(item) => {
+                act::resume(workspace, folder, &begun, &self.lines)
+            }
+            Ok(_) => start::focus_of(&workspace.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
+                .and_then(|focus| act::inputs(workspace, focus, Patience::Wait))
+                .and_then(|inputs| act::begin(workspace, inputs, Some(item.clone()), &self.lines)),
+        };
+        match done {
+            Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
+            Err(failure) => self.unusable(failure).map(Some),
+            Ok((outcome, folder)) => {
+                act::say(workspace.host.output, &outcome, &folder);
+                end(&workspace.root, item, &outcome).map(Some)
+            }
+        }
+    }
+
+    /// What fails today may work in an hour: a watch goes on. Not on a tree with changes that no agent may make: the next run would take
+    /// them for the person's.
+    fn unusable(&self, failure: Failure) -> Result<End, Failure> {
+        if failure.exit == Exit::TreeNotRestored {
+            self.call_person("the tree could not be restored");
+            return Err(failure);
+        }
+        failure.tell(self.workspace.host.output);
+        Ok(End::Unusable)
+    }
+
+    /// Deletes the file if it is still what was worked on.
+    fn settle(&self, watch: &mut Watch, now_ms: u64, item: &Item, end: End) -> Result<(), Failure> {
+        let root = &self.workspace.root;
+        project::make_folders(root)?;
+        let (event, fate) = watch.worked(now_ms, item, end, project::hash(root, &item.name).as_deref());
+        if fate == Fate::Delete {
+            project::delete_unchanged(root, item).with_context(|| format!("cannot remove {}", item.name))?;
+        }
+        self.tell(&event);
+        match end {
+            End::Unusable => self.call_person("the agent could not be used"),
+            End::Failed { .. } => self.call_person(&format!("{} has failed", item.name)),
+            End::Approved | End::UsedUp | End::SpecIssue => {}
+        }
+        Ok(())
+    }
+
+    /// Ends as soon as work arrives.
+    fn audit(&self) -> Result<(), Failure> {
+        let workspace = &self.workspace;
+        let stop = Cancel::new().map_err(anyhow::Error::from)?;
+        let audited = std::thread::scope(|scope| {
+            let (over, is_over) = channel::<()>();
+            let (stop, cancel, root) = (&stop, &workspace.cancel, &workspace.root);
+            scope.spawn(move || {
+                let mut arrivals = project::Arrivals::default();
+                while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    if cancel.is_set() || arrivals.look(root) {
+                        return stop.set();
+                    }
+                }
+            });
+            let audited = match workspace.lock() {
+                Ok(_lock) => audit::perform(workspace, stop, &self.lines),
+                Err(failure) => Err(failure),
+            };
+            drop(over);
+            audited
+        });
+        match audited {
+            Err(failure) => {
+                self.unusable(failure)?;
+                self.tell(&WatchEvent::AuditEnded);
+            }
+            Ok(audited) => {
+                if let Audited::Failed(why) = &audited {
+                    workspace.host.output.warn(why);
+                }
+                self.tell(&audited.event());
+            }
+        }
+        Ok(())
+    }
+
+    /// A bell, and the command that the configuration names; the message is its last argument.
+    fn call_person(&self, message: &str) {
+        let workspace = &self.workspace;
+        if workspace.host.output.live {
+            workspace.host.output.note("\u{7}");
+        }
+        let Some(line) = &workspace.settings.notify.value else { return };
+        let words = line.argv.iter().map(String::as_str).chain([message]);
+        let argv: Vec<OsString> = words.map(OsString::from).collect();
+        let env = Env::allowed(workspace.host.environment.all().clone(), &[]);
+        let command =
+            Command { deadline: Some(Duration::from_mins(1)), ..Command::new(argv, &workspace.root, env) };
+        let done = runner::run(&command, &Confinement::off(), &workspace.cancel, &mut |_, _| {});
+        match done {
+            Ok(done) if done.ended.exit_code() == Some(0) => {}
+            Ok(done) => workspace.host.output.warn(&format!("spec.notify: `{}` {}", line.text, done.ended)),
+            Err(error) => workspace.host.output.warn(&format!("spec.notify: {error}")),
+        }
+    }
+}
+
+fn end(root: &Path, item: &Item, outcome: &Outcome) -> Result<End, Failure> {
+    let end = match outcome {
+        Outcome::Done { .. } => End::Approved,
+        Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => End::UsedUp,
+        Outcome::NeedsPerson { .. } => End::SpecIssue,
+        // Neither says anything of the task: the whole backlog would be parked.
+        Outcome::ModelUnavailable { cause, .. } if ["auth", "quota"].contains(&cause.code.as_str()) => {
+            return Ok(End::Unusable);
+        }
+        Outcome::ModelUnavailable { cause, .. } => {
+            let times = failures::count(root, item, &cause.message);
+            return Ok(End::Failed { times: times.context("cannot note that a task has failed")? });
+        }
+    };
+    failures::forget(root, item).context("cannot note that a task is over")?;
+    Ok(end)
+}
+
+/// Tells when a folder has changed.
+struct Folders {
+    changed: Arc<AtomicBool>,
+    _watcher: Option<RecommendedWatcher>,
+}
+
+impl Folders {
+    fn new(root: &Path, output: &Output) -> Self {
+        let changed = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&changed);
+        let watcher = notify::recommended_watcher(move |_| flag.store(true, Ordering::SeqCst)).and_then(
+            |mut watcher| {
+                for name in [BACKLOG, ISSUES] {
+                    watcher.watch(&project::folder(root, name), RecursiveMode::NonRecursive)?;
+                }
+                Ok(watcher)
+            },
+        );
+        if let Err(error) = &watcher {
+            output.warn(&format!("changes are looked for every {} seconds: {error}", LOOK_ANYWAY.as_secs()));
+        }
+        Self { changed, _watcher: watcher.ok() }
+    }
+
+    /// Returns at a change, at Ctrl-C, at the moment asked for, and every few seconds.
+    fn wait(&self, cancel: &Cancel, began: Instant, until_ms: Option<u64>) {
+        let entered = now();
+        let is_time = || until_ms.is_some_and(|until| millis(began.elapsed()) >= until);
+        while !is_time() && entered.elapsed() < LOOK_ANYWAY && !self.changed.swap(false, Ordering::SeqCst) {
+            if cancel.wait(TICK) {
+                return;
+            }
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "changes settle by the monotonic clock")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,275 @@
+//! Everything that the agents of a project need: found, checked and put together once.
+
+mod access;
+mod watched;
+
+pub(super) use access::Mailboxes;
+pub(super) use watched::put_back;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agent::{Installed, Key, Kind};
+use apply::{Lock, LockError};
+use engine::Named as _;
+use logging::Redactor;
+use loop_spec::{Files, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
+use perform::{
+    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Guarded, Kept, Record, Repository, ShellSettings,
+    Watched,
+};
+use repo::Git;
+use report::printable;
+use runner::{Access, Cancel, Env, Probed, Rung, probe};
+use settings::spec::Config;
+use settings::{Environment, Keys, Layer, Limits, Settings, keys};
+
+use crate::agents;
+use crate::exit::Failure;
+use crate::host::Host;
+use crate::lock;
+use crate::phase::agents::passed;
+use crate::sandbox;
+use crate::spec::options::{Agent, AgentOptions, Permissions};
+use crate::spec::{failures, project};
+
+/// As the help of the flags has them.
+const TURN_TIMEOUT: Duration = Duration::from_hours(2);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
+
+/// A project with its agent.
+#[derive(Debug)]
+pub(super) struct Workspace<'b> {
+    pub root: PathBuf,
+    pub config: Config,
+    pub settings: Settings,
+    pub args: &'b AgentOptions,
+    pub host: Host<'b>,
+    pub redactor: Redactor,
+    pub runs: PathBuf,
+    pub cancel: Cancel,
+    state: PathBuf,
+    pub cli: Installed,
+    probed: Probed,
+    /// What leads git into the repositories inside of the project.
+    dot_gits: Vec<PathBuf>,
+}
+
+impl<'b> Workspace<'b> {
+    /// Finds configuration, agent and wall, or says what is missing. From now on Ctrl-C is heard.
+    pub(super) fn open(
+        root: &Path,
+        args: &'b AgentOptions,
+        limits: Limits,
+        host: Host<'b>,
+    ) -> Result<Self, Failure> {
+        let flags = Layer { limits, ..args.layer() };
+        let workspace = Self::prepare(root, args, flags, host)?;
+        workspace.miss_specs();
+        crate::interrupt::watch(&workspace.cancel)?;
+        Ok(workspace)
+    }
+
+    /// The same for an agent that gets the terminal: Ctrl-C is its own to hear.
+    pub(super) fn open_for_a_talk(
+        root: &Path,
+        args: &'b AgentOptions,
+        host: Host<'b>,
+    ) -> Result<Self, Failure> {
+        let workspace = Self::prepare(root, args, args.layer(), host)?;
+        crate::interrupt::watch_but_the_keys(&workspace.cancel)?;
+        Ok(workspace)
+    }
+
+    fn prepare(root: &Path, args: &'b AgentOptions, flags: Layer, host: Host<'b>) -> Result<Self, Failure> {
+        let Host { environment, output, .. } = host;
+        let config = crate::spec::config::read(root)?;
+        let settings = crate::config::load(root, flags, host)?;
+        let redactor = output.strike_out(Keys::find(environment, root).exposed());
+        let cli = installed(args.agent.unwrap_or_default(), environment)?;
+        agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;
+        agents::can_keep(cli.kind, &settings)?;
+        agents::warn_of_calls(&settings, output);
+        let probed =
+            probe(sandbox::mode(settings.sandbox.value), environment.docker_host()).map_err(|reason| {
+                sandbox::no_sandbox(reason, "--sandbox off lets the agent do whatever you can")
+            })?;
+        output.note(&format!("sandbox: {}", probed.why));
+        project::make_folders(root)?;
+        let (state, runs) = project::state(root)?;
+        let cancel = Cancel::new().map_err(anyhow::Error::from)?;
+        let dot_gits = match repo::WorkTree::at(root) {
+            Ok(tree) => sandbox::dot_gits(&tree)?,
+            Err(_) => Vec::new(),
+        };
+        let root = root.to_owned();
+        Ok(Self { root, config, settings, args, host, redactor, runs, cancel, state, cli, probed, dot_gits })
+    }
+
+    fn miss_specs(&self) {
+        let specs = &self.config.specs;
+        if !self.root.join(specs).is_dir() {
+            self.host.output.warn(&format!(
+                "there is no folder {}, so agents have no specs to go by: write some there with code-commit spec plan, or name their folder with code-commit spec setup",
+                printable(specs),
+            ));
+        }
+    }
+
+    /// Whether anything holds what an agent may not touch while it runs.
+    pub(super) fn has_wall(&self) -> bool {
+        self.probed.rung != Rung::Off
+    }
+
+    /// Nobody else works on this tree meanwhile.
+    pub(super) fn lock(&self) -> Result<Lock, Failure> {
+        let lock = Lock::acquire(&self.state, "code-commit spec").map_err(lock::no_lock)?;
+        // A watch may have waited for days while another run was killed.
+        lock::end_orphans_of(&lock, self.host);
+        Ok(lock)
+    }
+
+    /// No other watch works on this project; runs and talks may.
+    pub(super) fn lock_watch(&self) -> Result<Lock, Failure> {
+        Lock::acquire(&self.state.join(failures::WATCH), "code-commit spec watch").map_err(|error| {
+            let help = if matches!(error, LockError::Held { .. }) {
+                "one watch is enough: leave it, or end that process"
+            } else {
+                error.hint()
+            };
+            Failure::refused(error, help)
+        })
+    }
+
+    /// One role for each agent.
+    pub(super) fn team(&self, focus: &str, files: &Files) -> Team {
+        let role = |role| self.role(self.watched(role, focus, files), self.access_of(role));
+        let git = Git::new(&self.root, self.host.environment.all().clone());
+        let exclude = vec![self.config.specs.clone(), format!("{STORE}/{WIP}")];
+        Team {
+            roles: Role::ALL.map(|one| (one, role(one))),
+            root: self.root.clone(),
+            repository: Repository { git, exclude },
+        }
+    }
+
+    /// The world of a run, which may use anything yet.
+    pub(super) fn world<'w, 'o>(
+        &self,
+        record: Record<'o>,
+        cast: Team,
+        watch: &'w mut dyn AgentWatch,
+        around: &'w mut dyn FnMut(&str) -> io::Result<Guarded>,
+        cancel: &Cancel,
+    ) -> AgentWorld<'w, 'o, Team> {
+        let limits =
+            runner::Limits { output_bytes: self.settings.build_output.value, ..runner::Limits::default() };
+        AgentWorld {
+            record,
+            cast,
+            shell: ShellSettings {
+                cwd: self.root.clone(),
+                env: self.env(),
+                confinement: self.probed.confine(self.shell_access()),
+                timeout: Some(self.args.command_timeout.unwrap_or(COMMAND_TIMEOUT)),
+                limits,
+            },
+            watch,
+            around,
+            cancel: cancel.clone(),
+            kept: Kept::default(),
+            limits: AgentLimits::default(),
+            used: AgentUsage::default(),
+            session: None,
+        }
+    }
+
+    /// What a run keeps no copies of: its own files, and what agents may not see. They can read the record of their run.
+    pub(super) fn never_copied(&self) -> Vec<String> {
+        let hidden = keys::hidden_from_agents(&self.root).into_iter();
+        let hidden = hidden.filter_map(|path| Some(path.strip_prefix(&self.root).ok()?.to_str()?.to_owned()));
+        hidden.chain([STORE.to_owned()]).collect()
+    }
+
+    /// The project's own, but for what is excluded.
+    pub(super) fn repositories(&self, exclude: Vec<String>) -> BTreeMap<String, Repository> {
+        let git = Git::new(&self.root, self.host.environment.all().clone());
+        BTreeMap::from([(PROJECT.to_owned(), Repository { git, exclude })])
+    }
+
+    /// An agent that works on what is `watched`, behind these walls.
+    pub(super) fn role(&self, watched: Watched, access: Access) -> perform::Role {
+        let key = self.cli.kind.key_variable();
+        let turn_timeout = self.args.turn_timeout.unwrap_or(TURN_TIMEOUT);
+        perform::Role {
+            cli: self.cli.clone(),
+            cwd: self.root.clone(),
+            confinement: self.probed.confine(access),
+            model: self.args.agent_model.clone(),
+            env: self.env(),
+            extra_env: self.extra_env(),
+            key: self.host.environment.text(key).map(|value| Key::new(key, value)),
+            home: None,
+            permissions: match self.args.permissions.unwrap_or_default() {
+                Permissions::Skip => agent::Permissions::Skip,
+                Permissions::Ask => agent::Permissions::Ask,
+            },
+            timeout: self.settings.max_time.value.into_iter().chain([turn_timeout]).min(),
+            idle_timeout: Some(self.args.idle_timeout.unwrap_or(IDLE_TIMEOUT)),
+            watched,
+            log: None,
+        }
+    }
+
+    fn env(&self) -> Env {
+        sandbox::build_env(&self.settings, self.host.environment)
+    }
+
+    /// What the CLI's own configuration is overruled with; the flag comes last.
+    fn extra_env(&self) -> Vec<(OsString, OsString)> {
+        let address = agents::address(self.cli.kind, self.args.base_url.as_ref());
+        passed(self.host.environment).into_iter().chain(self.in_sandbox()).chain(address).collect()
+    }
+
+    /// Whoever runs all of this behind a wall of their own says so, and root may then skip permissions.
+    fn in_sandbox(&self) -> Option<(OsString, OsString)> {
+        let name = "IS_SANDBOX";
+        self.host.environment.text(name).map(|value| (name.into(), value.into()))
+    }
+}
+
+/// The agents of a run, its folders and its repository.
+#[derive(Debug)]
+pub(super) struct Team {
+    roles: [(Role, perform::Role); 4],
+    root: PathBuf,
+    repository: Repository,
+}
+
+impl Cast<Specs> for Team {
+    fn role(&self, role: Role) -> &perform::Role {
+        let [first, others @ ..] = &self.roles;
+        &others.iter().find(|(one, _)| *one == role).unwrap_or(first).1
+    }
+
+    fn folder(&self, place: Place) -> PathBuf {
+        project::folder(&self.root, place.name())
+    }
+
+    fn repository(&self, Where::Project: Where) -> &Repository {
+        &self.repository
+    }
+}
+
+fn installed(which: Agent, environment: &Environment) -> Result<Installed, Failure> {
+    let kind = match which {
+        Agent::Claude => Kind::Claude,
+        Agent::Gemini => Kind::Gemini,
+        Agent::Codex => Kind::Codex,
+    };
+    agent::find(kind, environment.path()).map_err(|error| Failure::refused(error, kind.hint()))
+}

@@ -1,0 +1,81 @@
+//! The sandbox around agents and around the user's lines.
+
+use std::path::PathBuf;
+
+use loop_spec::{Role, STORE, WIP};
+use names::ours::{SPEC_CONFIG, STATE};
+use runner::Access;
+use settings::keys;
+
+use crate::sandbox;
+use crate::spec::project;
+use crate::spec::workspace::Workspace;
+
+/// Whether backlog, spec issues, findings and what was dismissed may be written in the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mailboxes {
+    /// They may: a person plans.
+    Open,
+    /// They may not.
+    Held,
+}
+
+impl Workspace<'_> {
+    pub(super) fn access_of(&self, role: Role) -> Access {
+        let access = self.access(Mailboxes::Held);
+        if role != Role::Audit || !self.audit_is_held() {
+            return access;
+        }
+        let is_elsewhere = |path: &PathBuf| !path.starts_with(&self.root);
+        Access {
+            read_only: [self.root.clone()].into_iter().chain(access.read_only).collect(),
+            // In a tree that nobody can change nothing can be moved away.
+            pinned: Vec::new(),
+            writable: access.writable.into_iter().filter(is_elsewhere).collect(),
+            ..access
+        }
+    }
+
+    /// Whether the sandbox itself keeps an audit from changing anything: what changes meanwhile is a person's work then. A home inside
+    /// of the tree would be seen with it.
+    pub(super) fn audit_is_held(&self) -> bool {
+        let home = self.env().get("HOME").map(PathBuf::from);
+        self.has_wall() && home.is_none_or(|home| !home.starts_with(&self.root))
+    }
+
+    /// The tree is open, the network too: the agent has to reach its service. The mailboxes are a person's and ours.
+    pub(crate) fn access(&self, mailboxes: Mailboxes) -> Access {
+        let held = [".git", SPEC_CONFIG, STATE].map(|name| self.root.join(name)).into_iter();
+        let store = [self.root.join(STORE)].into_iter().filter(|_| mailboxes == Mailboxes::Held);
+        let wip = project::folder(&self.root, WIP);
+        let set = |places: &[settings::Setting<PathBuf>]| -> Vec<PathBuf> {
+            places.iter().map(|place| place.value.clone()).collect()
+        };
+        let dot_gits = sandbox::held_dot_gits(&self.root, &self.dot_gits);
+        let tree = repo::WorkTree::at(&self.root).ok();
+        let git_elsewhere = tree.iter().flat_map(repo::WorkTree::git_elsewhere);
+        Access {
+            read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
+            pinned: sandbox::ways(&self.root, &self.dot_gits),
+            masked: keys::hidden_from_agents(&self.root)
+                .into_iter()
+                .chain(tree.iter().flat_map(sandbox::records))
+                // What the setup command printed lies there (S4 §Setup Output Handling).
+                .chain([self.runs.clone()])
+                .collect(),
+            network: true,
+            writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
+            readable: set(&self.settings.readable).into_iter().chain(git_elsewhere).collect(),
+            ..Access::new(&self.root, &self.env())
+        }
+    }
+
+    /// What runs in setup and check is what agents wrote: no more than agents may it change the specs.
+    pub(super) fn shell_access(&self) -> Access {
+        let mut access = self.access(Mailboxes::Held);
+        access
+            .read_only
+            .extend([self.root.join(&self.config.specs)].into_iter().filter(|specs| specs.exists()));
+        access
+    }
+}

@@ -1,0 +1,89 @@
+//! `code-commit undo`: every file that a run has written or deleted, as it was before; without git.
+
+use std::path::Path;
+
+pub use apply::Force;
+
+use anyhow::anyhow;
+use apply::{Action, UndoError};
+use perform::{UNDO, folders_to_undo};
+use report::{phrases, printable};
+use serde_json::json;
+
+use crate::changes;
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::lock;
+use crate::place;
+use crate::{records, registry, spec};
+
+/// Takes the run of that name back, the newest if none is named, as one transaction.
+pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Failure> {
+    let output = host.output;
+    let tree = place::work_tree(place::here(host)?)?;
+    let lock = lock::take(&tree, host)?;
+    let known = records::find_known(&tree, named);
+    if let Some(past) = spec::history::meant(&tree, named, &known) {
+        return Err(spec::history::refuse_undo(&past));
+    }
+    let run = known?.path(tree.root());
+    let folder = records::open(&run);
+    let rounds = folders_to_undo(&folder)
+        .map_err(|error| Failure::refused(error, "make the folder readable; it holds the old contents"))?;
+    if rounds.is_empty() {
+        return Err(Failure::nothing_to_do(
+            anyhow!("there is no record of what {} may have changed", records::name(&run)),
+            "a run whose replies were all refused, or that was rolled back, has nothing to undo",
+        ));
+    }
+    let undone = match apply::undo(&lock, tree.root(), &rounds, force) {
+        Err(UndoError::ChangedSince { paths }) if changes::are_as_left(tree.root(), &run, &paths) => {
+            apply::undo(&lock, tree.root(), &rounds, Force::Yes)
+        }
+        done => done,
+    };
+    let undone = undone.map_err(|error| failed(error, &run))?;
+    registry::mark_undone(&tree, &run)?;
+    undone.applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
+    output.object(&json!({ "run": records::name(&run), "restored": undone.applied.changes }));
+    for change in &undone.applied.changes {
+        let what = match change.action {
+            Action::Delete => "removed",
+            Action::Write => "restored",
+            Action::None => "already as before:",
+        };
+        output.report(&format!("{what} {}", printable(&change.path)));
+    }
+    output.report(&format!(
+        "{} before {}",
+        phrases::files_as_they_were(undone.applied.changes.len()),
+        records::name(&run)
+    ));
+    Ok(Exit::Done)
+}
+
+/// All is put back or nothing; whichever it is, the old contents stay in the run folder.
+fn failed(error: UndoError, run: &Path) -> Failure {
+    let kept = run.join(UNDO);
+    if matches!(error, UndoError::ChangedSince { .. }) {
+        return Failure::refused(error, "look at these files; --force restores them anyway");
+    }
+    let help = if matches!(error, UndoError::OtherVersion { .. }) {
+        format!("undo with that version; the old contents are in {}", kept.display())
+    } else if matches!(error, UndoError::NoManifest { .. }) {
+        format!(
+            "nothing was restored; git may have the old contents, and {} has the remaining copies",
+            kept.display()
+        )
+    } else if matches!(error, UndoError::Blocked { .. }) {
+        format!("move away what is there, then undo again; the old contents are in {}", kept.display())
+    } else if matches!(&error, UndoError::Apply(error) if error.leaves_tree_changed()) {
+        format!(
+            "the next command restores files that were not changed since; the old contents are in {}",
+            kept.display()
+        )
+    } else {
+        format!("nothing was restored; the old contents are in {}", kept.display())
+    };
+    Failure::new(Exit::TreeNotRestored, error).help(help)
+}
