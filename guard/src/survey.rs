@@ -16,7 +16,8 @@ use dir::Folder;
 
 /// Everything below the root that the captured rules do not ignore, sorted by path.
 ///
-/// A `.git` is listed without its content, and the root's own not at all.
+/// A `.git` is listed without its content, and the root's own not at all. A `.gitignore` is listed even
+/// if it ignores itself: it decides about everything beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey(Vec<(PathBuf, Seen)>);
 
@@ -162,6 +163,7 @@ impl Guard {
         let mut inner = Vec::new();
         for (name, kind) in level.folder.entries().map_err(at(&level.path))? {
             let is_git = name == b".git";
+            let counts = is_git || name == b".gitignore";
             let name = OsString::from_vec(name);
             let path = join(&level.path, &name);
             if is_git && level.path.is_empty() {
@@ -174,7 +176,7 @@ impl Guard {
             let kind = looked.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
             let of = if kind.is_dir() { Kind::Folder } else { Kind::File };
             let from_top = format!("{}{}", self.work_tree.prefix, String::from_utf8_lossy(&path));
-            if skipped(&place) || (!is_git && self.captured.matches(&level.way, &from_top, of)) {
+            if skipped(&place) || (!counts && self.captured.matches(&level.way, &from_top, of)) {
                 continue;
             }
             // Gone meanwhile.

@@ -44,7 +44,7 @@ fn main() {
         status.push(timed(|| git(&root, &["status", "--porcelain"])));
         opened.push(timed(|| drop(account.open(&guard, &run).unwrap())));
         (0..10).for_each(|file| {
-            fs::write(root.join(format!("00/0000/{file:03}.rs")), format!("{round}")).unwrap()
+            fs::write(root.join(format!("00/0000/{file:03}.rs")), format!("{round}")).unwrap();
         });
         let undo = scratch.path().join(format!("undo-{round}"));
         closed.push(timed(|| drop(account.close(&guard, &run, &undo).unwrap())));

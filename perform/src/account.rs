@@ -33,6 +33,8 @@ pub struct Account {
     /// What the harness itself writes meanwhile, relative to the root.
     pub own: Vec<PathBuf>,
     source: Source,
+    /// Whether what was there is noted on disk, for [`settle`]. A loop that rolls back by git needs no note.
+    is_noted: bool,
     /// The tree as it was, between [`open`](Self::open) and the end of it.
     before: Option<Survey>,
 }
@@ -54,7 +56,13 @@ pub struct Accounted {
 impl Account {
     /// Nothing is looked up yet.
     pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
-        Self { who, may_change, own, source: Source::default(), before: None }
+        Self { who, may_change, own, source: Source::default(), is_noted: true, before: None }
+    }
+
+    /// The same for a loop that has another way back after a kill.
+    #[must_use]
+    pub fn unnoted(self) -> Self {
+        Self { is_noted: false, ..self }
     }
 
     /// Looks at the tree before a command, and copies what could not be brought back otherwise; a warning where that is too much.
@@ -67,7 +75,10 @@ impl Account {
             .source
             .fill(guard.root(), tree.as_ref(), &before, &folder)
             .map_err(Fault::file("keep copies in", &folder))?;
-        note::write(&folder, &before).map_err(Fault::file("note what the tree held in", &folder))?;
+        if self.is_noted {
+            note::write(&folder, &self.own, &before)
+                .map_err(Fault::file("note what the tree held in", &folder))?;
+        }
         self.before = Some(before);
         Ok(without)
     }
@@ -83,30 +94,39 @@ impl Account {
 }
 
 /// Puts back everything that a command has changed during which the harness was killed: the command is run again, or never was. Gives the
-/// paths.
-pub fn settle(account: &mut Account, root: &Path, run: &RunFolder) -> Result<Vec<String>, Fault> {
-    let folder = run.path().join(BEFORE);
+/// paths; what was there instead is in the run folder.
+///
+/// The note that tells what was there before is believed: the caller makes sure that it is the harness's own.
+pub fn settle(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
+    let folder = run.join(BEFORE);
     let failed = |source| Fault::file("read what was noted in", &folder)(source);
-    let Some(before) = note::read(&folder).map_err(failed)? else { return Ok(Vec::new()) };
+    let Some((own, before)) = note::read(&folder).map_err(failed)? else { return Ok(Vec::new()) };
+    let mut account = Account::new("a command", Policy::new(), own);
     let tree = WorkTree::at(root).ok();
-    account.source.reopen(tree.as_ref(), &before, &folder).map_err(failed)?;
+    account.source.reopen(tree.as_ref(), &before, &folder);
     let mut restored = BTreeSet::new();
-    // Ignore rules that the command has made hide from the first look what they name.
-    for only in [Some(OsStr::new(".gitignore")), None] {
-        let guard =
-            Guard::open(root, account.may_change.clone()).map_err(|error| failed(io::Error::other(error)))?;
+    loop {
+        let guard = Guard::open(root, Policy::new()).map_err(|error| failed(io::Error::other(error)))?;
         let mut differences = account.differences(&before, &guard)?;
-        differences.retain(|one| only.is_none_or(|only| one.path.file_name() == Some(only)));
-        account.put_back(
-            root,
-            &before,
-            &differences.iter().collect::<Vec<_>>(),
-            &mut Attic::of(run.path()),
-        )?;
-        restored.extend(differences.iter().map(|one| one.path.display().to_string()));
+        // Ignore rules that the command has made hide what they name: they go first.
+        let is_rule = |one: &Difference| one.path.file_name() == Some(OsStr::new(".gitignore"));
+        let has_rules = differences.iter().any(|one| is_rule(one) && !restored.contains(&one.path));
+        differences.retain(|one| !has_rules || is_rule(one));
+        let gone =
+            account.put_back(root, &before, &differences.iter().collect::<Vec<_>>(), &mut Attic::of(run))?;
+        restored.extend(differences.into_iter().map(|one| one.path));
+        if !has_rules {
+            note::remove(&folder).map_err(failed)?;
+            let shown = restored.iter().map(|path| path.display().to_string());
+            return Ok(shown.filter(|path| !gone.contains(path)).collect());
+        }
     }
-    account.forget(run)?;
-    Ok(restored.into_iter().collect())
+}
+
+/// The command is over and accounted for.
+fn forget(run: &RunFolder) -> Result<(), Fault> {
+    let folder = run.path().join(BEFORE);
+    note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
 }
 
 /// What becomes of a difference.
@@ -133,14 +153,16 @@ impl Account {
         };
         let (back, stays) = (of(Fate::PutBack), of(Fate::Stays));
         let mut attic = Attic::of(run.path());
-        self.put_back(root, &before, &[of(Fate::Dropped), back.clone()].concat(), &mut attic)?;
+        let gone = self.put_back(root, &before, &[of(Fate::Dropped), back.clone()].concat(), &mut attic)?;
         let made = differences.iter().filter(|one| is_made(one) && root.join(&one.path).is_dir());
         let folders: Vec<String> = made.filter_map(|one| Some(one.path.to_str()?.to_owned())).collect();
-        let put_back = back.iter().map(|one| one.path.display().to_string()).collect();
+        let put_back = back.iter().map(|one| one.path.display().to_string());
+        let put_back = put_back.filter(|path| !gone.contains(path)).collect();
         let mut accounted = Accounted { put_back, ..Accounted::default() };
         self.source.adopt(root, undo, &stays, folders, &mut accounted)?;
+        accounted.warnings.extend(not_restored(self.who, &gone));
         accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
-        self.forget(run)?;
+        forget(run)?;
         Ok(accounted)
     }
 
@@ -149,9 +171,11 @@ impl Account {
         let Some(before) = self.before.take() else { return Ok(Accounted::default()) };
         let differences = self.differences(&before, guard)?;
         let mut attic = Attic::of(run.path());
-        self.put_back(guard.root(), &before, &differences.iter().collect::<Vec<_>>(), &mut attic)?;
-        self.forget(run)?;
+        let gone =
+            self.put_back(guard.root(), &before, &differences.iter().collect::<Vec<_>>(), &mut attic)?;
+        forget(run)?;
         let mut accounted = Accounted::default();
+        accounted.warnings.extend(not_restored(self.who, &gone));
         if let Some(attic) = attic.folder() {
             let message = format!(
                 "{} was ended, and what it had changed was restored; what was there is in {}",
@@ -169,11 +193,17 @@ impl Account {
         before: &Survey,
         differences: &[&Difference],
         attic: &mut Attic<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<Vec<String>, Fault> {
         let mut put_back =
             PutBack::new(root, before, &self.source, attic).map_err(Fault::file("open", root))?;
         differences.iter().for_each(|one| put_back.restore(one));
         put_back.finish()
+    }
+
+    /// The tree was restored by other means.
+    pub fn reset(&mut self, run: &RunFolder) -> Result<(), Fault> {
+        self.before = None;
+        forget(run)
     }
 
     /// The run is over: nothing of what was before has to be brought back from the copies any more.
@@ -185,11 +215,6 @@ impl Account {
             }
             Ok(()) | Err(_) => Ok(()),
         }
-    }
-
-    fn forget(&self, run: &RunFolder) -> Result<(), Fault> {
-        let folder = run.path().join(BEFORE);
-        note::remove(&folder).map_err(Fault::file("remove what was noted in", &folder))
     }
 
     fn differences(&self, before: &Survey, guard: &Guard) -> Result<Vec<Difference>, Fault> {
@@ -286,6 +311,12 @@ fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Probl
         message += &format!("; what was there is in {}", attic.display());
     }
     Some(Problem::new("put-back", message))
+}
+
+/// What nobody has a copy of, or a copy could not stand for: a FIFO, a socket, a file too large.
+fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
+    let message = format!("{who} changed or removed {}, which could not be restored", named(gone));
+    (!gone.is_empty()).then(|| Problem::new("not-restored", message))
 }
 
 /// So many are named in a message.

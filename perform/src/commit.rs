@@ -214,9 +214,11 @@ fn written_over(
         let kept = kept.strip_prefix(&rules.root).unwrap_or(&kept).display();
         let happened = match change.before_sha256 {
             Some(_) => {
-                format!("changed since {since}, and not by its build; that content is kept in {kept}")
+                format!(
+                    "changed since {since}, by a person or another program; that content is kept in {kept}"
+                )
             }
-            None => format!("removed since {since}, and not by its build"),
+            None => format!("removed since {since}, by a person or another program"),
         };
         let message = format!("`{}` had been {happened}.", change.path);
         let path = Some(change.path.clone());

@@ -40,7 +40,7 @@ impl WorkTree {
         };
         let tracked = index.entries().iter().map(|entry| entry.path(index));
         let mut attributes = tracked.filter(|path| path.ends_with(b".gitattributes"));
-        let users = config.trusted_path("core.attributesFile").ok().flatten().map(PathBuf::from);
+        let users = config.trusted_path("core.attributesFile").ok().flatten();
         let xdg = || gix::path::env::xdg_config("attributes", &mut |name| gix::path::env::var(name));
         let elsewhere = users.or_else(xdg);
         is_crlf

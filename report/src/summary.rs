@@ -117,7 +117,7 @@ impl Summary {
         // A later round may have restored a file.
         let Self { warnings, files, .. } = &mut summary;
         files.iter_mut().for_each(|file| {
-            file.by_build = by_build.contains(file.path.as_str()) && !by_reply.contains(file.path.as_str())
+            file.by_build = by_build.contains(file.path.as_str()) && !by_reply.contains(file.path.as_str());
         });
         let changed: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         warnings.retain(|warning| warning.path.as_deref().is_none_or(|path| changed.contains(path)));

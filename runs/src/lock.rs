@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use apply::{Lock, LockError};
 use repo::WorkTree;
-use report::{printable, printable_name};
+use report::{phrases, printable, printable_name};
 use runner::{Containers, Orphans};
 
 use crate::commit::late;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::place::{state, state_of};
+use crate::{records, registry};
 
 /// Puts right what a killed run has left: no process of it goes on writing, and the tree is the old one or the new one. Where another run
 /// is at work, both are that run's.
@@ -101,6 +102,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
             applied.warnings.iter().for_each(|warning| host.output.warn(&printable(&warning.to_string())));
         }
     }
+    settle(&state, tree, host)?;
     if lock.was_abandoned()
         && let Err(error) = late::summaries(tree)
     {
@@ -108,6 +110,32 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
     }
     Ok(())
 }
+
+/// Puts back what the build of a run that was killed has changed: it came to no end, and is run again if the run goes on.
+///
+/// State in the tree may have come with a clone: it cannot say what was there before.
+fn settle(state: &Path, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
+    if state == tree.root().join(names::ours::STATE) {
+        return Ok(());
+    }
+    let Some(newest) = registry::all(tree)?.into_iter().next() else { return Ok(()) };
+    let run = newest.path(tree.root());
+    let restored = perform::settle(tree.root(), &run).map_err(|error| {
+        let help = format!("what was there before is in {}; fix that and try again", run.display());
+        Failure::new(Exit::TreeNotRestored, error).help(help)
+    })?;
+    if !restored.is_empty() {
+        host.output.warn(&format!(
+            "{} was killed while a command of it ran; what that had changed was restored: {}; what was there is kept in its folder",
+            records::name(&run),
+            phrases::first(&restored, NAMED)
+        ));
+    }
+    Ok(())
+}
+
+/// This many of the restored files are named.
+const NAMED: usize = 5;
 
 /// The files that somebody has changed since the run was killed, and where they are as they were before it.
 fn left_alone(back: &apply::RolledBack) -> String {

@@ -70,6 +70,16 @@ choice! {
 }
 
 choice! {
+    /// What becomes of the changes of an order's commands outside of its files.
+    Byproducts {
+        /// They are put back when the order passes.
+        Restore = "restore",
+        /// They stay.
+        Keep = "keep",
+    }
+}
+
+choice! {
     /// The name of the output limit.
     OutputLimit {
         /// The name in OpenAI's own service.

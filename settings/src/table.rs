@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::key::{Flag, Given, Key, Takes};
 use crate::slot::Slot;
 use crate::{
-    Address, AnswerSchema, CommandLine, CommitScope, Count, Dollars, ModelName, OutputLimit, Pattern, Place,
-    Sandbox, Setting, Size, SystemRole, Temperature, Time, VariableName,
+    Address, AnswerSchema, Byproducts, CommandLine, CommitScope, Count, Dollars, ModelName, OutputLimit,
+    Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature, Time, VariableName,
 };
 
 macro_rules! optional {
@@ -185,8 +185,14 @@ settings! {
         notify: Option<CommandLine> => notify: Setting<Option<CommandLine>> = unset(), differs;
     }
 
+    /// `[order]`.
+    Order "order." .order {} {
+        /// What becomes of the changes of commands outside of `allowed_files` when an order passes: `restore` or `keep`.
+        byproducts: Option<Byproducts> => byproducts: Setting<Byproducts> = Setting::default(Byproducts::Restore), never;
+    }
+
     /// A table without keys.
-    Reserved "" .order {} {}
+    Reserved "" .phase {} {}
 
     /// Settings of code-commit: `code-commit.toml` at a project's root, or `code-commit/config.toml` in the user's configuration folder.
     /// Every key may be left out.
@@ -202,8 +208,8 @@ settings! {
         sandbox: Isolation,
         /// Settings of `code-commit spec` that `.cuggino.json` does not have.
         spec: Spec,
-        /// Reserved for settings of `code-commit order`; it has none.
-        order: Reserved,
+        /// Settings of `code-commit order`.
+        order: Order,
         /// Reserved for settings of `code-commit phase`, whose own files are in `.abl/`; it has none.
         phase: Reserved,
     } {

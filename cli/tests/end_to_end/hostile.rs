@@ -521,7 +521,7 @@ fn what_somebody_writes_while_the_model_answers_is_kept_and_said() {
     touch_later(&scene, "src/greet.sh");
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let warning = "warning: `src/greet.sh` had been changed since the model was asked, by the build or by a person; that content is kept in ";
+    let warning = "warning: `src/greet.sh` had been changed since the model was asked, by a person or another program; that content is kept in ";
     assert!(ran.err.contains(warning), "{ran}");
 }
 

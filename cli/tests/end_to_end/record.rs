@@ -5,6 +5,7 @@ use std::path::Path;
 
 use fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use fixtures::server::{Script, Step};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::program::Ran;
@@ -70,6 +71,51 @@ fn kill_and_resume(after: usize) -> bool {
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.status().unwrap(), "", "undone, after {after}");
     !journal.contains("\"what\":\"ended\"")
+}
+
+#[test]
+fn a_build_that_is_killed_with_its_harness_leaves_nothing() {
+    for goes_on in [false, true] {
+        let scene = Scene::with_replies([MENDS_IT]);
+        let root = scene.project.root();
+        // The first time it waits for ever, in the middle of its work; once the door is gone it does its work and passes.
+        let build = "#!/bin/sh
+            rm -rf tests; mkdir -p planted/.git src/new
+            echo 'fsmonitor = ./run' > planted/.git/config
+            echo hidden > src/new/hidden; echo formatted >> src/greet.sh
+            echo '*' > src/.gitignore
+            test ! -p agent-config/door || read _ < agent-config/door
+        ";
+        scene.project.write("build.sh", build.as_bytes()).unwrap();
+        scene.project.commit("a build that waits").unwrap();
+        let door = root.join("agent-config/door");
+        mknodat(CWD, &door, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let quiet = std::process::Stdio::null;
+        let mut child = scene.keyed(&scene.flags(), &[]).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+        while !root.join("src/.gitignore").exists() {
+            assert!(child.try_wait().unwrap().is_none(), "it came to an end");
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        std::fs::remove_file(door).unwrap();
+        let next = if goes_on { scene.run_keyed(&["resume"]) } else { scene.run(&["undo"]) };
+        assert_eq!(next.code, Some(0), "{next}");
+        assert!(
+            next.err.contains("was killed while a command of it ran; what that had changed was restored"),
+            "{next}"
+        );
+        let tree = scene.project.status().unwrap();
+        if goes_on {
+            assert!(tree.contains(" D tests/") && tree.contains("?? src/new/"), "{tree}");
+            assert!(!root.join("src/.gitignore").exists() && !root.join("planted").exists());
+            assert_eq!(scene.run(&["undo"]).code, Some(0));
+        }
+        assert_eq!(scene.project.status().unwrap(), "", "undone");
+        let left = ["src/new", "src/new/hidden", "planted", "planted/.git", "planted/.git/config"]
+            .map(|path| root.join(path).exists());
+        assert_eq!(left, [false; 5], "{next}");
+    }
 }
 
 #[test]

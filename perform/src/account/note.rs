@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,8 @@ enum Name {
 /// [`Seen`] without the names of its fields: there may be many.
 type Row = (Name, u32, u64, (i64, i64), (i64, i64), (u64, u64), (u32, u32));
 
-pub(super) fn write(folder: &Path, survey: &Survey) -> io::Result<()> {
+/// `own` are the paths that are of no account.
+pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Result<()> {
     let row = |(path, seen): &(PathBuf, Seen)| -> Row {
         let name = match path.to_str() {
             Some(text) => Name::Text(text.to_owned()),
@@ -33,6 +34,8 @@ pub(super) fn write(folder: &Path, survey: &Survey) -> io::Result<()> {
     };
     dir::replace_with(&folder.join(NOTE), |file| {
         let mut file = BufWriter::new(file);
+        serde_json::to_writer(&mut file, own)?;
+        file.write_all(b"\n")?;
         for one in survey.iter() {
             serde_json::to_writer(&mut file, &row(one))?;
             file.write_all(b"\n")?;
@@ -42,11 +45,14 @@ pub(super) fn write(folder: &Path, survey: &Survey) -> io::Result<()> {
 }
 
 /// None where no command was running.
-pub(super) fn read(folder: &Path) -> io::Result<Option<Survey>> {
-    let file = match File::open(folder.join(NOTE)) {
+pub(super) fn read(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
+    let mut file = match File::open(folder.join(NOTE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => BufReader::new(file?),
     };
+    let mut own = String::new();
+    file.read_line(&mut own)?;
+    let own = serde_json::from_str(&own)?;
     let mut found = Vec::new();
     for row in serde_json::Deserializer::from_reader(file).into_iter::<Row>() {
         let (name, mode, len, mtime, ctime, id, owner) = row?;
@@ -56,7 +62,7 @@ pub(super) fn read(folder: &Path) -> io::Result<Option<Survey>> {
         };
         found.push((path, Seen { mode, len, mtime, ctime, id, owner }));
     }
-    Ok(Some(Survey::new(found)))
+    Ok(Some((own, Survey::new(found))))
 }
 
 /// The command is over and accounted for.

@@ -22,6 +22,8 @@ pub(super) struct PutBack<'p, 'r> {
     source: &'p Source,
     attic: &'p mut Attic<'r>,
     lost: Vec<String>,
+    /// Nobody has what they were.
+    gone: Vec<String>,
 }
 
 impl<'p, 'r> PutBack<'p, 'r> {
@@ -31,48 +33,49 @@ impl<'p, 'r> PutBack<'p, 'r> {
         source: &'p Source,
         attic: &'p mut Attic<'r>,
     ) -> io::Result<Self> {
-        Ok(Self { root: Folder::open(root)?, before, source, attic, lost: Vec::new() })
+        Ok(Self { root: Folder::open(root)?, before, source, attic, lost: Vec::new(), gone: Vec::new() })
     }
 
     /// Makes the path what it was. What is there goes to the attic, but for folders that were not there.
     pub(super) fn restore(&mut self, one: &Difference) {
-        if self.try_restore(one).is_err() {
-            self.lost.push(one.path.display().to_string());
+        match self.try_restore(one) {
+            Ok(true) => {}
+            Ok(false) => self.gone.push(one.path.display().to_string()),
+            Err(_) => self.lost.push(one.path.display().to_string()),
         }
     }
 
-    /// Fails where something is not as it was.
-    pub(super) fn finish(self) -> Result<(), Fault> {
-        if self.lost.is_empty() { Ok(()) } else { Err(Fault::Seal { paths: self.lost.join(", ") }) }
+    /// The paths of which nobody has what they were: they are left as they are. Fails where anything else is not as it was.
+    pub(super) fn finish(self) -> Result<Vec<String>, Fault> {
+        if self.lost.is_empty() { Ok(self.gone) } else { Err(Fault::Seal { paths: self.lost.join(", ") }) }
     }
 
-    fn try_restore(&mut self, one: &Difference) -> io::Result<()> {
+    /// Whether it could be restored.
+    fn try_restore(&mut self, one: &Difference) -> io::Result<bool> {
         let Difference { path, before, .. } = one;
         let Some(was) = before else {
             // With the folder around it, perhaps.
-            let Ok(folder) = self.root.folder_of(path) else { return Ok(()) };
-            return self.clear(&folder, path);
+            let Ok(folder) = self.root.folder_of(path) else { return Ok(true) };
+            return self.clear(&folder, path).map(|()| true);
         };
-        // Without its old content nothing is gained by taking it away.
-        let content = if was.kind().is_file() {
-            Some(self.source.read(path, was).ok_or(io::ErrorKind::NotFound)?)
-        } else {
-            None
-        };
-        let folder = self.folder_of(path)?;
         let name = last(path)?;
         if was.kind().is_dir() {
-            return self.make_folder(&folder, path, was);
+            let folder = self.folder_of(path)?;
+            return self.make_folder(&folder, path, was).map(|()| true);
         }
-        self.clear(&folder, path)?;
-        if let Some(mut content) = content {
+        // Without what it was nothing is gained by taking it away.
+        if let Some(mut content) = self.source.read(path, was).filter(|_| was.kind().is_file()) {
+            let folder = self.folder_of(path)?;
+            self.clear(&folder, path)?;
             let inode = Inode { mode: was.mode & 0o7777, len: was.len, modified: modified(was) };
-            return folder.make_file(name, &mut content, inode);
+            return folder.make_file(name, &mut content, inode).map(|()| true);
         }
-        match self.source.target(path) {
-            Some(target) if was.kind().is_symlink() => folder.make_link(name, target),
-            _ => Err(io::ErrorKind::Unsupported.into()),
-        }
+        let Some(target) = self.source.target(path).filter(|_| was.kind().is_symlink()) else {
+            return Ok(false);
+        };
+        let folder = self.folder_of(path)?;
+        self.clear(&folder, path)?;
+        folder.make_link(name, target).map(|()| true)
     }
 
     /// The folder that the path is in; what has its place on the way goes.

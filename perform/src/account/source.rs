@@ -74,12 +74,7 @@ impl Source {
     }
 
     /// The same copies, which a run that was killed has left.
-    pub(super) fn reopen(
-        &mut self,
-        tree: Option<&WorkTree>,
-        before: &Survey,
-        folder: &Path,
-    ) -> io::Result<()> {
+    pub(super) fn reopen(&mut self, tree: Option<&WorkTree>, before: &Survey, folder: &Path) {
         self.committed = tree.and_then(|tree| tree.committed().ok());
         self.folder = folder.join(FILES);
         for (path, seen) in before.iter() {
@@ -94,7 +89,6 @@ impl Source {
                 self.copies.insert(path.clone(), *seen);
             }
         }
-        Ok(())
     }
 
     fn is_in_git(&self, path: &Path, seen: &Seen) -> bool {

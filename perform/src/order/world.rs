@@ -68,6 +68,7 @@ impl World for OrderWorld<'_, '_> {
     }
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
+        self.account.iter_mut().try_for_each(|account| account.end(self.record.folder()))?;
         Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
     }
 }
@@ -102,8 +103,10 @@ impl Live<Ask> for OrderWorld<'_, '_> {
 impl Live<Write> for OrderWorld<'_, '_> {
     fn perform(&mut self, write: &Write) -> Result<Tried<WriteAnswer>, Fault> {
         self.cancel_point()?;
+        let written = self.write(write);
+        // From here on it is the commands that change the tree.
         self.look_before()?;
-        tried(self.write(write))
+        tried(written)
     }
 }
 
@@ -123,6 +126,7 @@ impl Live<RollBack> for OrderWorld<'_, '_> {
         self.cancel_point()?;
         let Rules { root, lock, .. } = &self.rules;
         let warnings = self.baseline.restore(lock, root, self.record.folder().path())?;
+        self.account.iter_mut().try_for_each(|account| account.reset(self.record.folder()))?;
         Ok(RolledBack { warnings })
     }
 }
@@ -158,7 +162,7 @@ impl OrderWorld<'_, '_> {
         if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
     }
 
-    /// Looks at the tree before the first change to it.
+    /// Looks at the tree before the first command after a write or a rollback.
     fn look_before(&mut self) -> Result<(), Fault> {
         let Some(account) = self.account.as_mut().filter(|account| !account.is_open()) else { return Ok(()) };
         let warning = account.open(&self.rules.guard, self.record.folder())?;
@@ -172,9 +176,7 @@ impl OrderWorld<'_, '_> {
         let written = undo_folders(run.path())?;
         let newest = written.last().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
         let undo = run.path().join(UNDO).join(after_build(newest.unwrap_or(1)));
-        let accounted = account.close(&self.rules.guard, run, &undo)?;
-        account.end(run)?;
-        Ok(accounted)
+        account.close(&self.rules.guard, run, &undo)
     }
 
     /// The conditions that do not hold.

@@ -12,6 +12,7 @@ use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Pas
 use repo::WorkTree;
 use report::{Counts, Output, printable};
 use runner::Limits;
+use settings::{Byproducts, Settings};
 
 use crate::changes::{self, FileChange};
 use crate::commit::run::UNLIKE_RECORDED;
@@ -87,7 +88,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
             confinement,
             sealed,
         },
-        account: Some(account(&inputs, tree.root(), folder.path())),
+        account: account(&inputs, setting.settings, tree.root(), folder.path()),
         baseline,
         cancel: setting.cancel.clone(),
     };
@@ -144,15 +145,13 @@ fn put_back(
     Ok(unfinished.write(state)?)
 }
 
-/// What commands change besides the files that the order names is put back when it passes.
-fn account(inputs: &Inputs, root: &Path, run: &Path) -> Account {
+/// What commands change besides the files that the order names is put back when it passes, unless the configuration keeps it.
+fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Option<Account> {
     let out = run.parent().and_then(|out| Some(out.strip_prefix(root).ok()?.to_owned()));
-    let state = PathBuf::from(names::ours::STATE);
-    Account::new(
-        "a command",
-        Policy::scoped(inputs.order.allowed_files.iter().cloned()),
-        out.into_iter().chain([state]).collect(),
-    )
+    let own = out.into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
+    let files = Policy::scoped(inputs.order.allowed_files.iter().cloned());
+    (settings.byproducts.value == Byproducts::Restore)
+        .then(|| Account::new("a command", files, own).unnoted())
 }
 
 fn finish(finished: Finished, folder: &RunFolder, changes: Vec<FileChange>) -> Result<Done, Failure> {

@@ -36,7 +36,11 @@ fn check_sandbox(rung: &str, docker_host: Option<&OsStr>) {
         return;
     }
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(scene.root().join("src/made-by-a-command").exists());
+    assert!(
+        ran.err.contains("a command changed src/made-by-a-command, which it may not; it was restored"),
+        "{ran}"
+    );
+    assert!(!scene.root().join("src/made-by-a-command").exists());
 }
 
 #[test]

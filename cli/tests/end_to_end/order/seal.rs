@@ -7,13 +7,18 @@ use crate::scenes::program::Ran;
 
 /// An order whose only acceptance command is this script, in a project whose user protects `tests/**`.
 fn run(script: &str) -> (Scene, Ran) {
+    let scene = prepared(script);
+    let ran = scene.run(&["--max-attempts", "1"]);
+    (scene, ran)
+}
+
+fn prepared(script: &str) -> Scene {
     let scene = Scene::with(&[&greet(GOOD)]);
     scene.protect_tests();
     scene.place("script", script.as_bytes());
     let command = format!("sh {}", scene.beside("script").display());
     scene.place_order(&json!({ "acceptance_commands": [command] }));
-    let ran = scene.run(&["--max-attempts", "1"]);
-    (scene, ran)
+    scene
 }
 
 #[test]
@@ -52,8 +57,20 @@ fn the_verification_script_is_sealed_without_being_named() {
 }
 
 #[test]
-fn what_is_not_protected_may_be_rewritten_by_a_command() {
-    let (scene, ran) = run("echo other >> src/other.txt");
+fn what_a_command_changes_besides_the_files_of_the_order_is_put_back_unless_it_is_kept() {
+    let change = "echo other >> src/other.txt; echo report > report.xml";
+    let (scene, ran) = run(change);
     assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{}", ran.err);
-    assert_eq!(scene.project.read("src/other.txt").unwrap(), "other\nother\n");
+    assert!(
+        ran.err.contains("a command changed report.xml, src/other.txt, which it may not; it was restored"),
+        "{ran}"
+    );
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
+    assert_eq!(scene.project.read("src/other.txt").unwrap(), "other\n");
+    let scene = prepared(change);
+    scene.project.write("code-commit.toml", b"[order]\nbyproducts = \"keep\"\n").unwrap();
+    scene.project.commit("by-products stay").unwrap();
+    let ran = scene.run(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n M src/other.txt\n?? report.xml\n");
 }
