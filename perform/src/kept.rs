@@ -116,7 +116,8 @@ mod tests {
         };
         let (first, second) = (written(1, Action::Write), written(2, Action::Write));
         let rounds = |answers: &[Line]| {
-            Vec::from_iter(rounds_written(answers.iter().cloned()).into_iter().map(|(round, _)| round))
+            let written = rounds_written(answers.iter().cloned());
+            written.into_iter().map(|(round, _)| round).collect::<Vec<_>>()
         };
         assert_eq!(rounds(&[first.clone(), second.clone()]), [1, 2]);
         let rolled_back = Line::RolledBack(RolledBack { warnings: Vec::new() });

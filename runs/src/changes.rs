@@ -1,11 +1,8 @@
 //! What a run has changed in all: its pre-images beside what is on disk.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use perform::UNDO;
 use similar::{ChangeTag, TextDiff};
 
 use report::{BAD, FileStat, GOOD, Output, STRONG, printable};
@@ -17,12 +14,7 @@ pub struct FileChange {
     pub path: String,
     before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,
-    /// SHA-256, in hex, of what the run has written last; a build may have changed it since.
-    written: Option<String>,
 }
-
-/// Beside the pre-images: how the run has left the files that its build has changed since it wrote them.
-const LEFT: &str = "left.json";
 
 /// Every file that differs from what it was before the run in this folder, by path.
 pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
@@ -34,44 +26,11 @@ pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
             after: on_disk(&root.join(&image.path)),
             path: image.path,
             before: image.content,
-            written: image.left_as,
         })
         .filter(|change| change.before != change.after)
         .collect();
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(changes)
-}
-
-/// Keeps how a run that is over has left its files: what its build has made of them is part of the run, and no reason to refuse an undo.
-pub(crate) fn note_left(run: &Path, changes: &[FileChange]) -> anyhow::Result<()> {
-    let left = changes.iter().map(|change| (&change.path, hash(change.after.as_deref()), &change.written));
-    let touched: BTreeMap<_, _> =
-        left.filter(|(_, now, written)| now != *written).map(|(path, now, _)| (path, now)).collect();
-    let path = run.join(UNDO).join(LEFT);
-    if touched.is_empty() {
-        // Of an earlier end of the same run.
-        return dir::remove(&path).context("cannot remove an old note");
-    }
-    dir::replace(&path, &serde_json::to_vec_pretty(&touched)?)
-        .context("cannot keep how the run has left its files")
-}
-
-/// What a run that is over has changed; it is noted how it has left its files.
-pub(crate) fn left_by(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
-    let changes = of_run(root, run)?;
-    note_left(run, &changes)?;
-    Ok(changes)
-}
-
-/// Whether these files are as the run in this folder, its build included, has left them.
-pub(crate) fn are_as_left(root: &Path, run: &Path, paths: &[String]) -> bool {
-    let left = fs::read(run.join(UNDO).join(LEFT)).unwrap_or_default();
-    let left: BTreeMap<String, Option<String>> = serde_json::from_slice(&left).unwrap_or_default();
-    paths.iter().all(|path| left.get(path) == Some(&hash(on_disk(&root.join(path)).as_deref())))
-}
-
-fn hash(content: Option<&[u8]>) -> Option<String> {
-    content.map(logging::sha256_hex)
 }
 
 /// The content of a regular file; a build may have put a FIFO or a link in its place.

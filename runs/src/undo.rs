@@ -10,7 +10,6 @@ use perform::{UNDO, folders_to_undo};
 use report::{phrases, printable};
 use serde_json::json;
 
-use crate::changes;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::lock;
@@ -36,13 +35,7 @@ pub fn run(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Fa
             "a run whose replies were all refused, or that was rolled back, has nothing to undo",
         ));
     }
-    let undone = match apply::undo(&lock, tree.root(), &rounds, force) {
-        Err(UndoError::ChangedSince { paths }) if changes::are_as_left(tree.root(), &run, &paths) => {
-            apply::undo(&lock, tree.root(), &rounds, Force::Yes)
-        }
-        done => done,
-    };
-    let undone = undone.map_err(|error| failed(error, &run))?;
+    let undone = apply::undo(&lock, tree.root(), &rounds, force).map_err(|error| failed(error, &run))?;
     registry::mark_undone(&tree, &run)?;
     undone.applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
     output.object(&json!({ "run": records::name(&run), "restored": undone.applied.changes }));

@@ -40,8 +40,8 @@ pub struct OrderWorld<'w, 'o> {
     pub schema: serde_json::Value,
     /// How commands are run.
     pub commands: CommandSettings,
-    /// What commands may change; `None` if whatever they change stays.
-    pub account: Option<Account>,
+    /// What commands may change for good.
+    pub account: Account,
     /// What the tree is rolled back to.
     pub baseline: Baseline,
     /// Raised by Ctrl-C.
@@ -68,7 +68,7 @@ impl World for OrderWorld<'_, '_> {
     }
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
-        self.account.iter_mut().try_for_each(|account| account.end(self.record.folder()))?;
+        self.account.end(self.record.folder())?;
         Ok(self.record.note(&Note::Ended { outcome: outcome.clone() })?)
     }
 }
@@ -126,7 +126,7 @@ impl Live<RollBack> for OrderWorld<'_, '_> {
         self.cancel_point()?;
         let Rules { root, lock, .. } = &self.rules;
         let warnings = self.baseline.restore(lock, root, self.record.folder().path())?;
-        self.account.iter_mut().try_for_each(|account| account.reset(self.record.folder()))?;
+        self.account.reset(self.record.folder())?;
         Ok(RolledBack { warnings })
     }
 }
@@ -164,19 +164,20 @@ impl OrderWorld<'_, '_> {
 
     /// Looks at the tree before the first command after a write or a rollback.
     fn look_before(&mut self) -> Result<(), Fault> {
-        let Some(account) = self.account.as_mut().filter(|account| !account.is_open()) else { return Ok(()) };
-        let warning = account.open(&self.rules.guard, self.record.folder())?;
+        if self.account.is_open() {
+            return Ok(());
+        }
+        let warning = self.account.open(&self.rules.guard, self.record.folder())?;
         Ok(warning.into_iter().try_for_each(|warning| self.record.warn(warning))?)
     }
 
     /// Puts back what commands may not change. What the order itself wrote is in sets of its own.
     fn look_after(&mut self) -> Result<Accounted, Fault> {
-        let Some(account) = &mut self.account else { return Ok(Accounted::default()) };
         let run = self.record.folder();
         let written = undo_folders(run.path())?;
         let newest = written.last().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
         let undo = run.path().join(UNDO).join(after_build(newest.unwrap_or(1)));
-        account.close(&self.rules.guard, run, &undo)
+        self.account.close(&self.rules.guard, run, &undo)
     }
 
     /// The conditions that do not hold.

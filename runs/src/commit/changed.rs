@@ -11,7 +11,7 @@ use repo::WorkTree;
 use report::phrases;
 use settings::Environment;
 
-use crate::changes::{FileChange, on_disk};
+use crate::changes::on_disk;
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::order::preflight::git;
@@ -64,12 +64,6 @@ pub(crate) fn refuse(
         error,
         format!("to continue anyway: code-commit resume {name} --force; or begin a new run"),
     ))
-}
-
-/// Whether none of these files was written since the run was stopped.
-pub(crate) fn is_as_stopped(root: &Path, run: &Path, changes: &[FileChange]) -> bool {
-    let stopped = last_sign(run);
-    !changes.iter().any(|change| is_newer(&root.join(&change.path), stopped))
 }
 
 /// When the run last wrote to its record, as the clock of the file system says it.

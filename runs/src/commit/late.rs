@@ -11,7 +11,6 @@ use repo::WorkTree;
 use report::SUMMARY;
 
 use crate::changes;
-use crate::commit::changed::is_as_stopped;
 use crate::commit::run::summarize;
 use crate::order::recorded::Recorded;
 use crate::records;
@@ -43,10 +42,6 @@ fn summary(root: &Path, run: &Path) -> anyhow::Result<()> {
     let Ok(past) = Past::read(run) else { return Ok(()) };
     let Some(outcome) = past.outcome().cloned() else { return Ok(()) };
     let changes = changes::of_run(root, run)?;
-    // What a person has changed since is not what the run has left.
-    if is_as_stopped(root, run, &changes) {
-        changes::note_left(run, &changes)?;
-    }
     let folder = records::open(run);
     summarize(root, &folder, &past.lines, &changes, outcome, elapsed(&past)).map(drop)
 }

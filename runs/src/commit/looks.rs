@@ -74,9 +74,7 @@ fn clean_enough(
                 "commit or stash them, or leave --require-clean away",
             ));
         }
-        output.warn(&format!(
-            "{text}; code-commit undo gives back what the run writes over, not what a build changes"
-        ));
+        output.warn(&format!("{text}; code-commit undo restores them as they are now"));
     }
     if let Some(older) = rollup.is_older(tree.root(), &look) {
         output.warn(&older);

@@ -186,7 +186,7 @@ fn finish(
     elapsed: Duration,
     output: &Output,
 ) -> Result<Finished, Failure> {
-    let changes = changes::left_by(root, folder.path())?;
+    let changes = changes::of_run(root, folder.path())?;
     let past = Past::read(folder.path()).map_err(anyhow::Error::from)?;
     let summary = summarize(root, folder, &past.lines, &changes, outcome, elapsed)?;
     summary.print(output);

@@ -8,6 +8,7 @@ use engine::{Journaled, Outcome, Stop};
 use guard::Policy;
 use logging::RunFolder;
 use loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, VERIFY_SCRIPT, proposal_schema};
+use names::Binds;
 use perform::{Account, Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
 use repo::WorkTree;
 use report::{Counts, Output, printable};
@@ -95,7 +96,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Done, Failure> 
     let mut harness = Journaled::new(world, past.answers);
     match harness.run(|harness| loop_order::order(harness, &inputs)) {
         Ok(finished) => {
-            let changes = changes::left_by(tree.root(), folder.path())?;
+            let changes = changes::of_run(tree.root(), folder.path())?;
             Unfinished::forget(&state)?;
             finish(finished, &folder, changes)
         }
@@ -146,12 +147,14 @@ fn put_back(
 }
 
 /// What commands change besides the files that the order names is put back when it passes, unless the configuration keeps it.
-fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Option<Account> {
+fn account(inputs: &Inputs, settings: &Settings, root: &Path, run: &Path) -> Account {
     let out = run.parent().and_then(|out| Some(out.strip_prefix(root).ok()?.to_owned()));
     let own = out.into_iter().chain([PathBuf::from(names::ours::STATE)]).collect();
-    let files = Policy::scoped(inputs.order.allowed_files.iter().cloned());
-    (settings.byproducts.value == Byproducts::Restore)
-        .then(|| Account::new("a command", files, own).unnoted())
+    let may_change = match settings.byproducts.value {
+        Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
+        Byproducts::Keep => Policy::build(Binds::Always),
+    };
+    Account::new("a command", may_change, own).unnoted()
 }
 
 fn finish(finished: Finished, folder: &RunFolder, changes: Vec<FileChange>) -> Result<Done, Failure> {

@@ -14,10 +14,8 @@ use repo::{Git, WorkTree};
 use report::Output;
 use serde_json::Value;
 
-use crate::changes::left_by;
 use crate::exit::{Exit, Failure};
 use crate::order::recorded;
-use crate::order::recorded::summary;
 use crate::order::setting::not_restored;
 use crate::order::settle::settle;
 use crate::order::unfinished::Unfinished;
@@ -155,7 +153,6 @@ pub(super) fn clear_up(
     let head = git.commit_of("HEAD")?;
     let is_at_baseline = head.as_deref() == Some(run.commit.as_str());
     if has_journal && (is_finished(&folder)? || (!is_at_baseline && settle(&run, tree, git)?)) {
-        note_left_as(&folder, tree)?;
         Unfinished::forget(state)?;
         return Ok(None);
     }
@@ -183,15 +180,6 @@ pub(super) fn clear_up(
         run.write(state)?;
     }
     Ok(Some(run).filter(|_| has_journal))
-}
-
-/// Keeps how the run has left its files, where it was killed before it could: only while the tree is still the one that it has measured.
-fn note_left_as(folder: &RunFolder, tree: &WorkTree) -> Result<(), Failure> {
-    let measured = summary(folder).and_then(|summary| summary.repo_tree_hash_after);
-    if measured.is_some() && measured == repo::stable_hash(tree.root()).ok() {
-        left_by(tree.root(), folder.path())?;
-    }
-    Ok(())
 }
 
 /// Whether a run has put down all that it begins with, and no more. It has changed nothing, so that whatever is in the tree is a person's.
