@@ -247,8 +247,10 @@ impl<H> Work<'_, H> {
             |spec: &&PhaseSpec| spec.completed || (status == Status::Completed && spec.number == phase);
         let titles: BTreeMap<u32, String> =
             self.inputs.specs.iter().map(|spec| (spec.number, spec.title.clone())).collect();
+        let passed = self.inputs.specs.iter().filter(done);
         State {
-            phases_completed: self.inputs.specs.iter().filter(done).map(|spec| spec.number).collect(),
+            phases_completed: passed.clone().map(|spec| spec.number).collect(),
+            passed_for: passed.map(|spec| (spec.number, spec.specs_sha256.clone())).collect(),
             phase_titles: titles,
             current: Current {
                 phase: Some(phase),

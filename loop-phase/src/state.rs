@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 pub struct State {
     /// Phases that have passed.
     pub phases_completed: BTreeSet<u32>,
+    /// For which specs each of them has passed: a SHA-256 over the specs up to it. A pass without one
+    /// holds for any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub passed_for: BTreeMap<u32, String>,
     /// Titles of the phases seen so far.
     pub phase_titles: BTreeMap<u32, String>,
     /// The phase in progress.
@@ -54,12 +58,29 @@ pub enum Status {
 }
 
 impl State {
-    /// The current phase has passed.
-    pub fn complete(&mut self, phase: u32, at: String) {
+    /// A phase has passed for the specs with this hash.
+    pub fn complete(&mut self, phase: u32, specs_sha256: String, at: String) {
         self.phases_completed.insert(phase);
-        self.current.status = Status::Completed;
-        (self.current.builder_done, self.current.verifier_done) = (true, true);
+        self.passed_for.insert(phase, specs_sha256);
+        if self.current.phase == Some(phase) {
+            self.current.status = Status::Completed;
+            (self.current.builder_done, self.current.verifier_done) = (true, true);
+        }
         self.last_updated = Some(at);
+    }
+
+    /// A phase counts as not passed, and begins anew.
+    pub fn reopen(&mut self, phase: u32, at: String) {
+        self.phases_completed.remove(&phase);
+        self.passed_for.remove(&phase);
+        self.current = Current { phase: Some(phase), ..Current::default() };
+        self.last_updated = Some(at);
+    }
+
+    /// Whether the phase has passed for the specs with this hash.
+    pub fn has_passed(&self, phase: u32, specs_sha256: &str) -> bool {
+        let is_for_these = || self.passed_for.get(&phase).is_none_or(|specs| specs == specs_sha256);
+        self.phases_completed.contains(&phase) && is_for_these()
     }
 
     /// The file's text.
@@ -77,6 +98,7 @@ mod tests {
     fn the_file_has_the_fields_of_the_seed_and_comes_back_from_it() {
         let state = State {
             phases_completed: [1].into(),
+            passed_for: [(1, "abc".to_owned())].into(),
             phase_titles: [(1, "Login".to_owned()), (2, "Cart".to_owned())].into(),
             current: Current {
                 phase: Some(2),
@@ -92,6 +114,9 @@ mod tests {
           "phases_completed": [
             1
           ],
+          "passed_for": {
+            "1": "abc"
+          },
           "phase_titles": {
             "1": "Login",
             "2": "Cart"

@@ -109,7 +109,7 @@ mod tests {
         let write = |name: &str, text: &str| {
             scratch.write(name, text);
             let file = File::open(scratch.path().join(name)).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_hours(400_000)).unwrap();
         };
         write("plain", "plain\n");
         write("windows.txt", "two\r\nlines\r\n");
@@ -121,7 +121,8 @@ mod tests {
         assert_eq!(read(&tree, "windows.txt"), None, "its object has other bytes");
         assert_eq!(read(&tree, "untracked"), None);
         write("plain", "other\n");
-        File::open(scratch.path().join("plain")).unwrap().set_modified(SystemTime::now()).unwrap();
+        let later = SystemTime::UNIX_EPOCH + Duration::from_hours(400_001);
+        File::open(scratch.path().join("plain")).unwrap().set_modified(later).unwrap();
         assert_eq!(read(&tree, "plain"), None, "it was changed since");
     }
 }

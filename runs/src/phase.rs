@@ -9,9 +9,11 @@ mod lines;
 pub(crate) mod past;
 mod project;
 pub mod request;
+mod verdicts;
 
 pub use act::{Request, run};
 pub use desk::{NAME as DESK, serve};
 pub use folders::refuse_links;
 pub use past::LOGS;
 pub use project::{PROJECT, SPECS, read, specs};
+pub use verdicts::{Word, say};

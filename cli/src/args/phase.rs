@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use runs::phase::Request;
+use runs::phase::{Request, Word};
 use settings::{Address, Layer, Sandbox, duration};
 
 use super::{TurnLimitArgs, sandbox};
@@ -12,9 +12,12 @@ use super::{TurnLimitArgs, sandbox};
 /// Flags of `phase`.
 #[derive(Debug, Clone, Args)]
 pub struct PhaseArgs {
-    /// init: make what a project needs; check: look the specs over; run: go on with the open phase or the next one; N: that phase
-    #[arg(value_name = "init|check|run|N")]
+    /// init: make what a project needs; check: look the specs over; run: continue the open phase or start the next one; N: that phase; trust: adopt what a commit says of phase N; reopen: phase N has not passed
+    #[arg(value_name = "init|check|run|N|trust|reopen")]
     pub action: Action,
+    /// The phase to trust or to reopen
+    #[arg(value_name = "PHASE", value_parser = clap::value_parser!(u32).range(1..))]
+    pub number: Option<u32>,
     /// The model of both roles, instead of the configured ones: gemini-…, claude-…, gpt-…, or gemini/NAME, claude/NAME, codex/NAME
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
@@ -79,6 +82,8 @@ pub enum Action {
     Run,
     /// Work on this phase.
     Number(u32),
+    /// What a person says of a phase.
+    Say(Word),
 }
 
 impl FromStr for Action {
@@ -89,9 +94,13 @@ impl FromStr for Action {
             "init" => Ok(Self::Init),
             "check" => Ok(Self::Check),
             "run" => Ok(Self::Run),
+            "trust" => Ok(Self::Say(Word::Trust)),
+            "reopen" => Ok(Self::Say(Word::Reopen)),
             _ => match text.parse() {
                 Ok(number) if number > 0 => Ok(Self::Number(number)),
-                _ => Err(format!("`{text}` is neither init, check, run nor the number of a phase")),
+                _ => Err(format!(
+                    "`{text}` is neither init, check, run, trust, reopen nor the number of a phase"
+                )),
             },
         }
     }

@@ -79,6 +79,7 @@ fn every_setting_is_shown_with_its_origin() {
     sandbox.env                 CC  user file
     spec.commit_scope           -  default
     spec.notify                 -  default
+    order.byproducts            restore  default
     protect                     *.snap  user file
     protect                     tests/**  project file
     price                       -  default

@@ -43,6 +43,8 @@ pub struct PhaseSpec {
     pub text: Arc<str>,
     /// Whether it has passed.
     pub completed: bool,
+    /// SHA-256 over the specs up to this one, in hex: what a pass is bound to.
+    pub specs_sha256: String,
 }
 
 /// What a role is told about itself.

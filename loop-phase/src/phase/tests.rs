@@ -18,6 +18,7 @@ fn inputs() -> Inputs {
         title: title.into(),
         text: format!("# Phase {number}: {title}\n").into(),
         completed: false,
+        specs_sha256: format!("hash-{number}"),
     };
     Inputs {
         phase: 1,

@@ -3,15 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use engine::{Note, Outcome};
-use logging::{Redactor, RunFolder, Stamp};
+use logging::{Redactor, RunFolder};
 use loop_phase::Start;
-use loop_phase::state::Status;
-use names::ours::ABL;
-use perform::{Record, Silent};
 
 use crate::exit::Failure;
-use crate::phase::project::Project;
 use crate::records::is_unfinished;
 use crate::registry::RUN_JSON;
 
@@ -59,30 +54,6 @@ impl Past {
         let folder = RunFolder::open(self.path, redactor.clone());
         Ok(is_unfinished(&folder)?.then_some(folder))
     }
-}
-
-/// Makes state file and journal say what the commits say of the open phase: that it has passed. Its harness was killed after the
-/// last commit.
-pub(crate) fn settle(project: &mut Project) -> Result<(), Failure> {
-    let current = &project.state.current;
-    let is_open = !matches!(current.status, Status::Clean | Status::Completed);
-    let Some(phase) = current.phase.filter(|_| is_open) else { return Ok(()) };
-    if !project.is_committed_as_passed(phase)? {
-        return Ok(());
-    }
-    let rounds = current.verifier_iteration;
-    let own = project.root.join(ABL);
-    if let Some(folder) = unfinished(&own.join(LOGS), phase, &Redactor::default())? {
-        let mut watch = Silent;
-        let (mut record, _) = Record::resume(folder, &mut watch).map_err(anyhow::Error::from)?;
-        let ended = Note::Ended { outcome: Outcome::Done { rounds } };
-        record.note(&ended).map_err(anyhow::Error::from)?;
-    }
-    project.state.complete(phase, Stamp::now().rfc3339());
-    let file = own.join(loop_phase::STATE);
-    dir::replace(&file, project.state.to_json().as_bytes())
-        .with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(())
 }
 
 /// Where that run began: its facts only make sense from there.

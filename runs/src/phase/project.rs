@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use engine::Named as _;
+use logging::sha256_hex;
 use loop_phase::state::{State, Status};
 use loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, Role, RoleInputs, Start};
 use names::ours::{ABL, PHASE_CONFIG};
@@ -65,7 +66,7 @@ impl Project {
                 let file = format!("{ABL}/{}", loop_phase::STATE);
                 Failure::refused(
                     anyhow!("{file}: {error}"),
-                    format!("mend the file, or remove it: passed phases are known from {}", config.src),
+                    format!("mend the file, or remove it: code-commit phase trust N adopts what the commits in {} say", config.src),
                 )
             })?,
             None => State::default(),
@@ -85,12 +86,27 @@ impl Project {
         self.folders.tests()
     }
 
-    /// Whether a phase has passed: a commit says so, whatever the state file says.
-    pub(crate) fn has_passed(&self, phase: u32) -> Result<bool, Failure> {
-        Ok(self.state.phases_completed.contains(&phase) || self.is_committed_as_passed(phase)?)
+    /// Whether a phase has passed for the specs as they are. A commit that says so is only a name: anybody may have made it.
+    pub(crate) fn has_passed(&self, phase: u32) -> bool {
+        self.state.has_passed(phase, &self.specs_sha256(phase))
     }
 
-    /// Whether there is a commit that says so.
+    /// What a pass is bound to: the specs up to this one.
+    pub(crate) fn specs_sha256(&self, phase: u32) -> String {
+        let specs = self
+            .specs
+            .range(..=phase)
+            .map(|(number, text)| format!("{number} {}\n", sha256_hex(text.as_bytes())));
+        sha256_hex(specs.collect::<String>().as_bytes())
+    }
+
+    /// Phases that have passed for other specs than there are now.
+    pub(crate) fn stale(&self) -> Vec<u32> {
+        let passed = self.state.phases_completed.iter().copied();
+        passed.filter(|phase| self.specs.contains_key(phase) && !self.has_passed(*phase)).collect()
+    }
+
+    /// Whether there is a commit that says that a phase has passed.
     pub(crate) fn is_committed_as_passed(&self, phase: u32) -> Result<bool, Failure> {
         // A message ends with a line end, which `$` does not match.
         let commit = self.src_git.commit_of(&format!("HEAD^{{/^phase{phase}/passed[[:space:]]}}"));
@@ -99,14 +115,9 @@ impl Project {
     }
 
     /// The phase that is open, or the first one that has not passed; none when all have.
-    pub(crate) fn next_phase(&self) -> Result<Option<u32>, Failure> {
+    pub(crate) fn next_phase(&self) -> Option<u32> {
         let open = self.state.current.phase.filter(|phase| self.specs.contains_key(phase));
-        for phase in open.into_iter().chain(self.specs.keys().copied()) {
-            if !self.has_passed(phase)? {
-                return Ok(Some(phase));
-            }
-        }
-        Ok(None)
+        open.into_iter().chain(self.specs.keys().copied()).find(|phase| !self.has_passed(*phase))
     }
 
     /// What the loop is told. `builder` and `verifier` are the models that will really be asked.
@@ -122,9 +133,16 @@ impl Project {
                     "code-commit phase check names every fault of the specs",
                 ));
             }
-            let completed = self.has_passed(*number)?;
+            let completed = self.has_passed(*number);
+            let specs_sha256 = self.specs_sha256(*number);
             let title = title.unwrap_or_default().to_owned();
-            specs.push(PhaseSpec { number: *number, title, text: text.as_str().into(), completed });
+            specs.push(PhaseSpec {
+                number: *number,
+                title,
+                text: text.as_str().into(),
+                completed,
+                specs_sha256,
+            });
         }
         let config = &self.config;
         let role =

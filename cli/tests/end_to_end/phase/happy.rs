@@ -73,14 +73,64 @@ fn the_verifier_finds_the_failures_of_the_round_before_in_its_history_alone() {
 }
 
 #[test]
-fn a_phase_that_has_passed_is_not_done_again_whatever_the_state_file_says() {
+fn a_phase_that_has_passed_is_not_done_again() {
     let scene = Scene::new(&[]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
-    std::fs::remove_file(scene.project(".abl/state.json")).unwrap();
     let again = scene.run(&["1"]);
     assert_eq!((again.code, again.out.trim()), (Some(0), "Phase 1 has passed."));
     assert_eq!(scene.run(&["run"]).out.trim(), "Every phase has passed.");
     assert_eq!(scene.turns("builder"), 1);
+}
+
+#[test]
+fn a_commit_that_says_so_is_no_pass_until_a_person_trusts_it() {
+    let scene = Scene::new(&[("verifier-1", "fails 404"), ("verifier-2", "fails 500")]);
+    scene.write(".abl/abl.config.yaml", "loop: {max_verifier_iterations: 1}\n");
+    assert_eq!(scene.run(&["run"]).code, Some(6));
+    let forge = [
+        "-c",
+        "user.name=B",
+        "-c",
+        "user.email=b@example.invalid",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "phase1/passed",
+    ];
+    let mut git = std::process::Command::new("git");
+    assert!(git.args(forge).current_dir(scene.project("src")).status().unwrap().success());
+    let again = scene.run(&["run"]);
+    assert_eq!(again.code, Some(6), "{again:?}");
+    assert!(again.err.contains("no run here found that"), "{}", again.err);
+    assert_eq!(scene.turns("verifier"), 2);
+    let refused = scene.run(&["trust", "2"]);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    let trusted = scene.run(&["trust", "1"]);
+    assert_eq!(
+        (trusted.code, trusted.out.trim()),
+        (Some(0), "Phase 1 counts as passed, for the specs as they are now.")
+    );
+    assert_eq!(scene.run(&["run"]).out.trim(), "Every phase has passed.");
+    assert_eq!(scene.run(&["reopen", "1"]).code, Some(0));
+    assert_eq!(scene.run(&["1"]).code, Some(0), "the stand-in passes the third time");
+    assert_eq!(scene.turns("verifier"), 3);
+}
+
+#[test]
+fn a_phase_whose_specs_have_changed_since_is_open_again() {
+    let scene = Scene::new(&[]);
+    assert_eq!(scene.run(&["run"]).code, Some(0));
+    scene.write(".abl/specs/phase1.md", "# Phase 1: A page\n\n- GET / → 200\n- GET /about → 200\n");
+    let again = scene.run(&["run"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(
+        again.err.contains("phase 1 passed for other specs than there are now: it is open again"),
+        "{}",
+        again.err
+    );
+    assert_eq!(scene.turns("builder"), 2);
+    assert_eq!(scene.run(&["run"]).out.trim(), "Every phase has passed.");
 }
 
 #[test]

@@ -1,0 +1,61 @@
+//! `phase trust` and `phase reopen`: a person's word about what has passed.
+
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use apply::Lock;
+use logging::Stamp;
+use names::ours::ABL;
+
+use crate::exit::{Exit, Failure};
+use crate::host::Host;
+use crate::lock;
+use crate::phase::project::{Project, SPECS};
+use crate::place;
+
+/// What a person says of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// It has passed: a commit says so that nobody here has seen made.
+    Trust,
+    /// It has not passed, whatever was found.
+    Reopen,
+}
+
+/// Changes the state of a phase at a person's word.
+pub fn say(root: &Path, word: Word, phase: u32, host: Host<'_>) -> Result<Exit, Failure> {
+    let environment = host.environment;
+    Project::open(root, environment)?;
+    let state = place::state_of(root)?;
+    let _lock = Lock::acquire(&state, "code-commit phase").map_err(lock::no_lock)?;
+    let mut project = Project::open(root, environment)?;
+    if !project.specs.contains_key(&phase) {
+        let error = anyhow!("there is no {SPECS}/phase{phase}.md");
+        return Err(Failure::refused(error, "write the spec of that phase"));
+    }
+    let at = Stamp::now().rfc3339();
+    let said = match word {
+        Word::Trust if project.has_passed(phase) => format!("Phase {phase} has passed already."),
+        Word::Trust if !project.is_committed_as_passed(phase)? => {
+            let error = anyhow!("no commit says that phase {phase} has passed");
+            return Err(Failure::refused(error, format!("code-commit phase {phase} works on it")));
+        }
+        Word::Trust => {
+            let specs = project.specs_sha256(phase);
+            project.state.complete(phase, specs, at);
+            format!("Phase {phase} counts as passed, for the specs as they are now.")
+        }
+        Word::Reopen => {
+            project.state.reopen(phase, at);
+            format!("Phase {phase} is open again: code-commit phase run works on it.")
+        }
+    };
+    let file = root.join(ABL).join(loop_phase::STATE);
+    dir::replace(&file, project.state.to_json().as_bytes())
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    host.output.report(&said);
+    host.output.object(&serde_json::json!({
+        "event": "phase", "phase": phase, "passed": project.has_passed(phase),
+    }));
+    Ok(Exit::Done)
+}
