@@ -305,4 +305,20 @@ proptest! {
         project.undo();
         prop_assert_eq!(without_folders(project.all()), without_folders(before));
     }
+
+    #[test]
+    fn a_kill_in_the_middle_of_a_build_leaves_the_old_tree(
+        tree in proptest::collection::vec(deed(), 0..8),
+        build in proptest::collection::vec(deed(), 1..10),
+    ) {
+        let mut project = Project::new(&[]);
+        let tree = tree.iter().filter(|deed| !matches!(deed, Deed::Ignore(_)));
+        tree.for_each(|deed| do_it(&project.root(), deed));
+        let (before, root, run) = (project.all(), project.root(), project.run.clone());
+        let guard = Guard::open(&root, Policy::commit()).unwrap();
+        project.account.open(&guard, &run).unwrap();
+        build.iter().for_each(|deed| do_it(&root, deed));
+        settle(&root, run.path()).unwrap();
+        prop_assert_eq!(project.all(), before);
+    }
 }
