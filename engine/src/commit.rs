@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Changed, Ended, Problem, Reply, Request, Text};
 
+/// The code of the warning that a reply changed a file which the build names.
+pub const GRADER: &str = "grader";
+
 /// Parse the reply, judge every path, write all of it or nothing.
 #[derive(Debug, Clone, Serialize)]
 pub struct Apply {

@@ -19,6 +19,7 @@ pub use agent::{
     Survey, Surveyed, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited,
     WasRead, Wrote,
 };
+pub use commit::GRADER;
 pub use commit::{Applied, Apply, ApplyAnswer, Build, Built, Rejected, Restore, Restored};
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};

@@ -107,6 +107,11 @@ impl Guard {
         &self.path
     }
 
+    /// Why a person should look at a change of `path`, if the policy says so.
+    pub fn flags(&self, path: &str) -> Option<&str> {
+        self.policy.flags(path)
+    }
+
     /// The refusal that no later state of the disk can change: characters, protected names, scope.
     /// Used to stop a reply early.
     pub fn refused_for_good(&self, path: &str) -> Option<Refusal> {

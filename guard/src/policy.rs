@@ -20,6 +20,7 @@ use crate::refusal::{Code, Refusal};
 #[derive(Debug, Clone)]
 pub struct Policy {
     protected: Vec<Folded>,
+    flagged: Vec<Folded>,
     scope: Scope,
     pub(crate) ignored: Ignored,
     pub(crate) configuration: Configuration,
@@ -92,6 +93,7 @@ impl Policy {
     fn binding(strictest: Binds) -> Self {
         Policy {
             protected: names::protected(strictest).map(|row| Folded::new(row.pattern, row.why)).collect(),
+            flagged: Vec::new(),
             scope: Scope::Everything,
             ignored: Ignored::Refused,
             configuration: Configuration::All,
@@ -118,6 +120,22 @@ impl Policy {
             self.protected.push(Folded::new(&lines.join("\n"), what));
         }
         self
+    }
+
+    /// Lets what these gitignore patterns match be written, but names the reason for a look at it.
+    #[must_use]
+    pub fn flag_as<S: AsRef<str>>(mut self, what: &str, patterns: impl IntoIterator<Item = S>) -> Self {
+        let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();
+        if !lines.is_empty() {
+            self.flagged.push(Folded::new(&lines.join("\n"), what));
+        }
+        self
+    }
+
+    /// Why a person should look at a change of `path`, if the policy says so.
+    pub fn flags(&self, path: &str) -> Option<&str> {
+        let folded = fold(path);
+        self.flagged.iter().find(|name| name.covers(path, &folded)).map(|name| name.what.as_str())
     }
 
     /// Allows only what these gitignore patterns match exactly as written (the role tables of S3

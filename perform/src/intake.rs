@@ -118,7 +118,7 @@ impl Rules {
             Err(refusals) => return Ok(Intake::rejected(refusals, said)),
         };
         let mut warnings = habits(&reply, &self.root);
-        warnings.extend(admitted.iter().filter_map(flagged));
+        warnings.extend(admitted.iter().filter_map(|path| flagged(path, &self.guard)));
         let applied =
             apply::apply(&self.lock, &self.root, change_set(&reply, admitted), undo).map_err(Fault::Apply)?;
         Ok(Intake::Applied { applied, warnings, said, no_change: no_change(&reply) })

@@ -1,6 +1,6 @@
 //! The record of a run, printed line by line for a person.
 
-use engine::{Built, Changed, Committed, Line, Problem};
+use engine::{Built, Changed, Committed, GRADER, Line, Problem};
 
 use crate::output::{BAD, DIM, GOOD, Output, WARN, printable};
 use crate::phrases;
@@ -29,7 +29,7 @@ pub fn line(what: &str, now: u32, recorded: &Line, output: &Output) {
     let warn = |problem: &Problem| say(&output.paint(WARN, &printable(&problem.message)));
     let wrote = |changes: &[Changed], warnings: &[Problem]| {
         changes.iter().for_each(|change| say(&phrases::change(change)));
-        warnings.iter().for_each(warn);
+        warnings.iter().filter(|warning| warning.code != GRADER).for_each(warn);
     };
     match recorded {
         Line::Asked(_) | Line::Attempted(_) | Line::Answered(_) | Line::Unanswered(_) => {

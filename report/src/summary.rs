@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use engine::{Line, Outcome, Problem, Usage};
+use engine::{GRADER, Line, Outcome, Problem, Usage};
 use logging::millis;
 use serde::Serialize;
 
@@ -136,17 +136,21 @@ impl Summary {
     /// Prints the summary on standard output, for a person.
     pub fn print(&self, output: &Output) {
         output.report(&self.headline(output));
+        let (graders, warnings): (Vec<&Problem>, Vec<&Problem>) =
+            self.warnings.iter().partition(|warning| warning.code == GRADER);
         for file in &self.files {
-            output.report(&file_line(file, output));
+            let is_grader = graders.iter().any(|grader| grader.path.as_ref() == Some(&file.path));
+            let note = if is_grader { "  (named by the build)" } else { "" };
+            output.report(&format!("{}{note}", file_line(file, output)));
         }
         if self.files.is_empty() {
             output.report("  no file was changed");
         }
-        for warning in self.warnings.iter().take(MOST_WARNINGS) {
+        for warning in warnings.iter().take(MOST_WARNINGS) {
             let head = output.paint(WARN, "  warning:");
             output.report_prose(&format!("{head} {}", printable(&warning.message)));
         }
-        if let Some(more) = phrases::rest(self.warnings.len(), MOST_WARNINGS) {
+        if let Some(more) = phrases::rest(warnings.len(), MOST_WARNINGS) {
             output.report(&format!("  {more}: code-commit show"));
         }
         output.report(&self.figures());

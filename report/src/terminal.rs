@@ -5,7 +5,7 @@ mod printed;
 
 use std::time::Duration;
 
-use engine::{Answered, Built, Event, IGNORED_FILES, Line, Observer, Problem, Ran, Stored};
+use engine::{Answered, Built, Event, GRADER, IGNORED_FILES, Line, Observer, Problem, Ran, Stored};
 use parser::ErrorCode;
 
 use crate::live::LiveLine;
@@ -116,7 +116,9 @@ impl Terminal {
                     self.line(&format!("nothing to change: {}", printable(reason.trim())));
                 }
                 applied.changes.iter().for_each(|change| self.line(&phrases::change(change)));
-                applied.warnings.iter().for_each(|warning| self.warn(warning));
+                // The summary marks what the build names: it is often what the work is about.
+                let warnings = applied.warnings.iter().filter(|warning| warning.code != GRADER);
+                warnings.for_each(|warning| self.warn(warning));
             }
             Line::Rejected(rejected) => {
                 self.line(&self.output.paint_note(WARN, "reply refused, nothing was written:"));

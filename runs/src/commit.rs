@@ -215,6 +215,7 @@ pub fn protected_for_model(settings: &Settings, root: &Path) -> Vec<String> {
     });
     let general = ["anything in a .git folder", "anything that .gitignore names"].map(str::to_owned);
     let configured = settings.protect.iter().flat_map(|list| list.value.iter().cloned());
+    let graders = if settings.protect_grader.value { deciders::graders(root, settings) } else { Vec::new() };
     let deciders = deciders::find(root, settings).into_iter().map(|decider| decider.path);
-    names.chain(deciders).chain(general).chain(configured).collect()
+    names.chain(deciders).chain(graders).chain(general).chain(configured).collect()
 }

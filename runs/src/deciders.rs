@@ -38,6 +38,28 @@ pub(crate) fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
     ends.chain(program).filter(|decider| known.insert(decider.path.clone())).collect()
 }
 
+/// So much of a build script is read, and so many files that it names count.
+const MOST_READ: u64 = 256 << 10;
+const MOST_NAMED: usize = 200;
+
+/// The files of the project that the build command or its script names, as they are on disk now: they grade the work, too.
+pub(crate) fn graders(root: &Path, settings: &Settings) -> Vec<String> {
+    let Ok(root) = fs::canonicalize(root) else { return Vec::new() };
+    let argv = &settings.build.value.argv;
+    let script = argv.first().and_then(|program| end(&root, program));
+    let text = script
+        .as_ref()
+        .and_then(|script| dir::read(&root.join(script), MOST_READ, dir::Links::Refused).ok().flatten());
+    let text = text.map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default();
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | '+' | '@');
+    let words = argv.iter().skip(1).map(String::as_str).chain(text.split(|c| !is_part(c)));
+    let mut known = HashSet::new();
+    let files = words.filter_map(|word| below(&root, word)).filter(|path| {
+        Some(path) != script.as_ref() && root.join(path).symlink_metadata().is_ok_and(|found| found.is_file())
+    });
+    files.filter(|path| known.insert(path.clone())).take(MOST_NAMED).collect()
+}
+
 /// A program's name relative to the root, where that is plain.
 fn below(root: &Path, program: &str) -> Option<String> {
     let path = Path::new(program);

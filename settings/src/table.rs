@@ -218,6 +218,9 @@ settings! {
         /// only affects its own list.
         protect: Vec<Pattern> => protect: Vec<Setting<Vec<String>>> = Vec::new(), never,
             many("protect", "PATTERN", "Protect what this gitignore pattern matches; can be repeated");
+        /// Refuse replies that change a file which the build command or its script names; by default such a
+        /// change is flagged.
+        protect_grader: Option<bool> => protect_grader: Setting<bool> = Setting::default(false), lowers;
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;
@@ -253,6 +256,11 @@ const fn switch(name: &'static str, help: &'static str, no: &'static str, no_hel
 /// No value weakens anything.
 fn never<T>(_: &T, _: Option<&T>) -> bool {
     false
+}
+
+/// A safeguard may be switched on.
+fn lowers<T: PartialOrd>(wanted: &T, now: Option<&T>) -> bool {
+    now.is_some_and(|now| wanted < now)
 }
 
 /// A limit may be lowered; if there is none, any limit is lower.

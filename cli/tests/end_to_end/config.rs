@@ -82,6 +82,7 @@ fn every_setting_is_shown_with_its_origin() {
     order.byproducts            restore  default
     protect                     *.snap  user file
     protect                     tests/**  project file
+    protect_grader              false  default
     price                       -  default
     --- err
     ");

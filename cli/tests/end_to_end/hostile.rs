@@ -202,6 +202,23 @@ fn a_run_that_was_undone_is_not_gone_on_with() {
 }
 
 #[test]
+fn a_reply_that_changes_what_the_build_names_is_flagged_or_refused() {
+    let reply = "^^^tests/greet_test.sh\nexit 0\n^^^end\n";
+    let scene = Scene::with_replies([reply]);
+    assert!(scene.project.read("build.sh").unwrap().contains("tests/greet_test.sh"));
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("  M tests/greet_test.sh  +1 −12  (named by the build)\n"), "{ran}");
+    let scene = Scene::with_replies([reply]);
+    scene.project.write("code-commit.toml", b"protect_grader = true\n").unwrap();
+    let ran = scene.commit(&["--rounds", "1"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(scene.recorded("1-build.txt").contains("protect_grader is set"), "{ran}");
+    assert!(scene.recorded("1-query.txt").contains("tests/greet_test.sh"));
+    assert!(!scene.project.read("tests/greet_test.sh").unwrap().starts_with("exit 0"));
+}
+
+#[test]
 fn restoring_also_takes_back_what_the_build_has_put_in_the_place_of_a_file() {
     for does in [
         "ln -s ../build.sh src/greet.sh",

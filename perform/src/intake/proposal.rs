@@ -65,7 +65,7 @@ impl Rules {
         let mut set = ChangeSet::new();
         for (write, path) in proposal.writes.iter().zip(admitted) {
             warnings.extend(changed_content(path.path(), &write.content, &self.root));
-            warnings.extend(flagged(&path));
+            warnings.extend(flagged(&path, &self.guard));
             set.write(path, write.content.as_bytes());
         }
         match apply::apply(&self.lock, &self.root, set, undo) {

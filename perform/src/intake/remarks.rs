@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use guard::Admitted;
+use guard::{Admitted, Guard};
 use parser::{FileAction, Reply, habits};
 
 use engine::Problem;
@@ -71,8 +71,12 @@ fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
     line_ends.into_iter().chain(mark).collect()
 }
 
-/// Files that run code or change what others see deserve a look.
-pub(super) fn flagged(path: &Admitted) -> Option<Problem> {
+/// Files that run code, change what others see, or decide whether the work is done deserve a look.
+pub(super) fn flagged(path: &Admitted, guard: &Guard) -> Option<Problem> {
+    if let Some(why) = guard.flags(path.path()) {
+        let path = path.path();
+        return Some(problem(engine::GRADER, path, format!("`{path}` was changed, and {why}.")));
+    }
     let path = path.is_flagged().then(|| path.path())?;
     let message =
         format!("`{path}` can run code or change what others see; look at it before you commit it.");

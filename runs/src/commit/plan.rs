@@ -198,7 +198,13 @@ fn and_deciders(policy: Policy, settings: &Settings, root: &Path) -> Policy {
     let decided = deciders::find(root, settings).into_iter().fold(policy, |policy, decider| {
         policy.protect_as(&decider.what, [deciders::literally(&decider.path)])
     });
-    settings.protect.iter().fold(decided, |policy, list| policy.protect(&list.value))
+    let decided = settings.protect.iter().fold(decided, |policy, list| policy.protect(&list.value));
+    let graders: Vec<String> =
+        deciders::graders(root, settings).iter().map(|path| deciders::literally(path)).collect();
+    if settings.protect_grader.value {
+        return decided.protect_as("the build names it, and protect_grader is set", graders);
+    }
+    decided.flag_as("the build names it: it may decide whether the work is done", graders)
 }
 
 impl Plan {
