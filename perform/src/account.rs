@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use engine::Problem;
 use guard::{Difference, Guard, Policy, Seen, Survey};
 use logging::RunFolder;
-use repo::WorkTree;
 
 use self::put_back::PutBack;
 use self::source::Source;
@@ -68,12 +67,12 @@ impl Account {
     /// Looks at the tree before a command, and copies what could not be brought back otherwise; a warning where that is too much.
     pub fn open(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
         let folder = run.path().join(BEFORE);
-        self.own.extend(run.path().strip_prefix(guard.root()).map(Path::to_owned));
+        let own = run.path().strip_prefix(guard.root()).map(Path::to_owned);
+        self.own.extend(own.ok().filter(|own| !self.own.contains(own)));
         let before = self.look(guard)?;
-        let tree = WorkTree::at(guard.root()).ok();
         let without = self
             .source
-            .fill(guard.root(), tree.as_ref(), &before, &folder)
+            .fill(guard.root(), &before, &folder)
             .map_err(Fault::file("keep copies in", &folder))?;
         if self.is_noted {
             note::write(&folder, &self.own, &before)
@@ -102,8 +101,7 @@ pub fn settle(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     let failed = |source| Fault::file("read what was noted in", &folder)(source);
     let Some((own, before)) = note::read(&folder).map_err(failed)? else { return Ok(Vec::new()) };
     let mut account = Account::new("a command", Policy::new(), own);
-    let tree = WorkTree::at(root).ok();
-    account.source.reopen(tree.as_ref(), &before, &folder);
+    account.source.reopen(root, &before, &folder);
     let mut restored = BTreeSet::new();
     loop {
         let guard = Guard::open(root, Policy::new()).map_err(|error| failed(io::Error::other(error)))?;

@@ -25,6 +25,7 @@ const FILES: &str = "files";
 /// The old content of every file.
 #[derive(Debug, Default)]
 pub(super) struct Source {
+    tree: Option<WorkTree>,
     committed: Option<Committed>,
     copies: BTreeMap<PathBuf, Seen>,
     links: BTreeMap<PathBuf, CString>,
@@ -38,12 +39,10 @@ impl Source {
     pub(super) fn fill(
         &mut self,
         root: &Path,
-        tree: Option<&WorkTree>,
         before: &Survey,
         folder: &Path,
     ) -> io::Result<Option<Problem>> {
-        self.committed = tree.and_then(|tree| tree.committed().ok());
-        self.folder = folder.join(FILES);
+        self.find(root, folder);
         fs::create_dir_all(&self.folder)?;
         let top = Folder::open(root)?;
         self.links.clear();
@@ -74,9 +73,8 @@ impl Source {
     }
 
     /// The same copies, which a run that was killed has left.
-    pub(super) fn reopen(&mut self, tree: Option<&WorkTree>, before: &Survey, folder: &Path) {
-        self.committed = tree.and_then(|tree| tree.committed().ok());
-        self.folder = folder.join(FILES);
+    pub(super) fn reopen(&mut self, root: &Path, before: &Survey, folder: &Path) {
+        self.find(root, folder);
         for (path, seen) in before.iter() {
             let copy = self.folder.join(path);
             let is_whole = |found: fs::Metadata| found.is_file() && found.len() == seen.len;
@@ -89,6 +87,13 @@ impl Source {
                 self.copies.insert(path.clone(), *seen);
             }
         }
+    }
+
+    /// Opens the repository, once, and reads its index.
+    fn find(&mut self, root: &Path, folder: &Path) {
+        self.tree = self.tree.take().or_else(|| WorkTree::at(root).ok());
+        self.committed = self.tree.as_ref().and_then(|tree| tree.committed().ok());
+        self.folder = folder.join(FILES);
     }
 
     fn is_in_git(&self, path: &Path, seen: &Seen) -> bool {
