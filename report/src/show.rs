@@ -109,17 +109,12 @@ pub(crate) fn round_of(line: &Line) -> Option<u32> {
     }
 }
 
-/// What a build changed besides, in lines for a person.
-pub(crate) fn by_build(built: &Built) -> Vec<String> {
-    let changed =
-        built.changes.iter().filter_map(|file| Some(format!("{} {}", file.letter()?, printable(&file.path))));
+/// What a build changed besides. Warnings tell what of it was restored.
+pub(crate) fn by_build(built: &Built) -> Option<String> {
+    let changed = built.changes.iter();
+    let changed = changed.filter_map(|file| Some(format!("{} {}", file.letter()?, printable(&file.path))));
     let changed: Vec<String> = changed.collect();
-    let named =
-        (!changed.is_empty()).then(|| format!("the build changed: {}", phrases::first(&changed, NAMED)));
-    let restored: Vec<String> = built.put_back.iter().map(|path| printable(path)).collect();
-    let restored = (!restored.is_empty())
-        .then(|| format!("restored after the build: {}", phrases::first(&restored, NAMED)));
-    named.into_iter().chain(restored).collect()
+    (!changed.is_empty()).then(|| format!("the build changed: {}", phrases::first(&changed, NAMED)))
 }
 
 /// This many files of a build are named.
