@@ -49,6 +49,24 @@ fn a_reply_that_writes_what_the_run_reads_is_told_so() {
 }
 
 #[test]
+fn a_build_does_not_write_the_inputs_of_the_next_run() {
+    let scene = scene(&[MENDS_IT]);
+    for file in ["query.txt", "codeRollup.txt", "gemini-system-prompt.txt"] {
+        let text = scene.project.read(&format!("agent-config/{file}")).unwrap();
+        scene.project.write(file, text.as_bytes()).unwrap();
+    }
+    let build = "#!/bin/sh\nfor it in query.txt codeRollup.txt gemini-system-prompt.txt other-key.txt; do echo planted >> $it; done\n";
+    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    scene.project.commit("inputs at the root").unwrap();
+    let ran = implement(&scene, &[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let changed = "the build changed codeRollup.txt, gemini-system-prompt.txt, other-key.txt, query.txt, which it may not; it was restored";
+    assert!(ran.err.contains(changed), "{ran}");
+    let tree = scene.project.status().unwrap();
+    assert_eq!(tree, " M src/greet.sh\n?? README.md\n?? llm-user-output.txt\n");
+}
+
+#[test]
 fn each_query_begins_with_the_bytes_of_the_one_before() {
     let thought = format!("%%%start\nI forgot the default.\n%%%end\n{BREAKS_THE_BUILD}");
     let scene = scene(&[&thought, TOUCHES_GIT, MENDS_IT]);
