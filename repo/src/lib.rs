@@ -6,6 +6,7 @@ mod dirty;
 mod elsewhere;
 mod git;
 mod look;
+mod named;
 mod stable_hash;
 mod state;
 mod tracked;

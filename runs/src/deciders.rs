@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 use names::{Binds, Writer};
+use repo::WorkTree;
 use settings::Settings;
 
 /// A file of the project that no model may write.
@@ -34,8 +35,14 @@ pub(crate) fn find(root: &Path, settings: &Settings) -> Vec<Decider> {
         let path = end(&root, name).filter(|path| path != name)?;
         Some(Decider { path, what: format!("{name} leads to it"), is_builds: *is_builds })
     });
+    let by_git = WorkTree::at(&root).map(|tree| tree.named_by_config()).unwrap_or_default();
+    let by_git = by_git.into_iter().filter_map(|path| path.to_str().map(str::to_owned)).map(|path| Decider {
+        path,
+        what: "git's configuration names it: git reads or starts it".to_owned(),
+        is_builds: false,
+    });
     let mut known = HashSet::new();
-    ends.chain(program).filter(|decider| known.insert(decider.path.clone())).collect()
+    ends.chain(program).chain(by_git).filter(|decider| known.insert(decider.path.clone())).collect()
 }
 
 /// So much of a build script is read, and so many files that it names count.

@@ -202,6 +202,30 @@ fn a_run_that_was_undone_is_not_gone_on_with() {
 }
 
 #[test]
+fn what_gits_configuration_names_is_written_by_no_reply_and_no_build() {
+    for (key, value, file) in [
+        ("core.hooksPath", "hooks", "hooks/pre-commit"),
+        ("include.path", "../team.config", "team.config"),
+        ("filter.x.clean", "sh tools/clean.sh --fast", "tools/clean.sh"),
+    ] {
+        let reply = format!("^^^{file}\nexit 1\n^^^end\n");
+        let scene = Scene::with_replies([reply.as_str(), MENDS_IT]);
+        scene.project.write(file, b"").unwrap();
+        let build = format!("#!/bin/sh\necho planted >> {file}\nexit 0\n");
+        scene.project.write("build.sh", build.as_bytes()).unwrap();
+        scene.project.commit("a file that git is led to").unwrap();
+        let mut git = std::process::Command::new("git");
+        assert!(
+            git.args(["config", key, value]).current_dir(scene.project.root()).status().unwrap().success()
+        );
+        let ran = scene.commit(&[]);
+        let refused = format!("`{file}` is protected (git's configuration names it: git reads or starts it)");
+        assert!(scene.recorded("1-build.txt").contains(&refused), "{key}: {ran}");
+        assert_eq!(scene.project.read(file).unwrap(), "", "{key}: {ran}");
+    }
+}
+
+#[test]
 fn a_reply_that_changes_what_the_build_names_is_flagged_or_refused() {
     let reply = "^^^tests/greet_test.sh\nexit 0\n^^^end\n";
     let scene = Scene::with_replies([reply]);

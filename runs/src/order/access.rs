@@ -19,6 +19,7 @@ use crate::sandbox;
 /// the root.
 pub(super) fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     let mut sealed: Vec<PathBuf> = [loop_order::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
+    sealed.extend(tree.named_by_config());
     sealed.extend(sandbox::sealed_dot_gits(tree, settings.sandbox.value)?);
     sealed.extend(sandbox::protected(tree, guard, settings)?);
     Ok(sealed)

@@ -1,0 +1,85 @@
+//! Files of the tree that git's own configuration names: includes, hooks, filters, helpers, drivers.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use gix::config::source::Kind;
+
+use crate::WorkTree;
+
+/// Sections whose values are names of people and branches, never of files.
+const NAMES_ONLY: [&str; 5] = ["user", "author", "committer", "branch", "init"];
+/// Keys of the same kind, and addresses.
+const NAMES: [&str; 6] = ["url", "pushurl", "fetch", "push", "active", "branch"];
+
+impl WorkTree {
+    /// The files and folders below the root, relative to it, that a value of the repository's own configuration names, whatever the
+    /// key: git reads or starts what it finds there.
+    ///
+    /// A value may be a path or a command line; each word of it is tried, from the top of the work tree and from the git directory.
+    pub fn named_by_config(&self) -> Vec<PathBuf> {
+        let config = self.repository.config_snapshot();
+        let sections = config.plumbing().sections();
+        let own = sections.filter(|section| section.meta().source.kind() == Kind::Repository);
+        let values =
+            own.filter(|section| !NAMES_ONLY.contains(&section.header().name().to_string().as_str()));
+        let values = values.flat_map(|section| {
+            let keys = section.value_names().filter(|key| !NAMES.contains(&key.to_lowercase().as_str()));
+            let values = keys.flat_map(|key| section.values(&key)).map(|value| value.to_string());
+            values.collect::<Vec<_>>()
+        });
+        let mut found = BTreeSet::new();
+        for value in values {
+            let words =
+                value.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '&' | '|' | '='));
+            let words = words.map(|word| word.trim_start_matches('!')).filter(|word| !word.is_empty());
+            found.extend(
+                words
+                    .flat_map(|word| [self.top.join(word), self.git_dir().join(word)])
+                    .filter_map(|path| self.below_root(&path)),
+            );
+        }
+        found.into_iter().collect()
+    }
+
+    /// The path relative to the root, if it is there and below the root, but not in a `.git`.
+    fn below_root(&self, path: &Path) -> Option<PathBuf> {
+        let mut plain = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::ParentDir => drop(plain.pop()),
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+            }
+        }
+        let below = plain.strip_prefix(&self.root).ok()?;
+        let is_plain = below != Path::new("") && !below.starts_with(".git");
+        (is_plain && plain.symlink_metadata().is_ok()).then(|| below.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn whatever_the_configuration_names_in_the_tree_is_found_with_what_is_included() {
+        let scratch = Scratch::new();
+        for file in
+            ["tools/diff.sh", "hooks/pre-commit", "own.config", "second.config", "src/a", "with space"]
+        {
+            scratch.write(file, "");
+        }
+        scratch.write("own.config", "[core]\n\thooksPath = hooks\n[include]\n\tpath = second.config\n");
+        scratch.write("second.config", "[filter \"x\"]\n\tclean = tools/diff.sh --fast\n");
+        scratch.git(&["config", "include.path", "../own.config"]);
+        scratch.git(&["config", "alias.x", "!sh ./src/a"]);
+        scratch.git(&["config", "core.pager", "less"]);
+        scratch.git(&["config", "user.name", "src team"]);
+        let tree = WorkTree::at(scratch.path()).unwrap();
+        let named: Vec<String> =
+            tree.named_by_config().iter().map(|path| path.display().to_string()).collect();
+        assert_eq!(named, ["hooks", "own.config", "second.config", "src/a", "tools/diff.sh"]);
+    }
+}
