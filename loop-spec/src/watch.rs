@@ -53,6 +53,8 @@ pub enum End {
     UsedUp,
     /// A person has to settle something.
     SpecIssue,
+    /// No run was begun: the file was no longer as it was listed.
+    Stale,
     /// The agent could not be used, whatever the task; a later try may succeed.
     Unusable,
     /// The agent did not finish this task.
@@ -263,13 +265,16 @@ impl Watch {
             self.not_before_ms = now_ms.saturating_add(pause);
             return retained(match end {
                 End::Failed { .. } => "the agent did not finish it",
-                End::Approved | End::UsedUp | End::SpecIssue | End::Unusable => "the agent could not be used",
+                End::Approved | End::UsedUp | End::SpecIssue | End::Stale | End::Unusable => {
+                    "the agent could not be used"
+                }
             });
         }
         self.failures = 0;
         match (end, now_sha256) {
             (End::SpecIssue, _) => retained("a spec issue has to be settled"),
-            (_, Some(now)) if now != item.sha256 => retained("it was edited while it was worked on"),
+            (End::Stale, _) => retained("it changed before the work on it began"),
+            (_, Some(now)) if now != item.sha256 => (edited(item), Fate::Keep),
             (_, Some(_)) => {
                 self.forget(item);
                 (WatchEvent::ItemCompleted { filename }, Fate::Delete)
@@ -284,6 +289,12 @@ impl Watch {
             seen.backlog.retain(|one| one != item);
         }
     }
+}
+
+/// The file has another content than the one that the run was about, so nothing was decided about it.
+pub fn edited(item: &Item) -> WatchEvent {
+    let reason = "it was edited while it was worked on";
+    WatchEvent::ItemRetained { filename: item.name.clone(), reason }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::Patience;
 use world::{Says, World};
 
 mod limits;
+mod void;
 pub(crate) mod world;
 
 const ID: &str = "0190a0a0-0000-7000-8000-000000000000";
@@ -268,6 +269,7 @@ fn the_last_review_is_told_where_the_iterations_are_used_up() {
 fn end() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         6 => Just("ok"),
+        1 => Just("restored"),
         1 => Just("lost-session"),
         1 => Just("no-result"),
         1 => Just("interrupted"),

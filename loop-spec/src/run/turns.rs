@@ -8,11 +8,15 @@ use prompt::spec::{self, Turn as Told};
 
 use super::{Halt, Run};
 use crate::judge::{Verdict, judge};
+use crate::marker::APPROVED;
 use crate::{Files, Patience, PhaseEvent, Role, Specs};
 
 /// The maximum number of waits for a quota in one turn. Each is at least twice as long as the one
 /// before it.
 const QUOTA_WAITS: u32 = 10;
+/// Why an approval does not count. What was reviewed is not the tree that the run would end with.
+const VOID: &str =
+    "the approval does not count, because files that the reviewing agent may not change had to be restored";
 
 /// A turn with all of its tries.
 pub(super) struct Task {
@@ -24,6 +28,8 @@ pub(super) struct Task {
     last_session: Option<String>,
     was_resumed: bool,
     was_fresh: bool,
+    /// Whether changes of the session at hand were restored: it goes on with what it saw before.
+    was_restored: bool,
     /// Waits for a quota since a try last ended in another way.
     waits: u32,
     /// How the last try ended, if it ended badly.
@@ -57,6 +63,7 @@ where
             last_session: None,
             was_resumed: false,
             was_fresh: false,
+            was_restored: false,
             waits: 0,
             bad_end: None,
         }
@@ -74,6 +81,7 @@ where
                 Verdict::SpecIssue(content) => {
                     return Err(Halt::End(self.end_for_person(task.role, &content)?));
                 }
+                Verdict::Said { marker: APPROVED, .. } if task.was_restored => self.void(task)?,
                 Verdict::Said { marker, content } => {
                     return Ok(Said { marker, content, changed_nothing: turned.changed.is_empty() });
                 }
@@ -104,6 +112,8 @@ where
         };
         task.last_session.clone_from(&turned.session);
         task.bad_end = (!turned.end.is_ok()).then(|| turned.end.how.clone());
+        task.was_restored &= matches!(task.session, Session::Resume(_));
+        task.was_restored |= !turned.put_back.is_empty();
         self.put_back.retain(|(role, _)| *role != task.role);
         if !turned.put_back.is_empty() {
             self.put_back.push((task.role, turned.put_back.clone()));
@@ -122,6 +132,16 @@ where
             }
             Some(_) | None => self.afresh(task, why),
         }
+    }
+
+    /// An approval counts only for the tree that was reviewed: checks and reviews again.
+    fn void(&mut self, task: &mut Task) -> Result<(), Halt<H::Stop>> {
+        task.bad_end = Some("void-approval".to_owned());
+        self.afresh(task, VOID)?;
+        self.ask(Delete(self.files.review()))?;
+        self.run_check()?;
+        task.prompt = self.prompt(task.role);
+        Ok(())
     }
 
     /// Starts over, once.

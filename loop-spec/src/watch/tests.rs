@@ -75,8 +75,10 @@ fn a_file_is_deleted_only_as_it_was_when_work_began() {
         let (event, fate) = watch().worked(0, &a, end, None);
         assert_eq!((fate, event), (Fate::Keep, WatchEvent::ItemCompleted { filename: "a".into() }));
     }
-    let (event, fate) = watch().worked(0, &a, End::SpecIssue, Some("1"));
-    assert_eq!((fate, matches!(event, WatchEvent::ItemRetained { .. })), (Fate::Keep, true));
+    for end in [End::SpecIssue, End::Stale] {
+        let (event, fate) = watch().worked(0, &a, end, Some("1"));
+        assert_eq!((fate, matches!(event, WatchEvent::ItemRetained { .. })), (Fate::Keep, true));
+    }
 }
 
 #[test]

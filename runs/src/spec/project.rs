@@ -205,20 +205,20 @@ fn why_no_task(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Deletes a file of the backlog if it still holds what it did. It is taken out of the way first, so that an edit between the look and
-/// the deletion is not lost: then it is put back.
-pub(crate) fn delete_unchanged(root: &Path, item: &Item) -> io::Result<()> {
+/// Deletes a file of the backlog if it still holds what it did, and says whether it is gone. It is taken out of the way first, so that an
+/// edit between the look and the deletion is not lost: then it is put back.
+pub(crate) fn delete_unchanged(root: &Path, item: &Item) -> io::Result<bool> {
     let (path, aside) = (folder(root, BACKLOG).join(&item.name), folder(root, WIP).join(&item.name));
     match fs::rename(&path, &aside) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         other => other?,
     }
     if logging::sha256_hex(&fs::read(&aside)?) == item.sha256 {
-        return fs::remove_file(&aside);
+        return fs::remove_file(&aside).map(|()| true);
     }
     // A newer file of that name goes before.
     fs::hard_link(&aside, &path)?;
-    fs::remove_file(&aside)
+    fs::remove_file(&aside).map(|()| false)
 }
 
 /// The harness's own state, and where its runs are kept.

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use loop_spec::{ISSUES, Inputs, Patience, STORE};
+use loop_spec::watch::Item;
+use loop_spec::{BACKLOG, ISSUES, Inputs, Patience, STORE};
 use report::printable;
 use settings::Limits;
 
@@ -122,10 +123,42 @@ pub(super) fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
     };
     let text = text::read(&root.join(file))?;
     match text.filter(|text| !text.trim().is_empty()) {
-        Some(text) => Ok(format!("From `{file}`:\n\n{text}")),
+        Some(text) => Ok(from_file(file, &text)),
         None => Err(Failure::refused(
             anyhow!("{file} is not there or is empty"),
             "name a file with the focus in it",
         )),
+    }
+}
+
+/// The focus of a run on a file of the backlog; none if that does not hold what it did when it was listed. The run is about that content,
+/// and the file is deleted only with it.
+pub(super) fn focus_of_task(root: &Path, item: &Item) -> Result<Option<String>, Failure> {
+    let file = format!("{STORE}/{BACKLOG}/{}", item.name);
+    let text = text::read(&root.join(&file))?;
+    let as_listed = text.filter(|text| logging::sha256_hex(text.as_bytes()) == item.sha256);
+    Ok(as_listed.map(|text| from_file(&file, &text)))
+}
+
+fn from_file(file: &str, text: &str) -> String {
+    format!("From `{file}`:\n\n{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_is_not_as_it_was_listed_is_not_begun() {
+        let root = tempfile::tempdir().unwrap();
+        let path = project::folder(root.path(), BACKLOG).join("a.md");
+        project::write(&path, "one\n").unwrap();
+        let item = project::listing(root.path()).backlog.remove(0);
+        let focus = || focus_of_task(root.path(), &item).ok().unwrap();
+        assert_eq!(focus().unwrap(), "From `.cuggino/backlog/a.md`:\n\none\n");
+        project::write(&path, "two\n").unwrap();
+        assert_eq!(focus(), None);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(focus(), None);
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use engine::Outcome;
 use logging::millis;
-use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent};
+use loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited};
 use loop_spec::{BACKLOG, ISSUES, Patience, STORE};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use report::{Output, phrases, printable};
@@ -100,9 +100,12 @@ impl Watching<'_> {
             Ok(Some((folder, begun))) if begun.item.as_ref() == Some(item) => {
                 act::resume(workspace, folder, &begun, &self.lines)
             }
-            Ok(_) => start::focus_of(&workspace.root, &format!("@{STORE}/{BACKLOG}/{}", item.name))
-                .and_then(|focus| act::inputs(workspace, focus, Patience::Wait))
-                .and_then(|inputs| act::begin(workspace, inputs, Some(item.clone()), &self.lines)),
+            Ok(_) => match start::focus_of_task(&workspace.root, item) {
+                Err(failure) => Err(failure),
+                Ok(None) => return Ok(Some(End::Stale)),
+                Ok(Some(focus)) => act::inputs(workspace, focus, Patience::Wait)
+                    .and_then(|inputs| act::begin(workspace, inputs, Some(item.clone()), &self.lines)),
+            },
         };
         match done {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
@@ -130,14 +133,18 @@ impl Watching<'_> {
         let root = &self.workspace.root;
         project::make_folders(root)?;
         let (event, fate) = watch.worked(now_ms, item, end, project::hash(root, &item.name).as_deref());
-        if fate == Fate::Delete {
-            project::delete_unchanged(root, item).with_context(|| format!("cannot remove {}", item.name))?;
-        }
+        let delete = || project::delete_unchanged(root, item);
+        let event = match fate {
+            Fate::Delete if !delete().with_context(|| format!("cannot remove {}", item.name))? => {
+                edited(item)
+            }
+            Fate::Delete | Fate::Keep => event,
+        };
         self.tell(&event);
         match end {
             End::Unusable => self.call_person("the agent could not be used"),
             End::Failed { .. } => self.call_person(&format!("{} has failed", item.name)),
-            End::Approved | End::UsedUp | End::SpecIssue => {}
+            End::Approved | End::UsedUp | End::SpecIssue | End::Stale => {}
         }
         Ok(())
     }

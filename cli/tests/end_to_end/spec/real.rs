@@ -63,10 +63,11 @@ fn claude_code_does_two_tasks_a_review_requests_changes_and_then_approves() {
         turn("cat src.txt", "<REQUEST_CHANGES>say three</REQUEST_CHANGES>"),
         plan(),
         turn("echo three > src.txt", "<DONE>task three</DONE>"),
-        turn("echo reviewer > src.txt", "<APPROVED>good</APPROVED>"),
+        turn("echo reviewer > src.txt", "<APPROVED>void</APPROVED>"),
+        turn("cat src.txt", "<APPROVED>good</APPROVED>"),
     ];
-    let (code, out, err, _server) = run(&scene, steps.concat(), &[]);
-    assert_eq!(code, Some(0), "{out}\n{err}");
+    let (code, out, err, server) = run(&scene, steps.concat(), &[]);
+    assert_eq!((code, server.steps_left()), (Some(0), 0), "{out}\n{err}");
     assert_eq!(scene.git(&["log", "--format=%s"]), "task three\ntask two\ntask one\nfirst\n");
     assert_eq!(scene.read("src.txt"), "three\n");
     assert!(out.contains("▶ Bash: ") && !out.contains(KEY) && !err.contains(KEY));

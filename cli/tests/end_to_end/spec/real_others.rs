@@ -31,7 +31,8 @@ fn service(command: impl Fn(&str) -> Step) -> Server {
     let steps = [
         turn(PLAN, "<PLAN_COMPLETE>ready</PLAN_COMPLETE>"),
         turn("echo one > src.txt; echo plan > .specs/a.md", "<NOTE>seen</NOTE>\n<DONE>the task</DONE>"),
-        turn("cat src.txt; echo reviewer > src.txt", "<APPROVED>good</APPROVED>"),
+        turn("cat src.txt; echo reviewer > src.txt", "<APPROVED>void</APPROVED>"),
+        turn("cat src.txt", "<APPROVED>good</APPROVED>"),
     ];
     Server::start(Script::new(steps.concat())).unwrap()
 }

@@ -67,9 +67,24 @@ fn a_file_that_is_edited_while_it_is_worked_on_stays_and_one_that_is_gone_is_no_
     let (events, _) = watch(&scene, "ItemRetained");
     assert_eq!(states(&events), "ProcessingItem ItemRetained");
     assert_eq!(scene.read(".cuggino/backlog/a.md"), "do A\nmore\n");
+    let kept = events.last().unwrap();
+    assert_eq!(
+        (&kept["filename"], &kept["reason"]),
+        (&json!("a.md"), &json!("it was edited while it was worked on"))
+    );
     let scene = Scene::new(&[PLAN, "rm .cuggino/backlog/a.md; say '<DONE>all</DONE>'", APPROVE]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     assert_eq!(states(&watch(&scene, "ItemCompleted").0), "ProcessingItem ItemCompleted");
+}
+
+#[test]
+fn a_file_that_is_edited_while_its_approval_is_under_way_stays() {
+    let approves = format!("echo more >> .cuggino/backlog/a.md; {APPROVE}");
+    let scene = Scene::new(&[PLAN, DONE, &approves]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    let (events, _) = watch(&scene, "ItemRetained");
+    assert!(names(&events).contains(&"LoopApproved"), "{events:#?}");
+    assert_eq!(scene.read(".cuggino/backlog/a.md"), "do A\nmore\n");
 }
 
 #[test]

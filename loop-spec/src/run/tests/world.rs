@@ -10,7 +10,8 @@ use engine::{
 
 use super::*;
 
-/// How a turn ends, by its code, and its markers: `DONE all`.
+/// How a turn ends, by its code, and its markers: `DONE all`. A turn that is `idle` changes nothing, and
+/// changes of one that is `restored` were restored.
 pub(super) type Says = (&'static str, &'static [&'static str]);
 
 /// Answers that all is well, except for turns; keeps the requests and the journal, and can stop the
@@ -152,8 +153,10 @@ impl Live<Turn<Specs>> for World {
             return Ok(TurnAnswer::LimitReached(LimitReached { cause: limit(how) }));
         }
         let number = u32::try_from(self.prompts.len()).unwrap();
-        let mut turned = turned(number, turn.role, if how == "idle" { "ok" } else { how }, &markers);
+        let end = if ["idle", "restored"].contains(&how) { "ok" } else { how };
+        let mut turned = turned(number, turn.role, end, &markers);
         turned.changed.retain(|_| how != "idle");
+        turned.put_back.extend((how == "restored").then(|| "src.txt".to_owned()));
         Ok(TurnAnswer::Turned(Box::new(turned)))
     }
 }

@@ -12,11 +12,11 @@ fn a_file_that_was_edited_before_its_deletion_is_back() {
     write(&path, "one\n").unwrap();
     let item = listing(root.path()).backlog.remove(0);
     write(&path, "two\n").unwrap();
-    delete_unchanged(root.path(), &item).unwrap();
+    assert!(!delete_unchanged(root.path(), &item).unwrap());
     assert_eq!(fs::read_to_string(&path).unwrap(), "two\n");
     write(&path, "one\n").unwrap();
-    delete_unchanged(root.path(), &item).unwrap();
-    delete_unchanged(root.path(), &item).unwrap();
+    assert!(delete_unchanged(root.path(), &item).unwrap());
+    assert!(delete_unchanged(root.path(), &item).unwrap());
     assert!(!path.exists() && names(root.path(), WIP).is_empty());
 }
 
